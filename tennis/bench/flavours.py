@@ -57,7 +57,7 @@ PLAYERS: dict[str, Racquet] = {
 }
 
 
-def player_on(flavour: Flavour, stage: Stage | None) -> Player:
+def player_on(flavour: Player, stage: Stage | None) -> Player:
     """Return who answers on a kernel of a flavour; ``stage``: None where nobody said.
 
     Raises UsageError for a stage of a kernel that has one only.

@@ -14,13 +14,13 @@ from rich.table import Table
 from rich.text import Text
 
 from tennis.bench import loads
-from tennis.cli.completion import BenchWord, Folder, kernels
-from tennis.cli.completion import loads as load_names
+from tennis.cli.completion import BenchWord, Folder
 from tennis.cli.lab_folder import prediction_sealed
 from tennis.cli.numbers import Real, Whole
 from tennis.cli.options import Grouped
 from tennis.cli.progress import quiet_option, shown
 from tennis.cli.rally import load_option
+from tennis.cli.settings import setting_option
 from tennis.cli.stop import Stop
 from tennis.cli.words import echo, paragraph, warn
 from tennis.errors import BenchError, UsageError
@@ -81,42 +81,21 @@ from tennis.units import format_bytes, format_count, format_ns
     metavar="NUMBER",
     help="The same seed gives the same boot and the same bytes.",
 )
-@click.option(
-    "--kernel",
-    metavar="NAME|DIR",
-    shell_complete=kernels,
-    help="As for `tennis rally`. [default: mainline]",
-)
-@click.option(
-    "--load",
-    metavar="NAME",
-    shell_complete=load_names,
-    help=f"The load on the target: {', '.join(loads.names())}; memory is that of the paper. "
+@setting_option("kernel", "As for `tennis rally`. [default: mainline]")
+@setting_option(
+    "load",
+    f"The load on the target: {', '.join(loads.names())}; memory is that of the paper. "
     "[default: idle]",
 )
-@click.option(
-    "--load-option",
-    "load_options",
-    metavar="NAME=NUMBER",
-    multiple=True,
-    help="A parameter of the load, as in hold_us=200. May be repeated.",
+@setting_option("load_options")
+@setting_option(
+    "command_line",
+    "Add to the kernel's command line, as in highres=off: timers with a periodic tick.",
 )
-@click.option(
-    "--command-line",
-    default="",
-    metavar="WORDS",
-    help="Add to the kernel's command line, as in highres=off: timers with a periodic tick.",
-)
-@click.option(
-    "--instruction-ns",
-    type=click.Choice(["1", "2", "4"]),
-    callback=lambda _ctx, _parameter, text: text and int(text),
-    help="How long an instruction takes. [default: 2]",
-)
-@click.option(
-    "--instrument",
-    type=click.Choice(["builtin", "pico"]),
-    help="The instrument: builtin is fast; pico is the Brickwall's firmware on an emulated "
+@setting_option("instruction_ns", "How long an instruction takes. [default: 2]")
+@setting_option(
+    "instrument",
+    "The instrument: builtin is fast; pico is the Brickwall's firmware on an emulated "
     "Pico, up to some 30,000 repetitions a second. [default: builtin]",
 )
 @click.option(
@@ -125,7 +104,7 @@ from tennis.units import format_bytes, format_count, format_ns
     help="Also record the wires with a logic analyser, as for `tennis rally`. On the virtual "
     "bench the capture is made from the drill itself.",
 )
-@click.option("--analyser", metavar="SPEC", help="With --umpire, as for `tennis rally`.")
+@setting_option("analyser", "With --umpire, as for `tennis rally`.")
 @click.option(
     "--bench",
     type=BenchWord(),
@@ -133,8 +112,8 @@ from tennis.units import format_bytes, format_count, format_ns
     show_default=True,
     help="The bench, as for `tennis rally`.",
 )
-@click.option("--target", metavar="HOST", help="The board, with --bench pi.")
-@click.option("--port", metavar="PORT", help="The Brickwall's serial port, with --bench pi.")
+@setting_option("target", "The board, with --bench pi.")
+@setting_option("port", "The Brickwall's serial port, with --bench pi.")
 @quiet_option
 @click.option("--out", type=Folder(), metavar="DIR", help="The drill's folder; it must not exist.")
 def drill(

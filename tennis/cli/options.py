@@ -34,7 +34,7 @@ _UNITS = {"balls": "COUNT", "seed": "NUMBER", "hz": "HZ", "us": "US", "ms": "MS"
 def _option(name: str, field: FieldInfo) -> Callable[[Command], Command]:
     return click.option(
         f"--{name.replace('_', '-')}",
-        type=_type(field.annotation, field.metadata),
+        type=type_of(field.annotation, field.metadata),
         metavar=_UNITS.get(name.rpartition("_")[2]),
         default=field.default,
         show_default=field.default is not None,
@@ -42,14 +42,14 @@ def _option(name: str, field: FieldInfo) -> Callable[[Command], Command]:
     )
 
 
-def _type(annotation: Any, metadata: list[Any]) -> Any:
-    """Return what click checks: a choice, or a number within the limits."""
+def type_of(annotation: Any, metadata: list[Any]) -> Any:
+    """Return what click checks of a field: a choice, or a number within the limits."""
     if get_origin(annotation) is Literal:
         return click.Choice(get_args(annotation))
     if inner := next((part for part in get_args(annotation) if part is not type(None)), None):
         # NUMBER | None: the limits are the number's own
         number = FieldInfo.from_annotation(inner)
-        return _type(number.annotation, number.metadata)
+        return type_of(number.annotation, number.metadata)
     low = next((limit.ge for limit in metadata if isinstance(limit, Ge)), None)
     high = next((limit.le for limit in metadata if isinstance(limit, Le)), None)
     if annotation is int:

@@ -10,23 +10,21 @@ from typing import Any
 
 import click
 
-from tennis.bench import loads
-from tennis.cli.completion import BenchWord, Folder, kernels
-from tennis.cli.completion import loads as load_names
+from tennis.cli.completion import BenchWord, Folder
 from tennis.cli.lab_folder import prediction_sealed
-from tennis.cli.numbers import Whole
 from tennis.cli.options import Grouped, options_of
 from tennis.cli.progress import quiet_option, shown
+from tennis.cli.settings import options_under, settings_options
 from tennis.cli.stop import Stop
 from tennis.cli.words import echo, warn
 from tennis.errors import BenchError, UsageError
 from tennis.listener import listening
 from tennis.rally import Rally, calibration, part_path
 from tennis.rally.folder import CONSOLE
-from tennis.rally.manifest import THREADED
 from tennis.rally.plan import Plan
 from tennis.rally.sealing import can_go_on
 from tennis.rally.serving import Serving
+from tennis.rally.settings import MORE
 from tennis.rally.text import quoted
 
 
@@ -45,11 +43,7 @@ def load_option(text: str) -> tuple[str, int]:
             *("--kernel", "--load", "--bottom-half", "--top-half", "--priorities"),
             *("--balls", "--seed", "--out"),
         ),
-        "More about the target": (
-            *("--load-option", "--command-line", "--instruction-ns"),
-            *("--racquet", "--stage", "--beneath", "--processors", "--interrupt-cpu"),
-            *("--bottom-half-cpu", "--load-cpus"),
-        ),
+        "More about the target": options_under(MORE),
         "When balls are served": (
             *("--loop", "--rate-hz", "--gap-min-us", "--gap-max-us"),
             *("--pulse-us", "--timeout-ms", "--settle-s"),
@@ -78,168 +72,18 @@ def load_option(text: str) -> tuple[str, int]:
     "was. Without --target, the manifest records only what you say about the board.",
 )
 @click.option(
-    "--port",
-    metavar="PORT",
-    help="The Brickwall's serial port, with --bench pi. [default: that of the only Pico]",
-)
-@click.option(
-    "--target",
-    metavar="HOST",
-    help="The board, with --bench pi: a target of the inventory, or a host as ssh knows it "
-    "(NAME or USER@NAME). Racquet, load and priorities are set up there over SSH, and "
-    "undone in the end, whatever happens. A target that somebody else holds is refused.",
-)
-@click.option(
     "--as",
     "holder",
     metavar="NAME",
     help="The player, for a --target with leases. [default: TENNIS_HOLDER, or USER@MACHINE]",
 )
-@click.option(
-    "--instrument",
-    type=click.Choice(["builtin", "pico"]),
-    help="The instrument on the virtual bench: builtin is fast; pico is the Brickwall's "
-    "firmware on an emulated Pico, end to end. [default: builtin; with --kernel "
-    "sloth-pico: pico]",
-)
-@click.option(
-    "--kernel",
-    metavar="NAME|DIR",
-    shell_complete=kernels,
-    help="A name from `tennis kernels`, such as sloth, or the folder of a built arm64 kernel "
-    "tree. The tree may have EVL (Xenomai 4) or Cobalt (Xenomai 3). On a physical bench, "
-    "the kernel that the target runs. [default: mainline; with --bench pi: unknown]",
-)
-@click.option(
-    "--load",
-    metavar="NAME",
-    shell_complete=load_names,
-    help=f"The load on the target: {', '.join(loads.names())}; you can compute what hog "
-    f"does. SLOTH has {', '.join(loads.names('sloth'))}. On a physical bench, the load that you "
-    "started. [default: idle; with --bench pi: unknown]",
-)
-@click.option(
-    "--load-option",
-    "load_options",
-    metavar="NAME=NUMBER",
-    multiple=True,
-    help="A parameter of the load, as in hold_us=200. May be repeated.",
-)
-@click.option(
-    "--top-half",
-    type=click.Choice(["hard", *THREADED]),
-    help="The place of the handler that raises the reply line. hard: in the interrupt itself. "
-    "forced: in the thread that PREEMPT_RT makes for ordinary handlers. explicit: in a "
-    "thread that the driver asks for, on any kernel. [default: hard; with --bench pi: "
-    "unknown]",
-)
-@click.option(
-    "--bottom-half",
-    type=click.Choice(["tasklet", "thread", "workqueue", "user", "task"]),
-    help="The code that lowers the reply line. [default: tasklet, on EVL and Cobalt thread, "
-    "on SLOTH task, the only one there; with --bench pi: unknown]",
-)
-@click.option(
-    "--priorities",
-    metavar="NAME|MAP",
-    help="default: the kernel's own. chrt: the answering threads at SCHED_FIFO 99, as in the "
-    "thesis. thesis-2008: all softirq threads at 50, as a 2.6 kernel had them. Or a map "
-    "of your own, as in irq=90,ksoftirqd=50,rcuc=1. native: the core's highest on EVL "
-    "and Cobalt; on SLOTH that of its configuration, the only one there. [default: "
-    "default, on EVL, Cobalt and SLOTH native; with --bench pi: unknown]",
-)
-@click.option(
-    "--command-line",
-    default="",
-    metavar="WORDS",
-    help="Add to the kernel's command line, as in 'rcu_nocbs=0 threadirqs'. A kernel that "
-    "does not know a word is refused. A board must have been booted with the words before.",
-)
-@click.option(
-    "--interrupt-cpu",
-    type=Whole(0, 4095),
-    help="Move the ping's interrupt and its threads to this CPU of a --target, or of the "
-    "virtual target. A board first counts some pings, and the rally is refused if they "
-    "come to another CPU. A Pi 3 and a Zero 2 have no choice.",
-)
-@click.option(
-    "--bottom-half-cpu",
-    type=Whole(0, 4095),
-    help="Pin the process of --bottom-half user to this CPU of a --target, or of the virtual "
-    "target. The kernel keeps processes away from an isolated CPU if nobody pins them.",
-)
-@click.option(
-    "--load-cpus",
-    metavar="LIST",
-    help="Pin the load to these CPUs of a --target, or of the virtual target, as in 0,2-3.",
-)
-@click.option(
-    "--instruction-ns",
-    type=click.Choice(["1", "2", "4"]),
-    callback=lambda _ctx, _parameter, text: text and int(text),
-    help="How long an instruction takes on the virtual bench. [default: 2]",
-)
-@click.option(
-    "--processors",
-    type=click.Choice(["1", "2", "4"]),
-    callback=lambda _ctx, _parameter, text: text and int(text),
-    help="The number of the virtual target's processors. [default: 1]",
-)
-@click.option(
-    "--racquet",
-    type=click.Path(path_type=Path),
-    metavar="FILE.c",
-    help="A Racquet of your own on the virtual bench, built in a box. It is one C file that "
-    "includes target/racquet/racquet-device.h. With --kernel sloth it includes "
-    "target/sloth/sloth.h, and FILE.h is beside it.",
-)
-@click.option(
-    "--stage",
-    type=click.Choice(["in-band", "out-of-band"]),
-    help="Which stage of a tree with EVL or Cobalt answers (virtual bench). out-of-band: the "
-    "core's Racquet. in-band: the ordinary one, as part of Linux, with its halves and "
-    "priorities. [default: out-of-band]",
-)
-@click.option(
-    "--beneath",
-    type=click.Choice(["none", "sloth"]),
-    default="none",
-    show_default=True,
-    help="sloth: SLOTH answers beneath a kernel of Debian's that nobody changed, and takes all "
-    "interrupts first (virtual bench; docs/sloth-beneath-linux.md).",
-)
-@click.option(
-    "--witness",
-    type=click.Choice(["none", "cyclictest", "timerlat", "osnoise"]),
-    default="none",
-    show_default=True,
-    help="Also measure inside the target, every millisecond: with rt-tests' cyclictest, or "
-    "with a tracer of the kernel. `tennis witness` shows the result (virtual bench, or "
-    "--target).",
-)
+@settings_options()
 @options_of(Serving)
 @click.option(
     "--umpire",
     is_flag=True,
     help="Also record the wires with a logic analyser, and keep its capture for `tennis "
     "umpire check`. On the virtual bench the capture is made from the rally.",
-)
-@click.option(
-    "--analyser",
-    metavar="SPEC",
-    help="The analyser, as `sigrok-cli -d` takes it. [default: the only one]",
-)
-@click.option(
-    "--stages",
-    is_flag=True,
-    help="Then play the rally once more, and record each step of every ball with its time, in "
-    "OUT/stages.parquet (virtual bench; `tennis explain OUT --stages` does it later).",
-)
-@click.option(
-    "--sections",
-    is_flag=True,
-    help="Then boot the machine twice more, and record what a ping at every instant would have "
-    "met, in OUT/sections.parquet (virtual bench; `tennis explain OUT --sections` does it later).",
 )
 @quiet_option
 @click.option("--operator", metavar="NAME", help="The player; kept in the manifest.")

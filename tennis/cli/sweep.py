@@ -12,18 +12,17 @@ from rich.table import Table
 from rich.text import Text
 
 from tennis.bench import loads
-from tennis.cli.completion import BenchWord, Folder, kernels
-from tennis.cli.completion import loads as load_names
+from tennis.cli.completion import BenchWord, Folder
 from tennis.cli.lab_folder import prediction_sealed
 from tennis.cli.numbers import Real, Whole
 from tennis.cli.options import Grouped
 from tennis.cli.progress import quiet_option, shown, tell
 from tennis.cli.rally import load_option
+from tennis.cli.settings import setting_option
 from tennis.cli.stop import Stop
 from tennis.cli.words import echo, paragraph
 from tennis.errors import BenchError, UsageError
 from tennis.listener import listening
-from tennis.rally.manifest import THREADED
 from tennis.rally.serving import BALLS_MAX
 from tennis.stats.pairing import percent_floor
 from tennis.sweep.folder import Sweep
@@ -50,38 +49,17 @@ from tennis.sweep.search import (
         "Another bench": ("--bench", "--target", "--port"),
     },
 )
-@click.option(
-    "--kernel",
-    metavar="NAME|DIR",
-    shell_complete=kernels,
-    help="As for `tennis rally`. [default: mainline]",
+@setting_option("kernel", "As for `tennis rally`. [default: mainline]")
+@setting_option("load", f"The load on the target: {', '.join(loads.names())}. [default: idle]")
+@setting_option("load_options")
+@setting_option("top_half", "As for `tennis rally`.")
+@setting_option(
+    "bottom_half",
+    "The code that lowers the reply line. [default: tasklet, on EVL and Cobalt thread]",
+    values=["tasklet", "thread", "workqueue", "user"],
 )
-@click.option(
-    "--load",
-    metavar="NAME",
-    shell_complete=load_names,
-    help=f"The load on the target: {', '.join(loads.names())}. [default: idle]",
-)
-@click.option(
-    "--load-option",
-    "load_options",
-    metavar="NAME=NUMBER",
-    multiple=True,
-    help="A parameter of the load, as in hold_us=200. May be repeated.",
-)
-@click.option("--top-half", type=click.Choice(["hard", *THREADED]), help="As for `tennis rally`.")
-@click.option(
-    "--bottom-half",
-    type=click.Choice(["tasklet", "thread", "workqueue", "user"]),
-    help="The code that lowers the reply line. [default: tasklet, on EVL and Cobalt thread]",
-)
-@click.option("--priorities", metavar="NAME|MAP", help="As for `tennis rally`.")
-@click.option(
-    "--command-line",
-    default="",
-    metavar="WORDS",
-    help="Add to the kernel's command line, as in highres=off.",
-)
+@setting_option("priorities", "As for `tennis rally`.")
+@setting_option("command_line", "Add to the kernel's command line, as in highres=off.")
 @click.option(
     "--balls",
     type=Whole(2, BALLS_MAX),
@@ -145,8 +123,8 @@ from tennis.sweep.search import (
     show_default=True,
     help="The bench, as for `tennis rally`.",
 )
-@click.option("--target", metavar="HOST", help="The board, with --bench pi.")
-@click.option("--port", metavar="PORT", help="The Brickwall's serial port, with --bench pi.")
+@setting_option("target", "The board, with --bench pi.")
+@setting_option("port", "The Brickwall's serial port, with --bench pi.")
 @quiet_option
 @click.option(
     "--out",

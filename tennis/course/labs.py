@@ -24,19 +24,8 @@ from tennis.bench.registry import system_of
 from tennis.checkout import ROOT
 from tennis.errors import TennisError
 from tennis.rally.edited import EditedError, toml_of
-from tennis.rally.manifest import (
-    Beneath,
-    BottomHalf,
-    CommandLine,
-    Cpu,
-    CpuList,
-    Drill,
-    DrillContext,
-    DrillName,
-    Processors,
-    Sha256,
-    TopHalf,
-)
+from tennis.rally.manifest import BottomHalf, Drill, DrillContext, DrillName, Sha256
+from tennis.rally.settings import EVERY_BENCH, OF_TARGET, SETTINGS, Settings, option_of
 
 LABS = ROOT / "labs"
 COURSE = "course.toml"
@@ -115,27 +104,23 @@ class LabDrill(StrictPart):
         return Drill(name=self.name, context=self.context, period_ns=period_ns)
 
 
-class LabRally(StrictPart):
-    """A rally that a lab asks for; what it does not say is the lab's parameter, or Tennis' own."""
+class LabRally(Settings):
+    """A rally that a lab asks for; what it does not say is the lab's parameter, or Tennis' own.
+
+    It may name all settings of a rally; here are those that it has otherwise than a plan.
+    """
 
     name: RallyName
     kernel: OneLine
     load: OneLine = "idle"
     bottom_half: BottomHalf = "tasklet"
-    top_half: TopHalf = "hard"
-    beneath: Beneath = "none"
     priorities: OneLine = "default"
+    load_options: dict[Identifier, int] = Field(default_factory=dict)
+    racquet: FileName | None = None  # the student's own, one of the lab's files
     balls: Annotated[int, Field(gt=0, le=10**7)]
-    load_options: dict[Identifier, int] = {}
     rate_hz: Annotated[float, Field(gt=0, le=1e6)] | None = None  # an open loop's
     gap_us: Annotated[list[float], Field(min_length=2, max_length=2)] | None = None  # closed: ends
     boot: Annotated[int, Field(ge=0, le=1000)] = 0  # added to the seed: another boot
-    processors: Processors = 1
-    interrupt_cpu: Cpu | None = None  # where the ping is taken; None: where the kernel put it
-    bottom_half_cpu: Cpu | None = None  # of the process of bottom half "user"
-    load_cpus: CpuList | None = None
-    command_line: CommandLine = ""  # added to the kernel's
-    racquet: FileName | None = None  # the student's own, one of the lab's files
     drill: LabDrill | None = None  # what the target does in place of answering
     # the seal of a rally in the lab's own folder `recorded`, the same for all students: it is
     # opened, and never played
@@ -155,14 +140,22 @@ class LabRally(StrictPart):
             return {"gap_min_us": self.gap_us[0], "gap_max_us": self.gap_us[1]}
         return {}
 
-    @property
-    def placing(self) -> dict[str, Any]:
-        """Return where all of it runs, as ``plan_of`` has it; nothing: on the one processor."""
-        pinned = ("interrupt_cpu", "bottom_half_cpu", "load_cpus")
-        usual = {"processors": 1, **dict.fromkeys(pinned), "command_line": ""}
-        return {
-            name: value for name, none in usual.items() if (value := getattr(self, name)) != none
+    def requested(self, racquet: Path | None) -> dict[str, Any]:
+        """Return what ``plan_of`` is asked for, but for balls and seed; with a Racquet's file."""
+        # a Racquet of one's own says itself where it answers
+        its_own = {"top_half", "bottom_half"} if racquet is not None else set()
+        values = {
+            row.name: getattr(self, row.name)
+            for row in OF_TARGET
+            if row.name not in {"racquet", *its_own}
         }
+        # what depends on others, as an instruction's time on processors, is said if it is asked for
+        named = {name: value for name, value in values.items() if self._is_named(name)}
+        return {**named, "racquet": racquet, **self.serving}
+
+    def _is_named(self, name: str) -> bool:
+        row = SETTINGS[name]
+        return row.taken_by is EVERY_BENCH or getattr(self, name) != row.usual
 
     def options(self, seed: int) -> list[str]:
         """Return the command's options that play it, with a student's seed."""
@@ -171,19 +164,14 @@ class LabRally(StrictPart):
             words += ["--context", self.drill.context, "--period-us", f"{self.drill.period_us:g}"]
             return [*words, "--repetitions", str(self.balls), "--seed", str(seed + self.boot)]
         sloth = system_of(self.kernel) == "sloth" or self.beneath == "sloth"
-        usual = {
-            "bottom_half": "task" if sloth else "tasklet",
-            "top_half": "hard",
-            "priorities": "native" if sloth else "default",
-            "beneath": "none",
-        }
-        for option, default in usual.items():
-            if getattr(self, option) != default:
-                words += [f"--{option.replace('_', '-')}", getattr(self, option)]
-        for name, value in self.placing.items():
-            words += [f"--{name.replace('_', '-')}", str(value)]
-        if self.racquet is not None:
-            words += ["--racquet", self.racquet]
+        usual = {name: row.usual for name, row in SETTINGS.items()}
+        usual["bottom_half"] = "task" if sloth else "tasklet"
+        usual["priorities"] = "native" if sloth else "default"
+        of_load = {"kernel", "load", "load_options"}
+        for row in OF_TARGET:
+            value = getattr(self, row.name)
+            if row.name not in of_load and value != usual[row.name]:
+                words += [option_of(row.name), str(value)]
         if self.rate_hz is not None:
             words += ["--loop", "open", "--rate-hz", f"{self.rate_hz:g}"]
         if self.gap_us is not None:

@@ -9,6 +9,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Sequence
 from html import escape
 from pathlib import Path
 from typing import Any
@@ -29,7 +30,7 @@ from tennis.play.progress import Progress
 from tennis.play.rally import Watch
 from tennis.play.rally import play as play_rally
 from tennis.rally import Rally, open_folder
-from tennis.rally.manifest import OWN
+from tennis.rally.settings import OF_TARGET, differences
 from tennis.stats import summarize
 from tennis.sweep.folder import Sweep, is_sweep, open_sweep
 from tennis.units import format_ns
@@ -37,6 +38,7 @@ from tennis.units import format_ns
 VARIABLE = "TENNIS_RALLY"
 SHOWN_EVERY_S = 0.5
 NAME_IT = "play it, and name it so"
+APART = {"kernel", "beneath", "racquet", "load"}  # what tells most rallies apart
 BALLS = 500  # of a rally that the notebook plays itself
 
 
@@ -66,15 +68,12 @@ def rallies(lab: Lab) -> list[Rally]:
         ]
     opened = [open_folder(folder) for folder in found]
     names = {rally.path.resolve().name: rally for rally in opened}
-    settings = {_settings(rally): rally for rally in opened}
     chosen, missing = [], []
     for asked in lab.rallies:
         if asked.recorded:
             chosen.append(open_recorded(lab, asked))
             continue
-        kind = asked.drill.to_do if asked.drill else None
-        wanted = (asked.kernel, asked.beneath, bool(asked.racquet), asked.load, kind)
-        rally = names.get(asked.name) or settings.get(wanted)
+        rally = names.get(asked.name) or _nearest(opened, asked)
         chosen += [rally] if rally else []
         missing += [] if rally else [asked.name]
     if missing:
@@ -132,7 +131,8 @@ def play(lab: Lab, name: str, *, balls: int | None = None) -> Rally:
     if asked.recorded:
         bench, plan = replay_of(place(lab, name), 1.0, None)
     else:
-        plan = plan_of(**_named(asked), balls=asked.balls, seed=seed + asked.boot)
+        racquet = Path(asked.racquet) if asked.racquet is not None else None
+        plan = plan_of(**asked.requested(racquet), balls=asked.balls, seed=seed + asked.boot)
         bench = bench_for(plan)
     with sealing(Path(name), print) if own else contextlib.nullcontext():
         rally = play_rally(bench, plan, Path(name), Watch(observe))
@@ -141,22 +141,6 @@ def play(lab: Lab, name: str, *, balls: int | None = None) -> Rally:
     words = f"median {latency.said('median')}, max {latency.said('max')}"
     shown.update(_html(_bar(rally.balls, asked.balls, f"{words}, {rally.misses} missed")))
     return rally
-
-
-def _named(asked: LabRally) -> dict[str, Any]:
-    """Return a rally's settings as ``plan_of`` names them."""
-    settings: dict[str, Any] = {
-        "kernel": asked.kernel,
-        "load": asked.load,
-        "load_options": asked.load_options,
-        "priorities": asked.priorities,
-        "beneath": asked.beneath,
-    }
-    if asked.racquet is not None:
-        settings["racquet"] = Path(asked.racquet)
-    else:
-        settings |= {"top_half": asked.top_half, "bottom_half": asked.bottom_half}
-    return settings | asked.serving | asked.placing
 
 
 def _so_far(progress: Progress) -> str:
@@ -235,12 +219,15 @@ def _named_folders() -> list[Path]:
     return [Path(name) for name in os.environ.get(VARIABLE, "").split(os.pathsep) if name]
 
 
-def _settings(rally: Rally) -> tuple[object, ...]:
-    """Return what tells most rallies apart, whatever their folders are called."""
-    manifest = rally.manifest
-    target = manifest.target
-    own = target.module == OWN
-    return target.kernel, target.beneath, own, manifest.load.name, manifest.drill
+def _nearest(opened: Sequence[Rally], asked: LabRally) -> Rally | None:
+    """Return the rally that is most like a lab's, whatever its folder is called; None: none is."""
+    kind = asked.drill.to_do if asked.drill else None
+    found = []
+    for rally in opened:
+        other = {row.name for row, _, _ in differences(rally.manifest, asked, OF_TARGET)}
+        if rally.manifest.drill == kind and not other & APART:
+            found.append((len(other), rally))
+    return min(found, key=lambda one: one[0])[1] if found else None
 
 
 _folders: list[tempfile.TemporaryDirectory[str]] = []  # each lives until Python ends

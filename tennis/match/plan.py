@@ -20,21 +20,25 @@ from tennis.rally.inside import REPETITIONS_MAX
 from tennis.rally.manifest import (
     BottomHalf,
     CommandLine,
-    Cpu,
-    CpuList,
     Drill,
     DrillContext,
     DrillName,
     InstructionNs,
     Priorities,
-    Processors,
     StrictModel,
     Text,
     TopHalf,
 )
 from tennis.rally.plan import Plan
 from tennis.rally.serving import Balls, Serving, Settle
-from tennis.rally.settings import InstrumentKind, kind_of
+from tennis.rally.settings import (
+    TOLD,
+    USUAL,
+    InstrumentKind,
+    KernelSettings,
+    TargetSettings,
+    kind_of,
+)
 from tennis.rally.text import plain
 
 SIZE_MAX = 1 << 20  # bytes
@@ -55,7 +59,7 @@ def _distinct(value: Any) -> Any:
     return value
 
 
-class KernelAxis(StrictModel):
+class KernelAxis(KernelSettings):
     """A kernel of the plan; what it does not say is what the plan says for all kernels."""
 
     tree: Text | None = None  # a name from `tennis kernels`, or a built tree beside the plan
@@ -82,14 +86,10 @@ class LoadAxis(StrictModel):
     settle_s: Settle | None = None
 
 
-class Setting(StrictModel):
+class Setting(TargetSettings):
     """How a target is set up; what it does not say is what the plan says for all."""
 
     command_line: CommandLine = ""
-    processors: Processors | None = None
-    interrupt_cpu: Cpu | None = None
-    bottom_half_cpu: Cpu | None = None
-    load_cpus: CpuList | None = None
 
 
 class Skip(StrictModel):
@@ -138,16 +138,12 @@ class DrillAxis(StrictModel):
         return _distinct(value)
 
 
-class MatchPlan(Serving):
+class MatchPlan(Serving, KernelSettings, TargetSettings):
     """All of a plan's file; ``balls`` and ``settle_s`` are those of a load that says nothing."""
 
     title: Text = "A match"
     bench: Literal["virtual", "pi"] = "virtual"
     target: Text | None = None  # with bench = "pi": what ssh logs in to
-    processors: Processors | None = None  # with bench = "virtual"
-    interrupt_cpu: Cpu | None = None
-    bottom_half_cpu: Cpu | None = None
-    load_cpus: CpuList | None = None
     port: Text | None = None  # with bench = "pi": the Brickwall's
     instrument: InstrumentKind | None = None
     operator: Text | None = None
@@ -190,6 +186,10 @@ class MatchPlan(Serving):
         return _distinct(value)
 
 
+_NAMED = {"kernel", "load", "priorities", "bottom_half", "top_half", "command_line"}
+_NEVER_PUBLISHED = tuple(row for row in TOLD if not row.published and row.name not in _NAMED)
+
+
 class ScheduledRally(StrictModel):
     """A rally of a match: the folder ``name``, what the plan calls its kernel, and its plan."""
 
@@ -212,9 +212,10 @@ class ScheduledRally(StrictModel):
         plan = self.plan
         mine = (self.kernel, plan.load, plan.priorities, plan.bottom_half, plan.top_half)
         asked = (kernel, load, priorities, bottom_half, top_half)
-        # what is published was measured on one processor, and without a plan's own settings
-        one = plan.drill is None and plan.processors == 1 and self.setting is None
-        return one and (*mine, plan.command_line) == (*asked, command_line)
+        if self.setting is not None or (*mine, plan.command_line) != (*asked, command_line):
+            return False
+        # what is published was measured with all else as usual, such as one processor
+        return all(row.of(plan) == row.of(USUAL) for row in _NEVER_PUBLISHED)
 
     def is_drill(self, kernel: str, load: str, drill: Drill, command_line: str = "") -> bool:
         """Tell whether it is this drill, done under this load."""

@@ -11,6 +11,7 @@ from tennis.comparison.ratio_words import ratio_words
 from tennis.comparison.settings import Worth, worth
 from tennis.match.folder import MatchFolder
 from tennis.match.plan import MatchPlan
+from tennis.rally.settings import SETTINGS
 from tennis.replicate.verdicts import number
 from tennis.units import format_count, format_ns
 
@@ -65,14 +66,7 @@ def what_it_is(plan: MatchPlan, name: str) -> str:
     """Say what the plan says of a setting; what is the same in all of them is left out."""
     setting = plan.settings[name]
     words = [setting.command_line] if setting.command_line else []
-    if setting.processors is not None:
-        words.append(format_count(setting.processors, "processor"))
-    if setting.interrupt_cpu is not None:
-        words.append(f"interrupt on {setting.interrupt_cpu}")
-    if setting.bottom_half_cpu is not None:
-        words.append(f"bottom half on {setting.bottom_half_cpu}")
-    if setting.load_cpus:
-        words.append(f"load on {setting.load_cpus}")
+    words += [SETTINGS[name].in_brief(value) for name, value in setting.of_a_match.items()]
     return ", ".join(words) or "as it is"
 
 

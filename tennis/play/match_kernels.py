@@ -97,10 +97,24 @@ class MatchKernel:
         return "drill" in self.own.can.takes if self.own else self.flavour in {"mainline", "rt"}
 
     @property
+    def player(self) -> flavours.Player | None:
+        """Return who answers on it, in the plan's settings; None: only its bench knows."""
+        said = {**self._of.of_a_match, **self.axis.of_a_match}
+        if self.flavour is None or self.own is not None:
+            return self.flavour
+        if said.get("beneath", "none") != "none":
+            return "sloth"
+        try:
+            return flavours.player_on(self.flavour, said.get("stage"))
+        except UsageError as error:
+            what = f"kernels.{self.name}: {error.message}"
+            raise UsageError(what, next_step=error.next_step) from error
+
+    @property
     def usual(self) -> tuple[Priorities, TopHalf, BottomHalf]:
         """Return priorities, top half and bottom half where nobody says which."""
-        if self.flavour is None:
+        if self.player is None:
             made = plan_of(kernel=self.place or self.name)
             return made.priorities, made.top_half, made.bottom_half
-        racquet = flavours.racquet_of(self.flavour)
+        racquet = flavours.racquet_of(self.player)
         return racquet.priorities[0], racquet.top_halves[0], racquet.bottom_halves[0]

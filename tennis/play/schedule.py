@@ -33,6 +33,7 @@ from tennis.rally.cycles import balls_for, cycle_words
 from tennis.rally.manifest import THREADED, BottomHalf, Drill, Priorities, TopHalf
 from tennis.rally.plan import UNKNOWN, Plan
 from tennis.rally.serving import Serving
+from tennis.rally.settings import SETTINGS
 from tennis.rally.text import plain
 from tennis.replicate.rules import replication
 
@@ -158,12 +159,23 @@ def _check_settings(plan: MatchPlan) -> None:
             "command_lines: a plan with settings has none",
             next_step="say in each of the settings what its command line is",
         )
-    several = [name for name, one in plan.settings.items() if (one.processors or 1) > 1]
-    if plan.drill and ((plan.processors or 1) > 1 or several):
-        raise UsageError(
-            "processors: a drill is done on one",
-            next_step="put the drills into a plan of their own",
-        )
+    if plan.drill:
+        _check_settings_of_drills(plan)
+
+
+def _check_settings_of_drills(plan: MatchPlan) -> None:
+    """Raise UsageError for a setting of the plan's that its drills would not be done in."""
+    of_all = [said for part in (plan, *plan.kernels.values()) for said in part.of_a_match.items()]
+    several = [
+        ("processors", one.of_a_match.get("processors", 1)) for one in plan.settings.values()
+    ]
+    for name, value in (*of_all, *several):
+        if value != SETTINGS[name].usual:
+            how = "on one" if name == "processors" else "without"
+            raise UsageError(
+                f"{name}: a drill is done {how}",
+                next_step="put the drills into a plan of their own",
+            )
 
 
 def _check_loads(plan: MatchPlan, known: Mapping[str, MatchKernel]) -> None:
@@ -332,24 +344,25 @@ def _impossible(kernel: MatchKernel, combination: _Combination) -> str:  # noqa:
     if combination.drill:
         which = kernel.flavour or kernel.name
         return "" if kernel.has_drills else f"drills are for Linux so far, not for {which} kernels"
-    if kernel.flavour is None:
+    player = kernel.player
+    if player is None:
         return ""
-    racquet = flavours.racquet_of(kernel.flavour)
+    racquet = flavours.racquet_of(player)
     preset = combination.priorities in priority_map.PRESETS
     if combination.priorities not in racquet.priorities and (preset or not racquet.threads):
         possible = " or ".join(racquet.priorities)
         which = f"priorities {combination.priorities}"
-        return f"{which} are not for {kernel.flavour} kernels: {possible} is"
+        return f"{which} are not for {player} kernels: {possible} is"
     if combination.top_half not in racquet.top_halves:
         possible = " or ".join(racquet.top_halves)
-        return f"top half {combination.top_half} is not for {kernel.flavour} kernels: {possible} is"
+        return f"top half {combination.top_half} is not for {player} kernels: {possible} is"
     if combination.bottom_half not in racquet.bottom_halves:
         possible = " or ".join(racquet.bottom_halves)
         which = f"bottom half {combination.bottom_half}"
-        return f"{which} is not for {kernel.flavour} kernels: {possible} is"
+        return f"{which} is not for {player} kernels: {possible} is"
     try:  # a map names threads, and which there are depends on both halves
         flavours.check(
-            kernel.flavour, combination.top_half, combination.bottom_half, combination.priorities
+            player, combination.top_half, combination.bottom_half, combination.priorities
         )
     except UsageError as error:
         return str(error)
@@ -397,14 +410,7 @@ def _scheduled(
             bottom_half=combination.bottom_half,
             priorities=combination.priorities,
             command_line=combination.command_line,
-            processors=setting.processors or plan.processors,
-            interrupt_cpu=(
-                plan.interrupt_cpu if setting.interrupt_cpu is None else setting.interrupt_cpu
-            ),
-            bottom_half_cpu=(
-                plan.bottom_half_cpu if setting.bottom_half_cpu is None else setting.bottom_half_cpu
-            ),
-            load_cpus=setting.load_cpus or plan.load_cpus,
+            **{**plan.of_a_match, **kernel.axis.of_a_match, **setting.of_a_match},
             instruction_ns=kernel.instruction_ns,
             **{
                 **plan.model_dump(include=set(Serving.model_fields)),

@@ -8,10 +8,12 @@ Only what is not as usual is named, and the kernel, the load, the balls and the 
 import shlex
 from collections.abc import Mapping
 
-from tennis.rally.manifest import IN_BAND, OWN, Manifest, Target
+from tennis.rally.manifest import OWN, Manifest, Target
 from tennis.rally.serving import GAP_MAX_US, GAP_MIN_US, Serving
+from tennis.rally.settings import OF_TARGET, USUAL
 
-USUAL = Serving()
+SERVING = Serving()
+_WITH_THE_KERNEL = ("kernel", "load", "load_options", "command_line", "instruction_ns")
 
 
 def command_of(manifest: Manifest) -> str:
@@ -33,17 +35,15 @@ def _served(manifest: Manifest) -> list[str]:
     # SLOTH and the cores beneath Linux have a half and a priority that nobody needs to ask for
     beneath = target.beneath == "sloth" or target.kernel.startswith("sloth")
     native = beneath or target.stage == "out-of-band"
+    usual_here = {
+        "bottom_half": "task" if beneath else None,
+        "priorities": "native" if native else "default",
+    }
+    left_out = {*_WITH_THE_KERNEL, "racquet", *(("top_half", "bottom_half") if own else ())}
     usual = {
-        "top-half": (None if own else target.top_half, "hard"),
-        "bottom-half": (None if own else target.bottom_half, "task" if beneath else None),
-        "priorities": (target.priorities, "native" if native else "default"),
-        "stage": (target.stage if target.stage == IN_BAND else None, None),
-        "processors": (target.processors, 1),
-        "interrupt-cpu": (target.interrupt_cpu, None),
-        "bottom-half-cpu": (target.bottom_half_cpu, None),
-        "load-cpus": (manifest.load.cpus, None),
-        "witness": (target.witness, "none"),
-        "beneath": (target.beneath, "none"),
+        row.name: (row.recorded(manifest), usual_here.get(row.name, row.of(USUAL)))
+        for row in OF_TARGET
+        if row.recorded and row.name not in left_out
     }
     return [*words, *_options(usual), *_serving(manifest), *_balls(manifest, "balls")]
 
@@ -92,14 +92,14 @@ def _serving(manifest: Manifest) -> list[str]:
     if protocol.loop == "open" and protocol.rate_hz:
         usual |= {"loop": ("open", "closed"), "rate-hz": (protocol.rate_hz, None)}
         # an answer later than a period is a miss, whatever was asked for
-        longest_ms = min(USUAL.timeout_ms, 1000 / protocol.rate_hz)
+        longest_ms = min(SERVING.timeout_ms, 1000 / protocol.rate_hz)
         usual["timeout-ms"] = (timeout_ms if timeout_ms < longest_ms - 1e-6 else None, None)
     else:
         usual["gap-min-us"] = (protocol.gap_min_ns / 1000, GAP_MIN_US)
         usual["gap-max-us"] = (protocol.gap_max_ns / 1000, GAP_MAX_US)
-        usual["timeout-ms"] = (timeout_ms, USUAL.timeout_ms)
-    usual["pulse-us"] = (protocol.pulse_ns / 1000, USUAL.pulse_us)
-    usual["settle-s"] = (protocol.settle_ns / 1_000_000_000, USUAL.settle_s)
+        usual["timeout-ms"] = (timeout_ms, SERVING.timeout_ms)
+    usual["pulse-us"] = (protocol.pulse_ns / 1000, SERVING.pulse_us)
+    usual["settle-s"] = (protocol.settle_ns / 1_000_000_000, SERVING.settle_s)
     return _options(usual)
 
 
@@ -114,5 +114,8 @@ def _options(values: Mapping[str, tuple[object, object]]) -> list[str]:
     words = []
     for name, (value, usual) in values.items():
         if value is not None and value != usual:
-            words += [f"--{name}", f"{value:.12g}" if isinstance(value, float) else str(value)]
+            words += [
+                f"--{name.replace('_', '-')}",
+                f"{value:.12g}" if isinstance(value, float) else str(value),
+            ]
     return words

@@ -26,6 +26,7 @@ from pydantic_core import from_json
 from tennis.errors import RallyError, UsageError
 from tennis.rally import balls as table
 from tennis.rally.manifest import IN_BAND, OWN, THREADED, Manifest
+from tennis.rally.settings import OF_TARGET, USUAL, differences
 from tennis.rally.tally import Tally
 from tennis.rally.text import plain
 
@@ -44,6 +45,11 @@ SEALED = "sealed"
 INTERRUPTED = "interrupted"
 
 LINE_LIMIT = 1 << 16  # of an event
+# a label begins with them, in its own words, or names none of them
+NAMED_FIRST = {
+    *("kernel", "load", "load_options", "bottom_half", "top_half", "priorities", "stage"),
+    *("beneath", "command_line", "racquet", "instruction_ns"),
+}
 
 
 def part_path(out: Path) -> Path:
@@ -112,17 +118,11 @@ class Rally:
         parts += [target.top_half] if target.top_half in THREADED else []
         parts += [IN_BAND] if target.stage == IN_BAND else []
         parts += [target.added] if target.added else []
-        parts += [f"{target.processors} processors"] if target.processors else []
-        parts += (
-            [f"interrupt on {target.interrupt_cpu}"] if target.interrupt_cpu is not None else []
-        )
-        parts += (
-            [f"bottom half on {target.bottom_half_cpu}"]
-            if target.bottom_half_cpu is not None
-            else []
-        )
-        parts += [f"load on {self.manifest.load.cpus}"] if self.manifest.load.cpus else []
-        parts += [f"with {target.witness}"] if target.witness != "none" else []
+        parts += [
+            row.in_brief(is_so)
+            for row, is_so, _ in differences(self.manifest, USUAL, OF_TARGET)
+            if row.name not in NAMED_FIRST
+        ]
         return " / ".join(plain(word, 40) for word in parts)
 
     @property

@@ -8,7 +8,7 @@ docs/how-it-is-built.md. How balls are served is in ``Protocol`` and ``Serving``
 is compared here, too.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePath
 from types import UnionType
@@ -43,11 +43,13 @@ from tennis.rally.manifest import (
     Protocol,
     Stage,
     StrictModel,
+    Target,
     Text,
     TopHalf,
     Witness,
 )
 from tennis.rally.serving import Serving
+from tennis.units import format_count
 
 InstrumentKind = Literal["builtin", "pico"]
 # an instrument's kind in a manifest, and what a plan calls it
@@ -61,6 +63,13 @@ VIRTUAL = frozenset({"virtual"})
 Clash = tuple[str | int | None, str, str | None]  # own value, other setting, its value; None: any
 
 
+# headings of `tennis rally --help-all`
+FIRST = "What to play"
+MORE = "More about the target"
+INSIDE = "More instruments"
+ELSEWHERE = "Another bench"
+
+
 @dataclass(frozen=True, kw_only=True)
 class Setting:
     """A row of the table: what is to be known of a setting, but for its type and its usual value.
@@ -71,7 +80,8 @@ class Setting:
     """
 
     words: str  # what two rallies differ in
-    # as a manifest tells it, in the words of a plan; None: no manifest does
+    # as a manifest tells it, in the words of a plan; None: in the target's field of its name, or
+    # nowhere
     recorded: Callable[[Manifest], Any] | None = None
     planned: Callable[[Any], Any] | None = None  # the same of a plan; None: the field's value
     changes_balls: bool = True
@@ -81,7 +91,8 @@ class Setting:
     # to whom it may be said, beside `tennis rally`
     taken_by: frozenset[str] | None = EVERY_BENCH  # benches, as ``Capabilities`` call them
     of_a_side: bool = False  # of `tennis compare`
-    of_a_match: bool = False  # a key of a match's plan
+    # a key of a match's plan, and there of each kernel or of each way to set the target up
+    of_a_match: Literal["kernel", "setting"] | None = None
     of_a_remedy: bool = False  # `tennis explain --try`
     of_a_lab: bool = True  # a key of a lab's rally
     # a board has one of its own: a lab that does not name it takes any there
@@ -92,10 +103,11 @@ class Setting:
     option: str = ""
     metavar: str | None = None
     help: str = ""
-    heading: str = ""  # in `tennis rally --help-all`
+    heading: str = MORE  # in `tennis rally --help-all`
     asked_as: Any = None  # its type where a command asks for it, if that is another one
     called: str = ""
     shown: Callable[[Any], str] = str
+    brief: Callable[[Any], str] | None = None  # in a rally's label; None: its words and the value
     belongs: str = ""  # where it can be used, where the benches' own words do not say it well
     linux_only: bool = False
     why: str = ""
@@ -106,6 +118,7 @@ class Setting:
     name: str = ""
     usual: Any = None
     kind: Any = None  # its type
+    in_target: bool = False  # a manifest's target has a field of its name, and means the same
 
     @property
     def choices(self) -> tuple[Any, ...]:
@@ -122,6 +135,10 @@ class Setting:
     def is_option(self) -> bool:
         """Tell whether `tennis rally` asks for it; a drill is a command of its own."""
         return not self.option or self.option.startswith("--")
+
+    def in_brief(self, value: Any) -> str:
+        """Return a value with what it is of, in a few words."""
+        return self.brief(value) if self.brief else f"{self.words} {value}"
 
     def of(self, settings: Any) -> Any:
         """Return its value in a plan, or in a lab's rally, as ``recorded`` would tell it."""
@@ -166,10 +183,6 @@ def _stage(stage: Stage | None) -> Stage | None:
     return stage if stage == IN_BAND else None  # out-of-band is the usual one
 
 
-MORE = "More about the target"
-INSIDE = "More instruments"
-
-
 class Settings(StrictModel):
     """What a rally's target is, and how it is set up: what its balls depend on."""
 
@@ -177,9 +190,9 @@ class Settings(StrictModel):
         Text,
         Setting(
             words="kernel",
-            recorded=lambda manifest: manifest.target.kernel,
             planned=lambda settings: settings.kernel_name,
             is_given=True,
+            heading=FIRST,
             of_a_side=True,
             of_a_remedy=True,
             metavar="NAME|DIR",
@@ -193,6 +206,7 @@ class Settings(StrictModel):
         Setting(
             words="load",
             recorded=lambda manifest: manifest.load.name,
+            heading=FIRST,
             of_a_side=True,
             metavar="NAME",
             help="The load on the target: {loads}; you can compute what hog does. SLOTH has "
@@ -204,7 +218,7 @@ class Settings(StrictModel):
         BottomHalf,
         Setting(
             words="bottom half",
-            recorded=lambda manifest: manifest.target.bottom_half,
+            heading=FIRST,
             of_a_side=True,
             of_a_remedy=True,
             help="The code that lowers the reply line. [default: tasklet, on EVL and Cobalt "
@@ -215,7 +229,7 @@ class Settings(StrictModel):
         TopHalf,
         Setting(
             words="top half",
-            recorded=lambda manifest: manifest.target.top_half,
+            heading=FIRST,
             of_a_side=True,
             of_a_remedy=True,
             help="The place of the handler that raises the reply line. hard: in the interrupt "
@@ -228,7 +242,7 @@ class Settings(StrictModel):
         Priorities,
         Setting(
             words="priorities",
-            recorded=lambda manifest: manifest.target.priorities,
+            heading=FIRST,
             of_a_side=True,
             of_a_remedy=True,
             metavar="NAME|MAP",
@@ -249,7 +263,7 @@ class Settings(StrictModel):
             instead="without --target, start it yourself",
             of_a_side=True,
             option="--load-option",
-            heading=MORE,
+            shown=lambda options: _words(_fact(options)),
             metavar="NAME=NUMBER",
             help="A parameter of the load, as in hold_us=200. May be repeated.",
         ),
@@ -265,7 +279,6 @@ class Settings(StrictModel):
             of_a_remedy=True,
             called="addition to the command line",
             shown=_words,
-            heading=MORE,
             metavar="WORDS",
             help="Add to the kernel's command line, as in 'rcu_nocbs=0 threadirqs'. A kernel that "
             "does not know a word is refused. A board must have been booted with the words before.",
@@ -282,7 +295,6 @@ class Settings(StrictModel):
             of_a_side=True,
             published=True,
             called="instruction ns",
-            heading=MORE,
             help="How long an instruction takes on the virtual bench. [default: 2]",
         ),
     ] = 2
@@ -299,7 +311,6 @@ class Settings(StrictModel):
             called="Racquet",
             shown=lambda whose: "your own" if whose == OWN else str(whose),
             asked_as=Path,
-            heading=MORE,
             metavar="FILE.c",
             help="A Racquet of your own on the virtual bench, built in a box. It is one C file "
             "that includes target/racquet/racquet-device.h. With --kernel sloth it includes "
@@ -315,9 +326,8 @@ class Settings(StrictModel):
             taken_by=VIRTUAL,
             why="on a board, the Racquet that was installed there answers",
             of_a_side=True,
-            of_a_match=True,
+            of_a_match="kernel",
             shown=lambda stage: str(stage or "out-of-band"),
-            heading=MORE,
             help="Which stage of a tree with EVL or Cobalt answers (virtual bench). out-of-band: "
             "the core's Racquet. in-band: the ordinary one, as part of Linux, with its halves and "
             "priorities. [default: out-of-band]",
@@ -327,7 +337,6 @@ class Settings(StrictModel):
         Beneath,
         Setting(
             words="beneath",
-            recorded=lambda manifest: manifest.target.beneath,
             taken_by=VIRTUAL,
             linux_only=True,
             apart=(
@@ -336,9 +345,8 @@ class Settings(StrictModel):
                 ("sloth", "drill", None),
             ),
             of_a_side=True,
-            of_a_match=True,
+            of_a_match="kernel",
             called="beneath it",
-            heading=MORE,
             help="sloth: SLOTH answers beneath a kernel of Debian's that nobody changed, and "
             "takes all interrupts first (virtual bench; docs/sloth-beneath-linux.md).",
         ),
@@ -357,9 +365,9 @@ class Settings(StrictModel):
                 for other in (("beneath", "sloth"), ("witness", None), ("drill", None))
             ),
             of_a_side=True,
-            of_a_match=True,
+            of_a_match="setting",
             called="number of processors",
-            heading=MORE,
+            brief=lambda count: format_count(count, "processor"),
             help="The number of the virtual target's processors. [default: 1]",
         ),
     ] = 1
@@ -367,16 +375,15 @@ class Settings(StrictModel):
         Cpu | None,
         Setting(
             words="interrupt's CPU",
-            recorded=lambda manifest: manifest.target.interrupt_cpu,
             taken_by=SET_UP,
             own_on_board=True,
             placed_by_board=True,
             published=True,
             of_a_side=True,
-            of_a_match=True,
+            of_a_match="setting",
             called="interrupt",
             shown=_place,
-            heading=MORE,
+            brief=lambda cpu: f"interrupt on {cpu}",
             help="Move the ping's interrupt and its threads to this CPU of a --target, or of the "
             "virtual target. A board first counts some pings, and the rally is refused if they "
             "come to another CPU. A Pi 3 and a Zero 2 have no choice.",
@@ -387,15 +394,14 @@ class Settings(StrictModel):
         Cpu | None,
         Setting(
             words="bottom half's CPU",
-            recorded=lambda manifest: manifest.target.bottom_half_cpu,
             taken_by=SET_UP,
             own_on_board=True,
             published=True,
             of_a_side=True,
-            of_a_match=True,
+            of_a_match="setting",
             called="bottom half",
             shown=_place,
-            heading=MORE,
+            brief=lambda cpu: f"bottom half on {cpu}",
             help="Pin the process of --bottom-half user to this CPU of a --target, or of the "
             "virtual target. The kernel keeps processes away from an isolated CPU if nobody pins "
             "them.",
@@ -410,10 +416,10 @@ class Settings(StrictModel):
             own_on_board=True,
             published=True,
             of_a_side=True,
-            of_a_match=True,
+            of_a_match="setting",
             called="load",
             shown=_place,
-            heading=MORE,
+            brief=lambda cpu: f"load on {cpu}",
             metavar="LIST",
             help="Pin the load to these CPUs of a --target, or of the virtual target, as in 0,2-3.",
         ),
@@ -422,11 +428,11 @@ class Settings(StrictModel):
         Witness,
         Setting(
             words="witness",
-            recorded=lambda manifest: manifest.target.witness,
             taken_by=SET_UP,
             why="without --target, nobody starts it there",
+            brief=lambda name: f"with {name}",
             of_a_side=True,
-            of_a_match=True,
+            of_a_match="setting",
             of_a_remedy=True,
             heading=INSIDE,
             help="Also measure inside the target, every millisecond: with rt-tests' cyclictest, "
@@ -457,8 +463,9 @@ class Setup(Settings):
         Setting(
             words="instrument",
             recorded=lambda manifest: INSTRUMENTS.get(manifest.instrument.kind, UNTOLD),
+            published=True,
             taken_by=VIRTUAL | {"sloth", "managed", "wired", "second pico"},
-            heading="Another bench",
+            heading=ELSEWHERE,
             help="The instrument on the virtual bench: builtin is fast; pico is the Brickwall's "
             "firmware on an emulated Pico, end to end. [default: builtin; with --kernel "
             "sloth-pico: pico]",
@@ -473,7 +480,7 @@ class Setup(Settings):
             taken_by=frozenset({"managed"}),
             belongs="--bench pi",
             why="the virtual bench boots its own",
-            heading="Another bench",
+            heading=ELSEWHERE,
             metavar="HOST",
             help="The board, with --bench pi: a target of the inventory, or a host as ssh knows "
             "it (NAME or USER@NAME). Racquet, load and priorities are set up there over SSH, and "
@@ -488,7 +495,7 @@ class Setup(Settings):
             is_given=True,
             taken_by=frozenset({"managed", "wired", "second pico"}),
             why="the virtual bench has no port",
-            heading="Another bench",
+            heading=ELSEWHERE,
             metavar="PORT",
             help="The Brickwall's serial port, with --bench pi. [default: that of the only Pico]",
         ),
@@ -564,12 +571,20 @@ def _rows(*models: type[BaseModel]) -> dict[str, Setting]:
             name=name,
             usual=None if field.is_required() else field.get_default(call_default_factory=True),
             kind=field.annotation,
+            recorded=row.recorded or _of_target(name),
+            in_target=row.recorded is None and name in Target.model_fields,
         )
         for model in models
         for name, field in model.model_fields.items()
         for row in field.metadata
         if isinstance(row, Setting)
     }
+
+
+def _of_target(name: str) -> Callable[[Manifest], Any] | None:
+    if name not in Target.model_fields:
+        return None
+    return lambda manifest: getattr(manifest.target, name)
 
 
 SETTINGS: Mapping[str, Setting] = _rows(Setup, Recordings)
@@ -590,6 +605,16 @@ def option_of(name: str, value: str | int | None = None) -> str:
 def taken_by(bench: str) -> frozenset[str]:
     """Return the settings that a bench of the kit's takes, beside those that every bench does."""
     return frozenset(name for name, row in SETTINGS.items() if bench in (row.taken_by or ()))
+
+
+def of_target(plan: Settings) -> dict[str, Any]:
+    """Return what a manifest's target says by the names of settings, of a bench that has them all.
+
+    But for its kernel, which has a name of its own there.
+    """
+    return {row.name: getattr(plan, row.name) for row in OF_TARGET if row.in_target} | {
+        "kernel": plan.kernel_name
+    }
 
 
 def recorded(manifest: Manifest) -> dict[str, Any]:
@@ -637,28 +662,26 @@ def _fact(value: Any) -> str:
     return str(value)
 
 
+# a rally for which nobody asked for anything, but for what each has its own of
+USUAL = Setup(kernel="", load="", load_options={}, bottom_half="unknown", priorities="default")
 USUAL_PROTOCOL = Serving().protocol()
 
 
-def unusual(manifest: Manifest, but: frozenset[str] = frozenset()) -> str:
+def unusual(manifest: Manifest, but: Collection[str] = ()) -> str:
     """Say in what a rally is of another kind than the usual one; empty: in nothing.
 
-    ``but``: settings that are not said. Rallies of which it says the same, and that are alike in
-    those, may be pooled.
+    Rallies of which it says the same may be pooled if they are alike in the settings ``but``, too,
+    of which it says nothing.
     """
-    found = []
-    for row in TOLD:
-        value = row.recorded(manifest) if row.recorded and row.name not in but else row.usual
-        own = row.own_on_board or row.name == "instrument"
-        if value in (row.usual, UNTOLD) or (own and manifest.bench == "pi" and value is None):
-            continue
-        if row.name == "instrument" and manifest.bench != "virtual":
-            continue  # a Brickwall, as always there
-        if row.name == "racquet" and value == _whose(own=False):
-            continue
-        found.append(f"{row.words.removesuffix(':')} {_fact(value)}")
-    every = served_otherwise(manifest.protocol, USUAL_PROTOCOL, OF_A_BOOT | LENGTH)
-    return ", ".join([*found, *(f"{name.replace('_', ' ')} {value}" for name, value, _ in every)])
+    # the usual instrument of a board is a Brickwall
+    left_out = {*but, "instrument"} if manifest.bench != "virtual" else {*but}
+    rows = tuple(row for row in TOLD if row.name not in left_out)
+    found = [
+        f"{row.words.removesuffix(':')} {_fact(is_so)}"
+        for row, is_so, _ in differences(manifest, USUAL, rows)
+    ]
+    served = served_otherwise(manifest.protocol, USUAL_PROTOCOL, OF_A_BOOT | LENGTH)
+    return ", ".join([*found, *(f"{name.replace('_', ' ')} {value}" for name, value, _ in served)])
 
 
 def kind_of(settings: Setup, protocol: Protocol) -> tuple[Any, ...]:
@@ -679,9 +702,14 @@ class Said(StrictModel):
         """Return what somebody said."""
         return {name: value for name, value in dict(self).items() if value is not None}
 
-    def settings_said(self) -> dict[str, Any]:
-        """Return what somebody said of the settings of this table."""
-        return {name: value for name, value in self.said.items() if name in SETTINGS}
+    @property
+    def of_a_match(self) -> dict[str, Any]:
+        """Return what somebody said of the settings that a match's plan may have as they are."""
+        return {
+            name: value
+            for name, value in self.said.items()
+            if name in SETTINGS and SETTINGS[name].of_a_match
+        }
 
 
 Model = TypeVar("Model", bound=BaseModel)
@@ -702,12 +730,22 @@ if TYPE_CHECKING:
     class SettingsSaid(Said):
         """All settings of the table."""
 
-    class MatchSettings(Said):
-        """Settings that a match's plan may say for all of its rallies."""
+    class KernelSettings(Said):
+        """Settings that a match's plan may have for all kernels, and for one."""
+
+    class TargetSettings(Said):
+        """Settings that a match's plan may have for all ways to set the target up, and for one."""
 else:
     SettingsSaid = _optional(
         "SettingsSaid", {name: row for name, row in SETTINGS.items() if row.is_option}, Said
     )
-    MatchSettings = _optional(
-        "MatchSettings", {name: row for name, row in SETTINGS.items() if row.of_a_match}, Said
+    KernelSettings = _optional(
+        "KernelSettings",
+        {n: row for n, row in SETTINGS.items() if row.of_a_match == "kernel"},
+        Said,
+    )
+    TargetSettings = _optional(
+        "TargetSettings",
+        {n: row for n, row in SETTINGS.items() if row.of_a_match == "setting"},
+        Said,
     )

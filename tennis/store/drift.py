@@ -26,7 +26,7 @@ from tennis.units import NS_PER_S
 
 KIND = (
     *("bench", "kernel", "beneath", "processors", "load"),
-    *("top_half", "bottom_half", "priorities"),
+    *("top_half", "bottom_half", "priorities", "settings"),
 )
 MEDIAN, TAIL = Fraction(1, 2), Fraction(999, 1000)
 FIGURES = {
@@ -67,7 +67,7 @@ class History:
     @property
     def label(self) -> str:
         """Return the kind of rally in a few words."""
-        usual = {"beneath": "none", "processors": "None", "top_half": "hard"}
+        usual = {"beneath": "none", "processors": "None", "top_half": "hard", "settings": ""}
         words = [
             f"{word} processors" if key == "processors" else word
             for key, word in self.kind.items()

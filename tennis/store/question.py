@@ -37,7 +37,7 @@ LEVELS = (0.5, 0.99, 0.999, 0.9999)
 # by what a store may be filtered and grouped
 AXES = (
     *("kernel", "load", "bench_name", "student", "week", "bench", "bottom_half", "priorities"),
-    *("top_half", "beneath", "drill", "processors"),
+    *("top_half", "beneath", "drill", "processors", "settings"),
 )
 
 

@@ -27,10 +27,12 @@ from tennis.checkout import cache_folder
 from tennis.errors import BenchError, RallyError, UsageError
 from tennis.listener import say
 from tennis.rally import manifest as manifests
+from tennis.rally import settings as table
 from tennis.rally.disk import open_regular, sync, write_whole, writing
 from tennis.rally.folder import BALLS, MANIFEST, Rally
 from tennis.rally.manifest import Manifest, StrictModel, Text
 from tennis.rally.opening import SIZE_LIMITS, count_balls, manifest_of, open_folder
+from tennis.rally.settings import SETTINGS, unusual
 from tennis.rally.tally import Tally
 from tennis.store.layout import ABOUT, ABOUT_MAX, ID, RALLIES, id_of
 from tennis.store.memory import Memory, stamp_of
@@ -57,6 +59,8 @@ COLUMNS = pa.schema(
         ("top_half", pa.string()),
         ("bottom_half", pa.string()),
         ("priorities", pa.string()),
+        # what else is not as usual, in words; empty: nothing
+        ("settings", pa.string()),
         ("drill", pa.string()),
         ("seed", pa.int64()),
         ("balls", pa.int64()),
@@ -68,6 +72,10 @@ COLUMNS = pa.schema(
         ("balls_sha256", pa.string()),
     ]
 )
+
+
+# settings that have a column of their own
+IN_COLUMNS = frozenset(SETTINGS) & frozenset(COLUMNS.names)
 
 
 class About(StrictModel):
@@ -352,7 +360,7 @@ def _rallies_in(path: Path, depth: int = DEPTH_MAX) -> Iterator[Path]:
 @cache
 def _form() -> str:
     """Return what names the rows of ``_manifest_columns``: another version may make others."""
-    code = [Path(__file__), Path(manifests.__file__)]
+    code = [Path(__file__), Path(manifests.__file__), Path(table.__file__)]
     return "row " + hashlib.sha256(b"".join(path.read_bytes() for path in code)).hexdigest()[:16]
 
 
@@ -373,6 +381,7 @@ def _manifest_columns(manifest: Manifest) -> dict[str, Any]:
         "top_half": target.top_half,
         "bottom_half": target.bottom_half,
         "priorities": target.priorities,
+        "settings": unusual(manifest, IN_COLUMNS),
         "drill": manifest.drill.name if manifest.drill else None,
         "seed": manifest.protocol.seed,
         "balls": manifest.counts.balls,

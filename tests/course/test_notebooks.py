@@ -24,6 +24,7 @@ from tennis.course.notebook.notebook_box import Ran
 from tennis.course.notebook.notebook_page import pdf, too_long
 from tennis.course.notebooks import VARIABLE, rallies
 from tennis.rally import open_folder
+from tennis.rally.manifest import OWN
 from tests.support.hand_ins import make_lab_drill, make_match, make_sweep, make_work
 from tests.support.synthetic import make_rally
 
@@ -222,3 +223,18 @@ def test_a_rally_that_is_missing_is_named(tmp_path, monkeypatch):
     monkeypatch.setenv(VARIABLE, str(rally.path))
     with pytest.raises(LabError, match="TENNIS_RALLY has no rally mainline-idle: play it"):
         rallies(lab)
+
+
+def test_rallies_are_told_apart_by_all_of_their_settings(tmp_path, monkeypatch):
+    """Whatever their folders are called: four differ in their bottom halves only."""
+    lab = load_lab("03-write-the-racquet")
+    asked = {one.name: one for one in lab.rallies}
+    folders = []
+    for number, one in enumerate(reversed(lab.rallies)):
+        about = {"module": OWN} if one.racquet else {"bottom_half": one.bottom_half}
+        folders.append(str(tmp_path / f"r{number}"))
+        make_rally(tmp_path / f"r{number}", balls=60, kernel="rt", load="stress", **about)
+    monkeypatch.setenv(VARIABLE, ":".join(folders))
+    for (name, wanted), rally in zip(asked.items(), rallies(lab), strict=True):
+        if wanted.racquet is None:
+            assert rally.manifest.target.bottom_half == wanted.bottom_half, name

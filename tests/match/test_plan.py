@@ -645,3 +645,61 @@ def test_a_whole_number_that_python_cannot_write(digits, tmp_path):
     path.write_text(f'title = "x"\nseed = 0x{"f" * digits}\n[kernels.rt]\n[loads.idle]\n')
     with pytest.raises(UsageError, match="holds a number of more than 64 bits"):
         read_plan(path)
+
+
+def test_a_plan_names_the_stage_that_answers_and_what_is_beneath(tmp_path):
+    """For one kernel or for all; halves and priorities are then those of what answers."""
+    text = """
+    loads = ["idle"]
+    witness = "cyclictest"
+    [kernels.mainline]
+    [kernels.in-band]
+    stage = "in-band"
+    [kernels.beneath]
+    tree = "rt"
+    beneath = "sloth"
+    """
+    (tmp_path / "evl").mkdir()
+    scheduled, left = scheduled_rallies(plan(text), {"in-band": str(tmp_path / "evl")}, Path())
+    assert left == []
+    asked = {
+        one.name: (one.plan.stage, one.plan.beneath, one.plan.witness, one.plan.bottom_half)
+        for one in scheduled
+    }
+    assert asked == {
+        "mainline-idle-default-tasklet": (None, "none", "cyclictest", "tasklet"),
+        "in-band-idle-default-tasklet": ("in-band", "none", "cyclictest", "tasklet"),
+        "beneath-idle-native-task": (None, "sloth", "cyclictest", "task"),
+    }
+    (one,) = scheduled_rallies(
+        plan('kernels = ["rt"]\nloads = ["idle"]\nbeneath = "sloth"'), {}, Path()
+    )[0]
+    assert (one.name, one.plan.beneath) == ("rt-idle-native-task", "sloth")
+
+
+@pytest.mark.parametrize(
+    ("more", "words"),
+    [
+        (
+            'stage = "in-band"',
+            "kernels.mainline: --stage in-band: a kernel of flavour mainline has",
+        ),
+        ('stage = "ring-0"', "stage: input should be 'in-band' or 'out-of-band'"),
+        ('witness = "me"', "witness: input should be 'none', 'cyclictest'"),
+        (
+            'witness = "cyclictest"\n[[drill]]\nname = "response"',
+            "witness: a drill is done without: put the drills into a plan of their own",
+        ),
+        (
+            'interrupt_cpu = 0\n[[drill]]\nname = "response"',
+            "interrupt_cpu: a drill is done without",
+        ),
+    ],
+)
+def test_a_setting_that_cannot_be(more, words, tmp_path):
+    path = tmp_path / "plan.toml"
+    path.write_text(f"{SMALL}{more}\n")
+    with pytest.raises(UsageError) as error:
+        scheduled_rallies(read_plan(path), {}, tmp_path)
+    assert words in str(error.value)
+    assert "\n" not in str(error.value)

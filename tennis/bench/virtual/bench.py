@@ -37,7 +37,7 @@ from tennis.errors import UsageError
 from tennis.rally.folder import CONSOLE
 from tennis.rally.manifest import CORES, OWN, BenchKind, Instrument, LoadRecord, Priority, Target
 from tennis.rally.plan import Plan
-from tennis.rally.settings import taken_by
+from tennis.rally.settings import of_target, taken_by
 
 BOARD = "QEMU virt, {processors} Cortex-A57, PL061"
 # how long the target may take for the load's health behind the last ball, of virtual time
@@ -152,24 +152,17 @@ class VirtualBench:
         facts = report.facts
         target = Target(
             board=BOARD.format(processors=plan.processors),
-            kernel=recorded["kernel_name"],
             release=facts.get("release", "unknown: the target did not come up"),
             version=facts.get("version", "unknown: the target did not come up"),
             config_sha256=recorded["kernel_config_sha256"],
             command_line=facts.get("command_line", "unknown: the target did not come up"),
-            witness=plan.witness,
-            beneath=plan.beneath,
             added=plan.command_line,
             processors=plan.processors if plan.processors > 1 else None,
             instruction_ns=plan.instruction_ns,
-            interrupt_cpu=plan.interrupt_cpu,
             module=recorded["racquet"],
             module_sha256=recorded["racquet_sha256"],
-            top_half=plan.top_half,
-            bottom_half=plan.bottom_half,
-            bottom_half_cpu=plan.bottom_half_cpu,
             governor=None,  # the virtual machine has no frequency to govern
-            priorities=plan.priorities,
+            **of_target(plan),
             tasks=[Priority(task=t, policy=p, priority=n) for t, p, n in report.tasks],
         )
         try:

@@ -20,13 +20,24 @@ from tennis.play.replaying import plan_again
 from tennis.rally import Rally
 from tennis.rally.manifest import OWN
 from tennis.rally.plan import Plan
+from tennis.rally.serving import Serving
+from tennis.rally.settings import (
+    LENGTH,
+    OF_A_BOOT,
+    OF_TARGET,
+    SETTINGS,
+    TOLD,
+    Setting,
+    differences,
+    served_otherwise,
+)
 from tennis.rally.text import plain
 
-# what a plan holds besides a rally's settings; of the protocol the seed and the balls are judged
-# by themselves
-NO_SETTINGS = {"schema_version", "operator", "umpire", "versions", "racquet", "protocol"}
-NO_SETTINGS |= {"phase_of_a_second"}  # of rallies of an older Tennis, whose balls tell
-JUDGED = {"seed", "balls"}
+# of a protocol: judged by themselves
+JUDGED = OF_A_BOOT | LENGTH
+_OWN_HALVES = frozenset({"top_half", "bottom_half"})  # of a Racquet of one's own: it says them
+# of a rally that asks for a drill: nothing answers
+OF_ANSWERS = frozenset({"top_half", "bottom_half", "priorities"})
 # what is wrong with a sweep or a match, which takes long to open, by its place: each of several
 # questions asks for it
 _TROUBLE: dict[Path, Exception | None] = {}
@@ -67,8 +78,7 @@ def as_asked(work: Work, asked: LabRally, *, boards: bool) -> None:
     manifest = rally.manifest
     if asked.drill and manifest.drill is None:
         raise Wrong("it is a rally, but the lab asks for a drill")
-    for what, is_so, wanted in _settings(rally, asked):
-        _expect_same(what, is_so, wanted)
+    _refuse_other_settings(rally, asked)
     if manifest.bench == "virtual":
         _refuse_other_plans(work, rally, asked)
     elif manifest.bench != "replay" and not boards:
@@ -151,6 +161,11 @@ def _expect_same(what: str, is_so: object, wanted: object) -> None:
     expect(is_so == wanted, f"its {what} is {plain(str(is_so), 60)}, not {wanted}")
 
 
+def _expect_setting(row: Setting, is_so: object, wanted: object) -> None:
+    if is_so != wanted:
+        _expect_same(row.called or row.words, row.shown(is_so), row.shown(wanted))
+
+
 def _refuse_other_plans(work: Work, rally: Rally, asked: LabRally) -> None:
     """Raise Wrong where a rally of the virtual bench has a setting that the lab does not name.
 
@@ -163,84 +178,49 @@ def _refuse_other_plans(work: Work, rally: Rally, asked: LabRally) -> None:
     except UsageError as error:
         raise InDoubt(plain(str(error).replace(f"{work.folder}/", ""), 300)) from error
     wanted = plan_of_rally(asked, work.seed, racquet=source)
-    left_out = NO_SETTINGS | ({"top_half", "bottom_half"} if source else set())
-    for name in Plan.model_fields:
-        if name not in left_out:
-            is_so, should_be = (getattr(plan, name) for plan in (claimed, wanted))
-            _expect_same(name.replace("_", " "), is_so, should_be)
-    for name in type(wanted.protocol).model_fields:
-        if name not in JUDGED:
-            is_so, should_be = (getattr(plan.protocol, name) for plan in (claimed, wanted))
-            _expect_same(name.replace("_", " "), is_so, should_be)
+    left_out = {"racquet", *(_OWN_HALVES if source else ())}
+    for row in TOLD:
+        if row.name not in left_out:
+            _expect_setting(row, row.of(claimed), row.of(wanted))
+    for name, is_so, should_be in served_otherwise(claimed.protocol, wanted.protocol, JUDGED):
+        _expect_same(name.replace("_", " "), is_so, should_be)
     most = BALLS_MAX_TIMES * asked.balls
     balls = claimed.protocol.balls
     expect(balls <= most, f"{balls} balls, but the lab asks for {asked.balls}, {most} at most")
 
 
-def _settings(rally: Rally, asked: LabRally) -> list[tuple[str, object, object]]:
-    """Return what must be as asked for: what, as it is, as it should be."""
-    target, load = rally.manifest.target, rally.manifest.load
+def _refuse_other_settings(rally: Rally, asked: LabRally) -> None:
+    """Raise Wrong where a rally says another setting than the lab, on whatever bench it was played.
+
+    A board has processors, and places on them, of its own where the lab does not name them.
+    """
+    manifest = rally.manifest
+    left_out = {"load_options", "instruction_ns"}  # below; and of several processors another one
     if asked.drill is not None:
-        done = rally.manifest.drill
-        assert done is not None  # noqa: S101 (a rally in its place is refused)
-        return [
-            ("kernel", target.kernel, asked.kernel),
-            ("load", load.name, asked.load),
-            *(
-                (f"load's {name}", load.options.get(name), v)
-                for name, v in asked.load_options.items()
-            ),
-            ("drill", done.name, asked.drill.name),
-            ("context", done.context, asked.drill.context),
-            ("period", f"{done.period_ns / 1000:g} us", f"{asked.drill.period_us:g} us"),
-        ]
-    pairs: list[tuple[str, object, object]] = [
-        ("kernel", target.kernel, asked.kernel),
-        ("beneath it", target.beneath, asked.beneath),
-        ("load", load.name, asked.load),
-        ("Racquet", "your own" if target.module == OWN else "the kit's", _racquet(asked)),
-    ]
-    if asked.racquet is None:
-        pairs += [
-            ("top half", target.top_half, asked.top_half),
-            ("bottom half", target.bottom_half, asked.bottom_half),
-        ]
-    pairs += [
-        ("priorities", target.priorities, asked.priorities),
-        ("rate", rally.manifest.protocol.rate_hz, asked.rate_hz),
-    ]
-    pairs += _places(rally, asked)
-    if asked.gap_us is not None:
-        protocol = rally.manifest.protocol
-        gaps = f"{protocol.gap_min_ns / 1000:g} to {protocol.gap_max_ns / 1000:g} us"
-        pairs.append(("gap", gaps, "{:g} to {:g} us".format(*asked.gap_us)))
+        left_out |= OF_ANSWERS
+    elif asked.racquet is not None:
+        left_out |= _OWN_HALVES
+    for row, is_so, should_be in differences(manifest, asked, OF_TARGET):
+        its_own = row.own_on_board and manifest.bench != "virtual" and should_be == row.usual
+        if row.name not in left_out and not its_own:
+            _expect_setting(row, is_so, should_be)
+    options = manifest.load.options
     for name, value in asked.load_options.items():
-        pairs.append((f"load's {name}", load.options.get(name), value))
-    return pairs
-
-
-def _places(rally: Rally, asked: LabRally) -> list[tuple[str, object, object]]:
-    """Return where all of it must have run; a board has processors and a place of its own."""
-    target, virtual = rally.manifest.target, rally.manifest.bench == "virtual"
-    pairs: list[tuple[str, object, object]] = []
-    if virtual:
-        pairs.append(("number of processors", target.processors or 1, asked.processors))
-    if virtual or asked.interrupt_cpu is not None:
-        pairs.append(("interrupt", _on(target.interrupt_cpu), _on(asked.interrupt_cpu)))
-    if virtual or asked.bottom_half_cpu is not None:
-        here = (_on(target.bottom_half_cpu), _on(asked.bottom_half_cpu))
-        pairs.append(("bottom half", *here))
-    if virtual or asked.load_cpus:
-        pairs.append(("load", _on(rally.manifest.load.cpus), _on(asked.load_cpus)))
-    if virtual or asked.command_line:
-        added = (target.added or "none", asked.command_line or "none")
-        pairs.append(("addition to the command line", *added))
-    return pairs
-
-
-def _on(cpus: int | str | None) -> str:
-    return "where the kernel put it" if cpus is None else f"on processor {cpus}"
-
-
-def _racquet(asked: LabRally) -> str:
-    return "your own" if asked.racquet else "the kit's"
+        _expect_same(f"load's {name}", options.get(name), value)
+    _expect_setting(SETTINGS["load_options"], options, asked.load_options)
+    if asked.drill is not None:
+        done = manifest.drill
+        assert done is not None  # noqa: S101 (a rally in its place is refused)
+        _expect_same("drill", done.name, asked.drill.name)
+        _expect_same("context", done.context, asked.drill.context)
+        periods = (f"{us:g} us" for us in (done.period_ns / 1000, asked.drill.period_us))
+        _expect_same("period", *periods)
+        return
+    _expect_same("rate", manifest.protocol.rate_hz, asked.rate_hz)
+    if asked.gap_us is not None:
+        protocol = manifest.protocol
+        gaps = f"{protocol.gap_min_ns / 1000:g} to {protocol.gap_max_ns / 1000:g} us"
+        _expect_same("gap", gaps, "{:g} to {:g} us".format(*asked.gap_us))
+    served = Serving(**asked.serving).protocol()
+    for name, is_so, should_be in served_otherwise(manifest.protocol, served, JUDGED):
+        _expect_same(name.replace("_", " "), is_so, should_be)

@@ -59,19 +59,7 @@ def plan_of_rally(
             load=asked.load,
             load_options=asked.load_options,
         )
-    answers = {"top_half": asked.top_half, "bottom_half": asked.bottom_half}
-    return plan_of(
-        kernel=asked.kernel,
-        load=asked.load,
-        load_options=asked.load_options,
-        **({"racquet": racquet} if racquet else answers),
-        beneath=asked.beneath,
-        priorities=asked.priorities,
-        balls=count,
-        seed=seed + asked.boot,
-        **asked.serving,
-        **asked.placing,
-    )
+    return plan_of(**asked.requested(racquet), balls=count, seed=seed + asked.boot)
 
 
 class Plays:

@@ -1,0 +1,75 @@
+# SPDX-FileCopyrightText: The Tennis authors
+# SPDX-License-Identifier: MIT
+"""Options that are made from the table of settings (``rally.settings``)."""
+
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
+
+import click
+
+from tennis.bench import loads
+from tennis.cli import completion
+from tennis.cli.options import type_of
+from tennis.rally.settings import SETTINGS, Setting, option_of
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+COMPLETED = {"kernel": completion.kernels, "load": completion.loads}
+LOAD_OPTIONS = "load_options"  # NAME=NUMBER each
+
+
+def setting_option(
+    name: str, text: str | None = None, *, values: Sequence[str] | None = None
+) -> Callable[[Command], Command]:
+    """Return a decorator that gives a command the option of a setting.
+
+    ``text``: a help of its own. ``values``: the only ones that the command takes.
+    """
+    row = SETTINGS[name]
+    about: dict[str, Any] = {"help": text or _help(row), "metavar": row.metavar}
+    if row.kind is bool:
+        about["is_flag"] = True
+    elif name == LOAD_OPTIONS:
+        about["multiple"] = True
+    else:
+        about["type"] = _type(row, values)
+    if name in COMPLETED:
+        about["shell_complete"] = COMPLETED[name]
+    if row.is_number and row.choices:
+        about["callback"] = lambda _ctx, _parameter, text: text and int(text)
+    if isinstance(row.usual, str) and row.usual in {"", "none"}:
+        about |= {"default": row.usual, "show_default": bool(row.usual)}
+    return click.option(option_of(name), name, **about)
+
+
+def settings_options(but: Sequence[str] = ()) -> Callable[[Command], Command]:
+    """Return a decorator that gives a command the options of all settings, in the table's order."""
+
+    def decorate(command: Command) -> Command:
+        for name, row in reversed(list(SETTINGS.items())):
+            if row.is_option and name not in but:
+                command = setting_option(name)(command)
+        return command
+
+    return decorate
+
+
+def options_under(heading: str) -> list[str]:
+    """Return the options that stand under a heading, as they are typed."""
+    return [
+        option_of(name)
+        for name, row in SETTINGS.items()
+        if row.is_option and row.heading == heading
+    ]
+
+
+def _help(row: Setting) -> str:
+    every = {"loads": ", ".join(loads.names()), "sloth_loads": ", ".join(loads.names("sloth"))}
+    return row.help.format(**every) if row.name == "load" else row.help
+
+
+def _type(row: Setting, values: Sequence[str] | None) -> Any:
+    if row.asked_as is not None:
+        return click.Path(path_type=row.asked_as)
+    if row.choices:
+        return click.Choice(values or [str(value) for value in row.choices])
+    return type_of(row.kind, []) if row.is_number else str

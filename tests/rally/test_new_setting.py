@@ -1,0 +1,91 @@
+# SPDX-FileCopyrightText: The Tennis authors
+# SPDX-License-Identifier: MIT
+"""A new setting is three files, as docs/how-it-is-built.md has it."""
+
+import re
+import shutil
+import subprocess
+import sys
+
+import pytest
+
+from tennis import environment
+from tennis.checkout import ROOT
+
+# where the page says that a block goes: its file, and what it stands before
+PLACES = (
+    ("tennis/rally/settings.py", "    witness: Annotated["),
+    ("tennis/rally/manifest.py", "    witness: Witness = "),
+    ("tennis/bench/virtual/machine.py", '    return " ".join(filter(None, (COMMAND_LINE'),
+)
+USES = """
+import sys
+from types import SimpleNamespace
+from click.testing import CliRunner
+import pytest
+from tennis.bench.virtual import machine
+from tennis.cli.rally import rally
+from tennis.errors import UsageError
+from tennis.match.plan import parse_plan
+from tennis.play.planning import plan_of
+from tennis.play.sides import side_of
+from tennis.rally.settings import differences, of_target
+from pathlib import Path
+
+assert "--preempt [none|voluntary|full]" in CliRunner().invoke(rally, ["--help-all"]).output
+plan = plan_of(preempt="full")
+assert plan.preempt == "full"
+assert of_target(plan)["preempt"] == "full"
+machine.phase_us = lambda plan, load: 0
+kernel = SimpleNamespace(flavour="mainline")
+parts = SimpleNamespace(plan=plan, beneath=None, kernel=kernel, load=None)
+line = machine.command_line(parts, machine.Extras())
+assert line.endswith(" preempt=full"), line
+parts.plan = plan_of()
+assert "preempt" not in machine.command_line(parts, machine.Extras())
+asked = {"preempt": "full"}
+for other in ({"bench": "pi"}, {"kernel": "sloth"}):
+    with pytest.raises(UsageError, match="--preempt needs "):
+        plan_of(**asked, **other)
+assert side_of("rt preempt=none", {"balls": 60}).plans[""].preempt == "none"
+text = b'kernels = ["rt"]\\nloads = ["idle"]\\n[settings.full]\\npreempt = "full"\\n'
+assert parse_plan(text, Path("p")).settings["full"].of_a_match == asked
+sys.exit(pytest.main(["-q", "-p", "no:cacheprovider", "-n", "0", "-k", "[preempt]", sys.argv[1]]))
+"""
+
+
+@pytest.fixture
+def patched(tmp_path):
+    """Return a copy of the package with the page's blocks, beside what else it needs."""
+    page = (ROOT / "docs" / "how-it-is-built.md").read_text().split("## A new setting")[1]
+    blocks = re.findall(r"```python\n(.*?)```", page.split("\n## ")[0], flags=re.DOTALL)
+    assert len(blocks) == len(PLACES)
+    for one in ROOT.iterdir():
+        if one.name not in {"tennis", "tests"} and not one.name.startswith("."):
+            (tmp_path / one.name).symlink_to(one)
+    for folder in ("tennis", "tests"):
+        shutil.copytree(
+            ROOT / folder, tmp_path / folder, ignore=shutil.ignore_patterns("__pycache__")
+        )
+    for block, (file, before) in zip(blocks, PLACES, strict=True):
+        path = tmp_path / file
+        text = path.read_text()
+        assert text.count(before) == 1, (file, before)
+        path.write_text(text.replace(before, block + before))
+    return tmp_path
+
+
+def test_the_pages_setting_is_known_everywhere(patched):
+    """Also the test of each setting alone passes with it, and has it."""
+    (patched / "uses.py").write_text(USES)
+    command = [sys.executable, "-B", "uses.py", "tests/rally/test_one_setting.py"]
+    done = subprocess.run(
+        command,
+        cwd=patched,
+        env=environment.for_tennis(PYTHONPATH=str(patched)),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-2000:]
+    assert re.search(r"\b9 passed", done.stdout), done.stdout

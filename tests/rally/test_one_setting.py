@@ -1,0 +1,325 @@
+# SPDX-FileCopyrightText: The Tennis authors
+# SPDX-License-Identifier: MIT
+"""Each setting alone, changed in a rally, is noticed by all that compares rallies.
+
+Nothing boots: rallies are made up, and what a manifest says of one setting is altered. A setting
+that the manifest's target has by its own name needs no line here.
+"""
+
+import json
+import shutil
+from types import SimpleNamespace
+
+import pytest
+
+from tennis.bench.virtual.bench import VirtualBench
+from tennis.comparison.played import read_side, unlike
+from tennis.course import load_lab
+from tennis.course.checking.evidence import as_asked
+from tennis.course.checking.plays import key_of
+from tennis.course.checks import Wrong
+from tennis.errors import RallyError, UsageError
+from tennis.match.folder import another
+from tennis.match.plan import ScheduledRally, repeated
+from tennis.play.checking import first_difference
+from tennis.play.planning import replay_of
+from tennis.play.replaying import plan_again
+from tennis.rally import open_folder, part_path
+from tennis.rally.folder import CONSOLE, MANIFEST
+from tennis.rally.manifest import OWN, Drill, Manifest, Protocol, seal_of
+from tennis.rally.plan import Plan
+from tennis.rally.settings import SETTINGS, TOLD, unusual
+from tennis.store.drift import KIND
+from tennis.store.opening import create
+from tennis.store.store import About
+from tests.support.hand_ins import make_work
+
+LAB = load_lab("01-first-serve")
+ASKED = LAB.rallies[0].model_copy(update={"balls": 60})
+LAB = LAB.model_copy(update={"rallies": [ASKED]})
+DRILL = Drill(name="periodic", context="user", period_ns=1_000_000)
+# what of a manifest says another value, where it is not a choice or a number of the target's
+ELSEWHERE = {
+    "kernel": ("target", {"kernel": "rt"}),
+    "load": ("load", {"name": "hog"}),
+    "load_options": ("load", {"options": {"hold_us": 7}}),
+    "load_cpus": ("load", {"cpus": "0"}),
+    "bottom_half_cpu": ("target", {"bottom_half": "user", "bottom_half_cpu": 0}),
+    "command_line": ("target", {"added": "nohz=off"}),
+    "racquet": ("target", {"module": OWN}),
+    "stage": ("target", {"kernel": "evl", "module": "racquet"}),
+    "priorities": ("target", {"priorities": "chrt"}),
+    "instrument": ("instrument", {"kind": "brickwall"}),
+}
+# what a rally is before, if that matters
+FIRST = {
+    "stage": ("target", {"kernel": "evl", "module": "racquet_evl"}),
+    "bottom_half_cpu": ("target", {"bottom_half": "user"}),
+}
+SERVED = {
+    "loop": {"loop": "open", "rate_hz": 1000.0},
+    "rate_hz": {"loop": "open", "rate_hz": 1000.0},
+    "gap_min_ns": {"gap_min_ns": 400_000},
+    "gap_max_ns": {"gap_max_ns": 1_600_000},
+    "pulse_ns": {"pulse_ns": 2_000},
+    "timeout_ns": {"timeout_ns": 100_000_000},
+    "settle_ns": {"settle_ns": 1},
+}
+NAMES = [row.name for row in TOLD if row.name != "drill"]
+
+
+def other_of(name: str) -> tuple[str, dict]:
+    """Return which part of a manifest says another value of a setting, and that."""
+    if name in SERVED:
+        return "protocol", SERVED[name]
+    row = SETTINGS[name]
+    others = [value for value in row.choices if value != row.usual]
+    found = [value for value in others if value not in {"tasklet", "hard", "default"}]
+    return ELSEWHERE.get(name) or ("target", {name: found[0] if found else 0})
+
+
+def altered(manifest: Manifest, part: str, update: dict) -> Manifest:
+    return manifest.model_copy(
+        update={part: getattr(manifest, part).model_copy(update=update)},
+    )
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """Return a folder with a lab's rally as it should be, `usual`, and with each setting altered.
+
+    Of another one it is before, if that matters: `usual NAME`.
+    """
+    place = tmp_path_factory.mktemp("one-setting")
+    made = make_work(place / "work", LAB, "zoe")
+    usual = (made / ASKED.name).rename(place / "usual")
+    sealed(usual, altered(open_folder(usual).manifest, "target", {"instruction_ns": 2}))
+    for name in (*NAMES, *SERVED):
+        manifest = open_folder(usual).manifest
+        if name in FIRST:
+            manifest = altered(manifest, *FIRST[name])
+            sealed(shutil.copytree(usual, place / f"usual {name}"), manifest)
+        sealed(shutil.copytree(usual, place / name), altered(manifest, *other_of(name)))
+    return place
+
+
+def sealed(place, manifest: Manifest) -> None:
+    content = manifest.model_dump(mode="json")
+    content["seal"] = seal_of(content)
+    (place / MANIFEST).write_text(json.dumps(content))
+
+
+def before_and_after(folder, name):
+    first = folder / (f"usual {name}" if name in FIRST else "usual")
+    return open_folder(first), open_folder(folder / name)
+
+
+def planned_of(rally) -> Plan:
+    """Return a plan of which a rally is one."""
+    manifest = rally.manifest
+    values = {
+        row.name: row.recorded(manifest) for row in TOLD if row.name not in {"racquet", "drill"}
+    }
+    return Plan(bench="virtual", protocol=manifest.protocol, racquet=None, **values)
+
+
+def listed(plan: Plan, name: str = "r") -> ScheduledRally:
+    return ScheduledRally(name=name, kernel=plan.kernel, repetition=1, plan=plan)
+
+
+def with_setting(plan: Plan, name: str, rally) -> Plan:
+    """Return the plan of which the other rally is one."""
+    if name in SERVED:
+        return plan.model_copy(update={"protocol": rally.manifest.protocol})
+    value = "own.c" if name == "racquet" else SETTINGS[name].recorded(rally.manifest)
+    return plan.model_copy(update={name: value})
+
+
+EVERY = pytest.mark.parametrize("name", [*NAMES, *SERVED])
+WORDS = {name: SETTINGS[name].words for name in NAMES} | {
+    "loop": "loop",
+    "rate_hz": "loop",
+    "gap_min_ns": "loop",
+    "gap_max_ns": "loop",
+    "pulse_ns": "pulse",
+    "timeout_ns": "timeout",
+    "settle_ns": "settling",
+}
+
+
+# what a plan has besides, of which no ball depends, or which is compared otherwise
+NO_SETTINGS = {
+    *("schema_version", "bench", "port", "target", "operator", "umpire", "analyser", "versions"),
+    *("phase_of_a_second", "recording", "speed", "protocol"),
+}
+
+
+def test_no_setting_is_left_out():
+    """A row that says that no ball depends on it must be in the list above, too."""
+    assert set(Plan.model_fields) - {row.name for row in TOLD} == NO_SETTINGS
+    any_value = {row.name for row in TOLD if row.published}
+    places = {"interrupt_cpu", "bottom_half_cpu", "load_cpus"}
+    assert any_value == {"instruction_ns", "instrument", *places}
+    on_a_board = {row.name for row in TOLD if row.own_on_board}
+    assert on_a_board == {"instruction_ns", "processors", "command_line", *places}
+
+
+def test_each_part_of_a_protocol_is_here():
+    """But for seed and balls, in which two boots of one kind differ."""
+    assert set(SERVED) == set(Protocol.model_fields) - {"seed", "balls"}
+
+
+@EVERY
+def test_a_match_keeps_no_rally_of_another_setting(folder, name):
+    usual, other = before_and_after(folder, name)
+    plan = planned_of(usual)
+    assert another(usual, listed(plan)) == ""
+    assert another(other, listed(plan))
+    assert another(other, listed(with_setting(plan, name, other))) == ""
+
+
+@EVERY
+def test_two_boots_of_one_seed_are_two_if_a_setting_differs(folder, name):
+    usual, other = before_and_after(folder, name)
+    plan = planned_of(usual)
+    boots = [listed(plan, "one"), listed(with_setting(plan, name, other), "other")]
+    assert repeated(boots, "it") == ""
+    assert "they are one boot" in repeated([*boots, listed(plan, "again")], "it")
+
+
+@EVERY
+def test_a_comparison_names_the_difference_and_pools_no_two(folder, name):
+    usual, other = before_and_after(folder, name)
+    assert unlike(usual, usual) == {}
+    assert WORDS[name] in unlike(usual, other)
+    with pytest.raises(RallyError, match=r"is not a side: .* differ in "):
+        read_side(folder, [usual.path.name, other.path.name])
+
+
+@EVERY
+def test_a_lab_takes_what_it_asks_for(folder, name):
+    """Marks, too: the checks of `lab check` and of `grade` ask this."""
+    usual, other = before_and_after(folder, name)
+    asked = ASKED
+    if name == "stage":
+        asked = ASKED.model_copy(update={"kernel": "evl"})
+    if name == "bottom_half_cpu":
+        asked = ASKED.model_copy(update={"bottom_half": "user"})
+    handed_in = SimpleNamespace(
+        handed_in={ASKED.name: other},
+        seed=usual.manifest.protocol.seed,
+        folder=folder,
+        answers=SimpleNamespace(student="zoe"),
+        trouble={},
+    )
+    with pytest.raises(Wrong) as error:
+        as_asked(handed_in, asked, boards=False)
+    assert "not" in str(error.value)
+    # and what the marker plays for a lab with that setting is kept in another place
+    plan = planned_of(usual).model_copy(update={"versions": {}})
+    if name != "racquet":
+        assert key_of(plan) != key_of(with_setting(plan, name, other))
+    if name != "stage":
+        handed_in.handed_in = {ASKED.name: usual}
+        as_asked(handed_in, asked, boards=False)
+
+
+@EVERY
+def test_check_plays_it_with_this_setting_and_finds_it_forged(folder, name):
+    usual, other = before_and_after(folder, name)
+    tree = "a tree" if name == "stage" else None
+    plan = plan_again(usual, tree, pico=True)
+    try:
+        assert plan_again(other, tree, pico=True) != plan
+    except UsageError as error:
+        assert name == "racquet"
+        assert "not played with the kit's Racquet" in str(error)
+    assert first_difference(usual.manifest, usual.manifest, ()) == ""
+    assert first_difference(other.manifest, usual.manifest, ())
+
+
+@EVERY
+def test_the_virtual_bench_records_what_was_asked_for(folder, name, tmp_path):
+    usual, other = before_and_after(folder, name)
+    plan = with_setting(planned_of(usual), name, other)
+    target = other.manifest.target
+    names = {"kernel_name": target.kernel, "load": "hog", "racquet": target.module}
+    hashes = ("kernel_config", "racquet", "instrument", "firmware")
+    versions = names | {f"{one}_sha256": "0" * 64 for one in hashes}
+    (tmp_path / CONSOLE).write_text("")
+    told = VirtualBench().circumstances(plan.model_copy(update={"versions": versions}), tmp_path)
+    parts = {"target": told.target, "load": told.load, "instrument": told.instrument}
+    manifest = usual.manifest.model_copy(update=parts)
+    for row in TOLD:
+        assert row.recorded(manifest) == row.of(plan), row.name
+
+
+@EVERY
+def test_a_replay_is_of_what_was_recorded(folder, name):
+    _, other = before_and_after(folder, name)
+    _, plan = replay_of(other.path, 1.0, None)
+    assert plan.protocol == other.manifest.protocol
+    for row in TOLD:
+        if row.name != "racquet":  # its file is nobody's to say
+            assert row.of(plan) == row.recorded(other.manifest), row.name
+
+
+@EVERY
+def test_a_rally_is_resumed_in_the_setting_it_was_begun_in(folder, name, tmp_path):
+    usual, other = before_and_after(folder, name)
+    plan = with_setting(planned_of(usual), name, other)
+    part = part_path(tmp_path / "r")
+    part.mkdir()
+    plan.write(part)
+    assert Plan.read(part) == plan
+    assert Plan.read(part) != planned_of(usual)
+
+
+@EVERY
+def test_a_published_claim_is_judged_by_its_own_settings(folder, name):
+    usual, other = before_and_after(folder, name)
+    plan = planned_of(usual)
+    claim = (plan.kernel, plan.load, plan.priorities, plan.bottom_half, plan.top_half)
+    assert listed(plan).is_one(*claim)
+    judged = name in SERVED or SETTINGS[name].published
+    changed = listed(with_setting(plan, name, other))
+    changed = changed.model_copy(update={"kernel": changed.plan.kernel})
+    # how balls were served is the rule's to ask (its rate), or shows in what a boot must see
+    assert changed.is_one(*claim) == judged
+
+
+def test_control_charts_pool_no_two_settings(folder, tmp_path):
+    store = create(tmp_path / "store")
+    added = {one.path.name: one.id for one in store.add(folder, About(bench_name="bench"))}
+    rows = {row["id"]: row for row in store.catalogue().to_pylist()}
+    kinds = {name: tuple(rows[id_][axis] for axis in KIND) for name, id_ in added.items() if id_}
+    assert set(kinds) >= {"usual", *NAMES, *SERVED}
+    for name in (*NAMES, *SERVED):
+        first = f"usual {name}" if name in FIRST else "usual"
+        assert kinds[name] != kinds[first], name
+
+
+def test_the_usual_rally_is_of_no_other_kind(folder):
+    manifest = open_folder(folder / "usual").manifest
+    assert unusual(manifest, ("kernel", "load", "bottom_half")) == ""
+
+
+def test_a_board_may_have_places_of_its_own(folder):
+    """A match and a lab that name none take the interrupt's; a witness nobody has by himself."""
+    usual, pinned = before_and_after(folder, "interrupt_cpu")
+    plan = planned_of(usual)
+    object.__setattr__(pinned, "manifest", pinned.manifest.model_copy(update={"bench": "pi"}))
+    assert another(pinned, listed(plan)) == ""
+    handed_in = SimpleNamespace(
+        handed_in={ASKED.name: pinned},
+        seed=usual.manifest.protocol.seed,
+        answers=SimpleNamespace(student="zoe"),
+        trouble={},
+    )
+    as_asked(handed_in, ASKED, boards=True)
+    for name in ("witness", "timeout_ns"):
+        _, other = before_and_after(folder, name)
+        object.__setattr__(other, "manifest", other.manifest.model_copy(update={"bench": "pi"}))
+        handed_in.handed_in = {ASKED.name: other}
+        with pytest.raises(Wrong, match=f"its {name.replace('_', ' ')} is "):
+            as_asked(handed_in, ASKED, boards=True)
