@@ -375,7 +375,7 @@ class Manifest(StrictModel):
 
         Rallies of edition 0 have it in the words of their time note only.
         """
-        if self.target.instruction_ns or self.bench != "virtual":
+        if self.target.instruction_ns or self.bench != "virtual" or self.tool.edition:
             return self.target.instruction_ns
         taken: tuple[InstructionNs, ...] = (1, 2, 4)
         return next((ns for ns in taken if f" {ns} ns per instruction" in self.time_note), None)

@@ -18,6 +18,7 @@ from tennis.course import load_lab
 from tennis.course.checking.evidence import as_asked
 from tennis.course.checking.plays import key_of
 from tennis.course.checks import Wrong
+from tennis.edition import KEY
 from tennis.errors import RallyError, UsageError
 from tennis.match.folder import another
 from tennis.match.plan import ScheduledRally, repeated
@@ -323,3 +324,14 @@ def test_a_board_may_have_places_of_its_own(folder):
         handed_in.handed_in = {ASKED.name: other}
         with pytest.raises(Wrong, match=f"its {name.replace('_', ' ')} is "):
             as_asked(handed_in, ASKED, boards=True)
+
+
+def test_the_time_of_an_instruction_is_a_number(folder):
+    """The words of a time note tell it of rallies of edition 0 only, which had no number."""
+    manifest = open_folder(folder / "usual").manifest
+    words = altered(manifest, "target", {"instruction_ns": None}).model_copy(
+        update={"time_note": "virtual time, 4 ns per instruction"}
+    )
+    assert words.instruction_ns == 4
+    assert altered(words, "tool", {"versions": {KEY: "1"}}).instruction_ns is None
+    assert altered(words, "target", {"instruction_ns": 1}).instruction_ns == 1
