@@ -20,6 +20,7 @@ from tennis.cli.completion import BenchWord
 from tennis.cli.match import workers_here
 from tennis.cli.numbers import Real, Whole, time_ns
 from tennis.cli.progress import quiet_option, shown, tell
+from tennis.cli.settings import setting_option
 from tennis.cli.stop import Stop
 from tennis.cli.words import echo, print_line
 from tennis.comparison import BOOTS_MAX
@@ -50,8 +51,8 @@ WIDE = 400  # columns: a table is never cut
     metavar="DIR",
     help="The folder for the boots and the page. [default: compare, if something is played]",
 )
-@click.option("--kernel", metavar="NAME|DIR", help="The kernel of a side that names none.")
-@click.option("--load", metavar="NAME", help="The load of a side that names none.")
+@setting_option("kernel", "The kernel of a side that names none.")
+@setting_option("load", "The load of a side that names none.")
 @click.option("--balls", type=Whole(1, 10**8), metavar="COUNT", help="Balls of a boot.")
 @click.option(
     "--seed",
@@ -110,8 +111,8 @@ WIDE = 400  # columns: a table is never cut
     show_default=True,
     help="The bench for both sides. pi needs --target.",
 )
-@click.option("--target", metavar="HOST", help="The board, with --bench pi.")
-@click.option("--port", metavar="PORT", help="The Brickwall's serial port, with --bench pi.")
+@setting_option("target", "The board, with --bench pi.")
+@setting_option("port", "The Brickwall's serial port, with --bench pi.")
 @click.option(
     "--explain/--no-explain",
     "explained",

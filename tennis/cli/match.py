@@ -14,6 +14,7 @@ from tennis.cli.inventory import inventory_option
 from tennis.cli.lab_folder import prediction_sealed
 from tennis.cli.numbers import Whole
 from tennis.cli.progress import quiet_option, shown, tell
+from tennis.cli.settings import setting_option
 from tennis.cli.stop import Stop
 from tennis.cli.words import echo
 from tennis.entries import need
@@ -67,10 +68,9 @@ def kernel_of(text: str) -> tuple[str, str]:
     help="How many boots of each combination to play, instead of the plan's number. A match "
     "with fewer boots is continued.",
 )
-@click.option(
-    "--instruction-ns",
-    type=click.Choice(["1", "2", "4"]),
-    help="How long an instruction takes on the virtual bench, instead of the plan's time. Use "
+@setting_option(
+    "instruction_ns",
+    "How long an instruction takes on the virtual bench, instead of the plan's time. Use "
     "it to see which findings depend on that time.",
 )
 @click.option(
@@ -118,7 +118,7 @@ def match(
     out: Path | None,
     kernels: tuple[str, ...],
     repetitions: int | None,
-    instruction_ns: str | None,
+    instruction_ns: int | None,
     workers: int,
     targets: str | None,
     inventory: Path | None,
@@ -170,7 +170,7 @@ def match(
     if repetitions is not None:
         changed["repetitions"] = repetitions
     if instruction_ns is not None:
-        changed["instruction_ns"] = int(instruction_ns)
+        changed["instruction_ns"] = instruction_ns
     asked = read_plan(plan).model_copy(update=changed)
     if asked.bench != "virtual" and asked.instruction_ns != MatchPlan().instruction_ns:
         raise UsageError("--instruction-ns needs the virtual bench: only there you can choose it")
