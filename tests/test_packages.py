@@ -193,6 +193,41 @@ def test_a_broken_package_is_named_and_breaks_nothing(tmp_path, source, said):
     assert tennis(site, "stats", rally.path).returncode == 0
 
 
+def test_one_kernel_of_two_packages(tmp_path):
+    there = tmp_path / "site"
+    bench = block("A new bench", "python")
+    for name in ("one", "other"):
+        points = {"tennis.benches": {"constant": f"{name}.bench:ConstantBench"}}
+        install(there, name, points, bench=bench)
+    done = tennis(there, "rally", "--kernel", "constant", "--out", tmp_path / "r")
+    assert done.returncode == 2
+    assert "the kernel constant is that of several benches, of one and other" in done.stderr
+    assert not (tmp_path / "r").exists()
+    # the kit's own kernels are nobody else's either
+    stolen = tmp_path / "stolen"
+    points = {"tennis.benches": {"thief": "thief.bench:ConstantBench"}}
+    install(stolen, "thief", points, bench=bench.replace('"constant"', '"sloth"'))
+    done = tennis(stolen, "rally", "--kernel", "sloth", "--out", tmp_path / "r")
+    assert "of tennis and thief" in done.stderr
+
+
+def test_a_command_that_fails_is_not_called_a_defect_of_tennis(tmp_path):
+    site = tmp_path / "site"
+    source = """
+import click
+@click.command()
+def fall():
+    "Fall."
+    raise ValueError("no net")
+"""
+    install(site, "circus", {"tennis.commands": {"fall": "circus.fall:fall"}}, fall=source)
+    done = tennis(site, "fall")
+    assert done.returncode == 1
+    (line,) = done.stderr.splitlines()
+    assert line.startswith("tennis: the command fall of the package circus failed: ValueError")
+    assert line.endswith("repair the package circus, or remove it")
+
+
 def test_entry_points_that_are_none(tmp_path):
     site = tmp_path / "site"
     install(site, "odd", {})
