@@ -18,7 +18,7 @@ from tennis.cli.words import echo, warn
 from tennis.errors import UsageError
 from tennis.listener import listening
 from tennis.rally.text import plain, quoted
-from tennis.store.question import MEMORY_MB, SECONDS
+from tennis.store.question import KIND, MEMORY_MB, SECONDS
 from tennis.units import format_count, format_ns
 
 if TYPE_CHECKING:
@@ -143,7 +143,7 @@ def list_rallies(place: Path | str, where: tuple[str, ...], *, as_json: bool) ->
 @click.option(
     "--by",
     metavar="COLUMN,...",
-    default="bench,kernel,beneath,processors,load,bottom_half,priorities",
+    default=",".join(KIND),
     show_default=True,
     help="The columns to group by; empty: one line for all.",
 )
@@ -195,7 +195,7 @@ def stats(place: Path | str, where: tuple[str, ...], by: str, *, as_json: bool) 
                     late if math.isinf(ns) else format_ns(round(ns))
                     for ns in (*(levels[level] for level in LEVELS), most)
                 )
-            keys = [plain(value, 40) if first else "" for value in group.of.values()]
+            keys = [plain(value, 120) if first else "" for value in group.of.values()]
             table.add_row(*keys, *told, what, *spans, worst)
     _wide(table)
 

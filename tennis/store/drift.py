@@ -21,13 +21,10 @@ from tennis.rally import Rally
 from tennis.rally.tally import Tally
 from tennis.stats.control import BASELINE, Chart, chart
 from tennis.stats.intervals import quantile_rank
+from tennis.store.question import KIND
 from tennis.store.store import Store
 from tennis.units import NS_PER_S
 
-KIND = (
-    *("bench", "kernel", "beneath", "processors", "load"),
-    *("top_half", "bottom_half", "priorities", "settings"),
-)
 MEDIAN, TAIL = Fraction(1, 2), Fraction(999, 1000)
 FIGURES = {
     "median": "median interrupt latency",

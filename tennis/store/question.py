@@ -34,6 +34,11 @@ STARTS_S = 60  # until the process that answers begins to count its time
 DIFFERENT_MAX = 1 << 24
 JOINED_AT = 1 << 20  # values that wait to be added up
 LEVELS = (0.5, 0.99, 0.999, 0.9999)
+# in what rallies of one kind are alike: others are never in one line, one chart with them
+KIND = (
+    *("bench", "kernel", "beneath", "processors", "load"),
+    *("top_half", "bottom_half", "priorities", "settings"),
+)
 # by what a store may be filtered and grouped
 AXES = (
     *("kernel", "load", "bench_name", "student", "week", "bench", "bottom_half", "priorities"),

@@ -11,8 +11,10 @@ import shutil
 from types import SimpleNamespace
 
 import pytest
+from click.testing import CliRunner
 
 from tennis.bench.virtual.bench import VirtualBench
+from tennis.cli import cli
 from tennis.comparison.played import read_side, unlike
 from tennis.course import load_lab
 from tennis.course.checking.evidence import as_asked
@@ -30,8 +32,8 @@ from tennis.rally.folder import CONSOLE, MANIFEST
 from tennis.rally.manifest import OWN, Drill, Manifest, Protocol, seal_of
 from tennis.rally.plan import Plan
 from tennis.rally.settings import SETTINGS, TOLD, unusual
-from tennis.store.drift import KIND
 from tennis.store.opening import create
+from tennis.store.question import KIND
 from tennis.store.store import About
 from tests.support.hand_ins import make_work
 
@@ -298,6 +300,9 @@ def test_control_charts_pool_no_two_settings(folder, tmp_path):
     for name in (*NAMES, *SERVED):
         first = f"usual {name}" if name in FIRST else "usual"
         assert kinds[name] != kinds[first], name
+    told = CliRunner().invoke(cli, ["store", "stats", str(store.path), "--json"])
+    lines = [tuple(group["of"].values()) for group in json.loads(told.stdout)]
+    assert len(lines) == len(set(kinds.values()))
 
 
 def test_the_usual_rally_is_of_no_other_kind(folder):
