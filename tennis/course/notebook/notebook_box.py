@@ -11,7 +11,7 @@ from typing import Any
 from pydantic import BaseModel, ValidationError
 
 from tennis.bench import box
-from tennis.checkout import PACKAGES, ROOT
+from tennis.checkout import PACKAGES, PROJECT, ROOT
 from tennis.course import recorded
 from tennis.course.labs import LABS
 from tennis.course.notebook.notebook_runner import without_grammars
@@ -98,6 +98,7 @@ def _readable() -> dict[Path, Path]:
     """Return what may be read besides the system, by its path there: nothing that knows answers."""
     venv = Path(sys.prefix)
     own = [PACKAGES / "tennis", ROOT / "kit-firmware" / "brickwall", LABS / "course.toml"]
+    own.append(PROJECT)  # which version this is, and what benches and commands there are
     labs = [*LABS.glob("*/lab.toml"), *LABS.glob(f"*/{recorded.FOLDER}")]
     shared = {path: path for path in [*own, *sorted(labs)]}
     # where the system's fonts are, for pictures
