@@ -98,6 +98,11 @@ WIDE = 400  # columns: a table is never cut
     help="Stop after this time. The same command continues.",
 )
 @click.option(
+    "--once",
+    is_flag=True,
+    help="Judge once, when all --boots are played. Fewer boots then show that nothing changed.",
+)
+@click.option(
     "--workers",
     type=Whole(1, 256),
     default=workers_here,
@@ -148,6 +153,7 @@ def compare(
     over: str | None,
     fail_on: str,
     minutes: float | None,
+    once: bool,
     workers: int,
     bench: str,
     target: str | None,
@@ -191,10 +197,11 @@ def compare(
         for text in (before, after)
     ]
     stop = Stop()
-    playing = Playing(seed, Budget(boots, minutes), workers, shown, stop)
+    playing = Playing(seed, Budget(boots, minutes, once), workers, shown, stop)
     one, other = asked
     if isinstance(one, Recorded) and isinstance(other, Recorded):
         _refuse_options(kernel=kernel, load=load, balls=balls, minutes=minutes, target=target)
+        _refuse_options(once=once or None)
     if over is not None:
         _compare_worst(one, other, out, over, playing, fail_on=fail_on, as_json=as_json)
     aside = partial(echo, err=True) if as_json or as_markdown else tell
@@ -333,7 +340,7 @@ def _compare_worst(
     from tennis.play.worst_instants import compare_worst
 
     said = click.get_current_context().get_parameter_source
-    for name in ("margin", "boots", "minutes", "explained"):
+    for name in ("margin", "boots", "minutes", "once", "explained"):
         if said(name) is click.core.ParameterSource.COMMANDLINE:
             option = "--[no-]explain" if name == "explained" else f"--{name}"
             raise UsageError(f"{option}: {WORST} plays one boot a side", next_step="leave it out")

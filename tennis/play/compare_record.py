@@ -40,6 +40,9 @@ class CompareRecord(StrictModel):
     margin: Annotated[float, Field(gt=0, le=10, allow_inf_nan=False)]
     # after how many pairs it was judged: each further look takes its share of the errors
     looks: Annotated[list[int], Field(max_length=1000, default_factory=list)]
+    # it is judged after so many pairs, and not before: one look has all of the errors; None: it is
+    # judged again and again
+    once: Annotated[int, Field(gt=0, le=10**6)] | None = None
 
     def write(self, folder: Path) -> None:
         """Write the file, whole or not at all."""
@@ -52,6 +55,7 @@ def read_or_write(
     planned: Mapping[str, Mapping[str, Plan]],
     seed: int,
     margin: float,
+    once: int | None = None,
 ) -> CompareRecord:
     """Write or read ``compare.json``. Raises RallyError where ``out`` holds another comparison."""
     one, other = (
@@ -59,7 +63,7 @@ def read_or_write(
         for side, said in zip(SIDES, words, strict=True)
     )
     record = CompareRecord(
-        tennis=__version__, before=one, after=other, seed=seed, margin=margin, looks=[]
+        tennis=__version__, before=one, after=other, seed=seed, margin=margin, looks=[], once=once
     )
     if not (out / RECORD).exists():
         record.write(out)
@@ -70,6 +74,17 @@ def read_or_write(
     if before.seed != seed:
         raise RallyError(
             f"{out} was begun with --seed {before.seed}", next_step="choose another --out"
+        )
+    if before.once != once:
+        was = f"--once --boots {before.once}" if before.once else "more than one look"
+        raise RallyError(
+            f"{out} was begun with {was}: how often it is judged is decided before the first boot",
+            next_step="choose another --out",
+        )
+    if once and before.looks and before.margin != margin:
+        raise RallyError(
+            f"{out} was judged once, with --margin {100 * before.margin:g}",
+            next_step="choose another --out",
         )
     return before.model_copy(update={"margin": margin})
 

@@ -50,6 +50,7 @@ class Budget:
 
     pairs: int
     minutes: float | None = None
+    once: bool = False  # judged when all pairs are there, and not before
 
 
 @dataclass(frozen=True)
@@ -131,7 +132,8 @@ def _begun(
             (out / side).mkdir(parents=True, exist_ok=True)
     with locked(out):
         words = (_words(before), _words(after))
-        record = read_or_write(out, words, planned, playing.seed, margin)
+        once = len(seeds) if playing.budget.once else None
+        record = read_or_write(out, words, planned, playing.seed, margin, once)
         game = _Game(bench, out, planned, seeds, playing)
         recorded = {
             side: asked.cells
@@ -148,19 +150,25 @@ def _until_decided(
     most = len(game.seeds)
     balls = min(plan.protocol.balls for plans in game.plans.values() for plan in plans.values())
     kinds = max(len(plans) for plans in game.plans.values())
-    wanted = min(most, first_look(statement_count(kinds, len(LATENCIES), balls)))
+    first = first_look(statement_count(kinds, len(LATENCIES), balls))
+    wanted = min(most, most if record.once else first)
     begun_with = game.there()
     while True:
         interrupted = not game.play(wanted)
         there = game.there()
         if not there:
             raise BenchError("interrupted before the first pair; the same command continues")
+        if record.once and there < most:
+            raise BenchError(
+                f"{there} of {format_count(most, 'pair')} are there, and they are judged once",
+                next_step="the same command continues",
+            )
         both = (recorded.get(side) or game.cells(side, there) for side in SIDES)
         sides = matched(*both, recorded=False)
         if there not in record.looks:
             record = record.model_copy(update={"looks": [*record.looks, there]})
             record.write(game.out)
-        look = record.looks.index(there) + 1
+        look = None if record.once else record.looks.index(there) + 1
         judgement = judge(
             sides.pairs, margin=record.margin, look=look, suspects=sides.suspects, time=sides.time
         )
@@ -286,6 +294,8 @@ class _Game:
     ) -> str:
         """Say how to go on: what is missing is pairs, or nothing but time."""
         most = len(self.seeds)
+        if self.playing.budget.once:  # these boots had their one look
+            return "another --out, with more or longer boots (--boots, --balls) or a wider --margin"
         if there >= most:
             if recorded and most < self.playing.budget.pairs:
                 side = next(iter(recorded))

@@ -8,15 +8,18 @@ import re
 from contextlib import nullcontext
 from math import inf
 
+import numpy as np
 import pytest
 
 from tennis.bench.virtual.bench import VirtualBench
 from tennis.checkout import ROOT
 from tennis.comparison.before_after import Pair, judge
-from tennis.comparison.played import LATENCIES, Cell, matched
+from tennis.comparison.boots import Boot
+from tennis.comparison.played import LATENCIES, Cell, matched, read_side
 from tennis.comparison.rallies import boot_of
 from tennis.comparison.sides import Side
 from tennis.course.starters import solved
+from tennis.errors import BenchError, RallyError
 from tennis.listener import listening
 from tennis.play import clock
 from tennis.play.causes import find_causes, sentence
@@ -168,6 +171,53 @@ def test_after_an_interruption_the_same_command_goes_on(tmp_path):
     assert found.next_step == "the same command: it goes on with pair 3 of at most 32"
     assert found.spent == ""
     assert re.search(r"^4/18 before/02: played.*, \d+ s left$", said[3])
+
+
+def test_boots_that_are_judged_once_are_judged_when_all_are_there(tmp_path):
+    """One look has all of the error, so a second one, or an early one, is refused."""
+    asked = [side_of(words, {"balls": 9}) for words in ("sloth", "sloth-m33")]
+    out, said = tmp_path / "o", []
+    until = Playing(1, Budget(10, once=True), 1, unseen, lambda: len(said) >= 4)
+    with (
+        listening(said.append),
+        pytest.raises(BenchError, match="2 of 10 pairs are there, and they are judged once"),
+    ):
+        compare_played(*asked, out, margin=0.1, playing=until)
+    assert json.loads((out / "compare.json").read_text())["looks"] == []
+    once = Playing(1, Budget(10, once=True), 1, unseen, lambda: False)
+    found = compare_played(*asked, out, margin=0.1, playing=once)
+    both = [read_side(out / side)[0] for side in ("before", "after")]
+    sides = matched([both[0]], [both[1]], recorded=False)
+    assert found.judgement == judge(sides.pairs, margin=0.1, time=sides.time)
+    assert found.judgement != judge(sides.pairs, margin=0.1, look=1, time=sides.time)
+    # the same command says the same; each other one would be a second look
+    assert compare_played(*asked, out, margin=0.1, playing=once).judgement == found.judgement
+    for budget, margin, why in (
+        (Budget(10), 0.1, "was begun with --once --boots 10"),
+        (Budget(11, once=True), 0.1, "was begun with --once --boots 10"),
+        (Budget(10, once=True), 0.3, "was judged once, with --margin 10"),
+    ):
+        another = Playing(1, budget, 1, unseen, lambda: False)
+        with pytest.raises(RallyError, match=why):
+            compare_played(*asked, out, margin=margin, playing=another)
+
+
+def test_one_look_takes_fewer_boots_to_say_that_nothing_changed():
+    """Of boots that differ among themselves, as those under stress do."""
+    no_worse = {None: 0, 3: 0}
+    for number in range(12):
+        random = np.random.default_rng([51, number])
+        paces = np.exp(random.normal(0, 0.3, (2, 20)))
+        before, after = (
+            Side([Boot.of(pace * np.full(3000, 1000.0)) for pace in side], range(20))
+            for side in paces
+        )
+        pair = [Pair("", "interrupt", before, after)]
+        said = {look: judge(pair, margin=0.2, look=look).verdict for look in no_worse}
+        assert (said[None], said[3]) != ("undecided", "no worse")
+        for look in no_worse:
+            no_worse[look] += said[look] == "no worse"
+    assert no_worse[None] > no_worse[3]
 
 
 def game_of(pairs, *, minutes=None, boots=32, ago_s=0.0, played=0):
