@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The Tennis authors
 # SPDX-License-Identifier: MIT
-"""A control group for a box: a small part of the processors' time, and memory that has an end.
+"""A control group for a box: one program's part of the processors' time, and memory with an end.
 
 It is had where this process may make one (root, or a group that was delegated; version 2 or 1), or
 where systemd makes a scope. Where neither can be, the box is as it is without: its memory is
@@ -20,8 +20,10 @@ from pathlib import Path
 
 from tennis.share import PROC, control_groups
 
-WEIGHT = 10  # of a usual group's 100: beside a rally that is played, a box has an eleventh
-SHARES = 102  # the same of version 1, whose usual is 1024
+# the usual one: all of a box counts as one program, however many processes it has. With less, a
+# notebook's minutes would be over on a busy machine before it had its share of them
+WEIGHT = 100
+SHARES = 1024  # the same of version 1
 PROBE_S = 20.0
 GONE_S = 5.0
 # what is written into a group's files; those that a kernel lacks are left out

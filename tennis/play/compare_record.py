@@ -49,7 +49,7 @@ class CompareRecord(StrictModel):
         write_whole(folder / RECORD, self.model_dump_json(indent=1).encode() + b"\n", force=True)
 
 
-def read_or_write(
+def read_or_write(  # noqa: PLR0913, PLR0917 (all that a comparison was begun with)
     out: Path,
     words: tuple[str, str],
     planned: Mapping[str, Mapping[str, Plan]],

@@ -378,7 +378,7 @@ def test_a_group_of_version_2(groups, tmp_path, monkeypatch):
         assert folder.parent == tmp_path / "cgroup" / "user"
         told = {path.name: path.read_text() for path in folder.iterdir()}
         assert (told["cpu.weight"], told["memory.max"], told["memory.swap.max"]) == (
-            "10",
+            "100",
             "123",
             "0",
         )
@@ -411,7 +411,7 @@ def test_where_no_group_can_be_made_systemd_may_make_a_scope(
         assert bool(group.words) == scope
     if scope:
         log = (tmp_path / "log").read_text()
-        assert "-p CPUWeight=10 -p MemoryMax=123 -p MemorySwapMax=0 -- true" in log
+        assert "-p CPUWeight=100 -p MemoryMax=123 -p MemorySwapMax=0 -- true" in log
         assert ("--user" in log) == (os.geteuid() != 0)
     box_group._makes_scopes.cache_clear()
 
