@@ -70,7 +70,7 @@ def source_address() -> str | None:
     if address is None:
         return None
     if not re.fullmatch(r"https://[\w.~:/@+-]{4,43}", address, re.ASCII):
-        raise ValueError(f"[project.urls]: the address {address!r} is not https://, or too long")
+        raise ValueError(f"pyproject.toml: the address {address!r} is not https://, or too long")
     return str(address)
 
 

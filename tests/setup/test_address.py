@@ -26,16 +26,19 @@ def tree(tmp_path, monkeypatch):
     for name in (*PAGES, "pyproject.toml"):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_bytes((ROOT / name).read_bytes())
-    for module in (checkout, script):
-        monkeypatch.setattr(module, "ROOT", tmp_path)
-    return tmp_path
+    monkeypatch.setattr(script, "ROOT", tmp_path)
+    monkeypatch.setattr(checkout, "PROJECT", tmp_path / "pyproject.toml")
+    checkout.project.cache_clear()
+    yield tmp_path
+    checkout.project.cache_clear()
 
 
 def fill(tree, address):
-    """Fill the one place."""
+    """Fill the one place, as before a command begins."""
     file = tree / "pyproject.toml"
     assert EMPTY in file.read_text()
     file.write_text(file.read_text().replace(EMPTY, f'[project.urls]\nSource = "{address}"\n'))
+    checkout.project.cache_clear()
 
 
 def mail(folder):
