@@ -13,7 +13,7 @@ from tennis.checkout import ROOT
 from tennis.cli import cli
 
 # programs whose options messages and help name, too
-OTHERS = r"(?:sigrok-cli|setup\.sh|ld -)"
+OTHERS = r"(?:sigrok-cli|setup\.sh|ld -|apt-get|pip install)"
 
 
 def options_of(command: click.Command) -> set[str]:
