@@ -375,7 +375,8 @@ def test_a_kernel_without_network_cards_is_refused(tmp_path):
 def test_the_example_of_a_new_load_plays(tmp_path, monkeypatch):
     """As docs/how-it-is-built.md has it, block by block."""
     page = (ROOT / "docs" / "how-it-is-built.md").read_text()
-    blocks = dict(re.findall(r"^```(toml|sh)\n(.*?)^```", page, re.MULTILINE | re.DOTALL))
+    section = page.partition("\n## A new load\n")[2].partition("\n## ")[0]
+    blocks = dict(re.findall(r"^```(toml|sh)\n(.*?)^```", section, re.MULTILINE | re.DOTALL))
     own = tmp_path / "loads"
     shutil.copytree(loads.FOLDER, own)
     (own / "forks").mkdir()
