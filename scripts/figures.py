@@ -36,8 +36,9 @@ from figures_places import Found, chosen, filled, find, sentence_around, unregis
 from figures_register import Evidence, Place, Registered, load, places
 from figures_values import Played, holds, said
 
+from tennis import __version__
 from tennis.checkout import ROOT
-from tennis.edition import EDITION
+from tennis.edition import EDITION, PUBLIC_VERSION
 from tennis.errors import TennisError, UsageError
 from tennis.rally.repeated import digest_of, from_debian, not_comparable
 
@@ -49,6 +50,11 @@ PAGES = (
     *("slides/*.md", "labs/*/lab.toml", "labs/*/solution.toml"),
 )
 HEAD = "*The figures of this page: edition "
+
+
+def _without_commit(output: str) -> str:
+    """Return what was printed, with the version alone: each commit has another commit."""
+    return output.replace(__version__, PUBLIC_VERSION)
 
 
 def play(one: Registered, folder: Path) -> tuple[Played, float]:
@@ -64,7 +70,7 @@ def play(one: Registered, folder: Path) -> tuple[Played, float]:
     for command in one.commands:
         words = _with_values(command, one, Played(folder, outputs))
         if words[0] == "show":
-            outputs.append(_shown(folder / words[1], *words[2:]))
+            outputs.append(_without_commit(_shown(folder / words[1], *words[2:])))
             continue
         done = subprocess.run(
             [TENNIS, *words],
@@ -80,7 +86,7 @@ def play(one: Registered, folder: Path) -> tuple[Played, float]:
                 f"{one.name}: tennis {shlex.join(words)} gave {done.returncode}: "
                 f"{done.stderr.strip()[-400:]}"
             )
-        outputs.append(done.stdout)
+        outputs.append(_without_commit(done.stdout))
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     (folder / "labs").unlink()
     (folder / "plans").unlink()
