@@ -3,6 +3,7 @@
 """Flash, doctor and verify with the real firmware on an emulated Pico."""
 
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -10,11 +11,13 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
+from tennis.bench.cache import digest
 from tennis.bench.instruments import emulated, firmware, micropython, verifications
 from tennis.cli import cli
 from tennis.play import verify
 from tennis.play.known_delays import Amount
 from tests.support.emulated_pico import JUMPERS, PLUG, EmulatedPico, respond
+from tests.support.not_comparable import skip
 from tests.support.terminal import tennis
 
 pytestmark = pytest.mark.virtual
@@ -39,6 +42,24 @@ def execute(pico: EmulatedPico, program: str) -> None:
         check=True,
         capture_output=True,
     )
+
+
+# the compiler and MicroPython's version -> the digest that the reference rallies have, too
+BUILT = {
+    ("arm-none-eabi-gcc (15:12.2.rel1-1) 12.2.1 20221205", b"v1.25.0"): (
+        "800fd1eaa64203d232319588867bdf09"
+    ),
+}
+
+
+def test_micropython_is_built_to_the_same_bytes_on_every_machine():
+    """A table in the order of a set of Python's gave one of two images."""
+    path = micropython.firmware()
+    version = re.search(rb"MicroPython (v[0-9.]+) on", path.read_bytes())
+    known = BUILT.get((micropython.compiler_version(), version[1] if version else b"none"))
+    if not known:
+        skip("another compiler or MicroPython")
+    assert digest(path) == known
 
 
 def test_an_empty_pico_is_flashed_once(empty):
