@@ -29,7 +29,7 @@ NEEDED = (
 def of_rooms() -> frozenset[str]:
     """Return the modules that are rooms', or the packages whose modules are."""
     contracts = tomllib.loads(PROJECT.read_text())["tool"]["importlinter"]["contracts"]
-    rooms = (one["protected_modules"] for one in contracts if one["type"] == "protected")
+    rooms = (one["protected_modules"] for one in contracts if one["type"] == "room")
     return frozenset(module for room in rooms for module in room)
 
 
