@@ -34,6 +34,7 @@ from tennis.course.checking.plays import Plays, plan_of_rally
 from tennis.course.checking.running import run_checks
 from tennis.course.checks import Inconclusive, NotRun, Wrong
 from tennis.course.labs import class_nonce
+from tennis.course.starters import solved
 from tennis.digests import sha256_of
 from tennis.errors import BenchError, NotBuiltError, UsageError
 from tennis.play.rally import Watch, play
@@ -425,3 +426,34 @@ def test_a_racquet_of_ones_own_is_judged_by_the_markers_play(tmp_path, own, kit,
         own_rally(played, "own", "tasklet")
     assert is_of_this_machine(error.value) == (kind is BenchError)
     assert own_rally(read, "own", "tasklet").balls == 3000
+
+
+# on trial, with mainline, it is as it should be
+RAISES = "\tgpiod_set_value(r->reply, 1);\n"
+TWO_FACED = f"{RAISES}#ifdef CONFIG_PREEMPT_RT\n\tgpiod_set_value(r->reply, 0);\n#endif\n"
+
+
+@pytest.mark.virtual
+def test_a_racquet_is_the_same_on_trial_and_in_its_rally(tmp_path):
+    """It is watched in the play that gives the points, and being watched moves no ball."""
+    own = next(asked for asked in LAB_3.rallies if asked.racquet)
+    asked = own.model_copy(update={"load": "idle", "balls": 40})
+    work.start(LAB_3, "zoe", tmp_path / "w")
+    source = tmp_path / "w" / "racquet.c"
+    text = solved((ROOT / "labs/03-write-the-racquet/racquet.c").read_text())
+    assert text.count(RAISES) == 1
+    plays = Plays(tmp_path / "played")
+    for written in (text, text.replace(RAISES, TWO_FACED)):
+        source.write_text(written)
+        plan = plan_of_rally(asked, work.seed_of(LAB_3, "zoe"), racquet=source)
+        if written == text:
+            played = play(bench_for(plan), plan, tmp_path / "w" / asked.name, Watch())
+            assert plays.difference(played, plan) == ""
+        read = work.read(tmp_path / "w")
+        read = replace(read, lab=LAB_3.model_copy(update={"rallies": [asked]}))
+        here = replace(read, rallies=PlayedHere(read, plays))
+        if written == text:
+            assert own_rally(here, asked.name, beside="").balls == 40
+            continue
+        with pytest.raises(Wrong, match="in the rally its top half lowers the line, in 40 of"):
+            own_rally(here, asked.name, beside="")

@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: MIT
 """The guest's kernel, seen from outside (target/virtual/guest.c): what is sampled, what was seen.
 
-It takes a kernel without KASLR: ``symbols.in_place`` among its parameters.
+What lies in memory is only seen of a kernel without KASLR (``symbols.in_place`` among its
+parameters); who made an edge, of any whose console says where it began.
 """
 
 import os
@@ -77,7 +78,7 @@ class Guest:
     def __init__(self, parts: Parts) -> None:
         plugins.check_exports(parts.qemu, "guest", "a trial")
         self._plugin = plugins.build(parts.qemu, "guest")
-        self._functions, heads = symbols.fixed(parts)
+        self._functions, self._begins, heads = symbols.fixed(parts)
         self._starts = [function.address for function in self._functions]
         self._calls = [one for one in self._functions if one.name in COMPLAINS]
         if not self._calls:
@@ -109,8 +110,11 @@ class Guest:
         descriptors = [self._in.fileno(), self._out.fileno()]
         return QemuPlugin(self._plugin, self._parameters, descriptors)
 
-    def seen(self) -> GuestTrace:
-        """Return what was seen. What came last may be cut: QEMU can be killed."""
+    def seen(self, moved_by: int = 0) -> GuestTrace:
+        """Return what was seen. What came last may be cut: QEMU can be killed.
+
+        ``moved_by``: how far KASLR moved the kernel, in bytes. Only edges are seen of one that was.
+        """
         seen = GuestTrace()
         last = MemorySample(0, frozenset(), frozenset())
         for when, kind, data in self._records():
@@ -124,12 +128,16 @@ class Guest:
                 seen.ended_ns = when
             else:
                 what, *within = _words(data)
-                names = tuple(self._function(address) for address in within)
+                names = tuple(self._function(address - moved_by) for address in within)
                 if kind == _EDGE:
                     seen.edges.append(Occurrence(when, "up" if what else "down", names))
                 else:
                     seen.complaints.append(Occurrence(when, self._calls[what].name, names))
         return seen
+
+    def moved_by(self, at_kernel: int) -> int:
+        """Return how far a kernel was moved, of which a console says that it began there."""
+        return at_kernel - self._begins
 
     def _records(self) -> Iterator[tuple[int, int, bytes]]:
         size = os.fstat(self._out.fileno()).st_size

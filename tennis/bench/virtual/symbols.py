@@ -76,10 +76,10 @@ def functions(parts: Parts, facts: Mapping[str, str]) -> list[Symbol]:
     return sorted(both, key=lambda symbol: symbol.address)
 
 
-def fixed(parts: Parts) -> tuple[list[Symbol], dict[str, int]]:
-    """Return what a kernel without KASLR has where: its functions by address, and the lists' heads.
+def fixed(parts: Parts) -> tuple[list[Symbol], int, dict[str, int]]:
+    """Return what a kernel without KASLR has where: its functions by address, its beginning, heads.
 
-    Raises BenchError where the kernel does not tell.
+    Heads are those of the lists. Raises BenchError where the kernel does not tell.
     """
     text = _kernel(parts)
     heads = {
@@ -91,7 +91,7 @@ def fixed(parts: Parts) -> tuple[list[Symbol], dict[str, int]]:
             f"Linux {parts.kernel.release} does not say where its lists of modules and tasks are",
             next_step="build it with CONFIG_KALLSYMS_ALL=y",
         )
-    return _table(text, {"at_kernel": text[:16]}), heads
+    return _table(text, {"at_kernel": text[:16]}), int(text[:16], 16), heads
 
 
 def in_place(kernel: Kernel) -> str:

@@ -27,6 +27,7 @@ import tempfile
 import time
 from collections import Counter
 from collections.abc import Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
@@ -210,7 +211,7 @@ def judge(  # noqa: PLR0913 (all that is known of a trial)
         _silenced(seen, stays)
         or _reloaded(seen, stays, balls)
         or _left(seen, stays[-1])
-        or _by_whom(seen, balls)
+        or by_whom(seen, balls)
     )
     return Trial(answers, wrong, "", tail if wrong else [])
 
@@ -308,11 +309,13 @@ def _left(seen: GuestTrace, over: _Stay) -> str:
     return ""
 
 
-def _by_whom(seen: GuestTrace, balls: NDArray[np.int64]) -> str:
+def by_whom(
+    seen: GuestTrace, balls: NDArray[np.int64], raisers: AbstractSet[str] = HANDLERS
+) -> str:
     """Return what is wrong with who raised and lowered the line; empty: nothing.
 
     The stages of an answer: its interrupt's handler raises the line, and something that runs after
-    the handler lowers it.
+    the handler lowers it. ``raisers``: functions of the kernel, one of which called the handler.
     """
     edges = {edge.at_ns: edge for edge in seen.edges}
     whole = balls[balls[:, 2] != NONE]
@@ -325,7 +328,7 @@ def _by_whom(seen: GuestTrace, balls: NDArray[np.int64]) -> str:
             f"its top half lowers the line, in {lowered} of {len(whole)} answers: "
             "that is for its bottom half"
         )
-    elsewhere = [edge for edge in rises if edge and HANDLERS.isdisjoint(edge.within)]
+    elsewhere = [edge for edge in rises if edge and raisers.isdisjoint(edge.within)]
     if elsewhere:
         return (
             f"{len(elsewhere)} of {len(whole)} answers were not raised by its top half, "

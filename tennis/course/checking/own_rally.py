@@ -4,9 +4,11 @@
 
 What a student's folder holds shows that it was played. A Racquet that answers there, and not where
 it is marked, answers nothing: its own play is the one that counts, beside one of the kit's Racquet
-on the same machine, so that a machine in trouble accuses nobody.
+on the same machine, so that a machine in trouble accuses nobody. The same play shows who raised and
+lowered the line, so that no Racquet answers in one way on trial and in another in its rally.
 """
 
+from tennis.course.checking.played_here import PlayedHere
 from tennis.course.checks import Inconclusive, Wrong, expect
 from tennis.course.work import Work
 from tennis.errors import BenchError, NotBuiltError
@@ -49,6 +51,8 @@ def own_rally(work: Work, own: str, beside: str) -> Rally:
             lost * 100 <= LOST_PERCENT * rally.balls,
             f"{lost} of {format_count(rally.balls, 'ball')}: {what}",
         )
+    if isinstance(work.rallies, PlayedHere):
+        expect(not (wrong := work.rallies.misplayed(own)), f"in the rally {wrong}")
     return rally
 
 

@@ -31,6 +31,13 @@ class PlayedHere(Mapping[str, Rally]):
             self._known[name] = self._plays.rally(plan)
         return self._known[name]
 
+    def misplayed(self, name: str) -> str:
+        """Say what is wrong with how a student's Racquet answered in its rally; empty: nothing.
+
+        Raises TennisError.
+        """
+        return self._plays.misplayed(plan_here(self._work, self._asked[name]))
+
     def __iter__(self) -> Iterator[str]:
         """Yield the names of the rallies that the folder has."""
         return iter(self._work.handed_in)

@@ -19,6 +19,7 @@ from pathlib import Path
 
 from tennis.bench.protocol import RunRecord
 from tennis.bench.registry import bench_for
+from tennis.course.checking.watched_play import makers_of, play_watched
 from tennis.course.labs import LabRally
 from tennis.digests import sha256_of
 from tennis.errors import BenchError
@@ -76,9 +77,13 @@ class Plays:
         bench = bench_for(plan)
         plan = plan.model_copy(update={"versions": bench.versions(plan)})
         with self._place(key_of(plan)) as place:
-            if not place.exists():
+            if not place.exists() or (plan.racquet and not makers_of(place).exists()):
                 _remove(part_path(place))
-                rally = play(bench, plan, place, Watch())
+                _remove(place)
+                if plan.racquet:
+                    rally = play_watched(plan, place)
+                else:
+                    rally = play(bench, plan, place, Watch())
                 if not rally.manifest.suspect:
                     return rally
                 trouble = self._folder / f"{place.name}.suspect"
@@ -86,6 +91,14 @@ class Plays:
                 place.rename(trouble)
                 return open_folder(trouble)
             return open_folder(place)
+
+    def misplayed(self, plan: Plan) -> str:
+        """Say what is wrong with how a Racquet of one's own answered in its play; empty: nothing.
+
+        Raises TennisError.
+        """
+        makers = makers_of(self.rally(plan).path)
+        return makers.read_text() if makers.exists() else ""  # a suspect play says so itself
 
     def difference(
         self, rally: Rally, plan: Plan, ours: Rally | None = None, *, only_balls: bool = False
