@@ -41,9 +41,17 @@ test: ## setup, lint, books, and every promise once, on real kernels: what to ru
 test-all: setup-test ## what make test leaves out: the same promises on more kernels, loads, seeds and pages
 	@$(PYTEST) -q -m "more and not provision" $(WORKERS)
 
+# of one file all tests run in one process: no worker need start
+UNIT = $(PYTEST) -q --numprocesses $(if $(filter %.py,$(TESTS)),$(if $(word 2,$(TESTS)),auto,0),auto) \
+    -m "not virtual $(if $(TESTS),,and not slow) and not more and not provision and not release" $(TESTS)
+# what a first test has does for most files; where one failed, the rest may be what it lacks
+REST = scripts/setup.sh --unit --plan | grep -q "This will install" && \
+    echo "unit: some tests may need more than Python's first packages: setting up the rest" && scripts/setup.sh --unit
+
 .PHONY: unit
-unit: setup-unit ## the quick tests: no kernel, no browser (TESTS= chooses files); its setup is small
-	@$(PYTEST) -q --numprocesses auto -m "not virtual $(if $(TESTS),,and not slow) and not more and not provision and not release" $(TESTS)
+unit: ## the quick tests: no kernel, no browser (TESTS= chooses files); its setup is small
+	@$(if $(READY),:,scripts/setup.sh $(if $(TESTS),--first,--unit))
+	@$(UNIT)$(if $(TESTS), || { $(REST) && $(UNIT); })
 
 INPUTS := 1000000
 

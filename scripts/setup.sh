@@ -27,8 +27,9 @@ cluster    150 cluster                                         what a match on m
 store      150 store                                           what tennis store needs
 scoreboard 230 scoreboard                                      what tennis scoreboard needs
 dist       140 dist                                            what make dist needs
-unit       400 lab,book,check,provision,cluster,store,scoreboard,dist what `make unit` needs: no kernels, no emulated Pico, no browser
-test       400 lab,book,check,provision,cluster,store,scoreboard,dist what `make test` needs; all of the others are part of it
+first      130 first                                           what a first test needs (make unit TESTS=FILE): Python packages alone
+unit       400 first,lab,book,check,provision,cluster,store,scoreboard,dist what `make unit` needs: no kernels, no emulated Pico, no browser
+test       400 first,lab,book,check,provision,cluster,store,scoreboard,dist what `make test` needs; all of the others are part of it
 END
 )
 readonly STAGES
@@ -101,7 +102,8 @@ wanted_packages() {
     while read -r program package stage when; do
         case $program in "" | \#*) continue ;; esac
         case $stage in
-            base) ;;
+            # a first test starts nothing but Python; what starts more is set up when it fails
+            base) [[ ${!WITH[*]} != first || $package == python3* || $package == ca-certificates ]] || continue ;;
             # the quick tests build nothing for a Cortex-M, and its compiler is large
             lab) [[ -v WITH[lab] ]] || [[ -v WITH[unit] && $package != *-arm-none-eabi ]] || continue ;;
             unit | pico | provision | test) [[ -v WITH[$stage] ]] || continue ;;
@@ -279,7 +281,7 @@ main() {
         esac
         shift
     done
-    [[ ! -v WITH[unit] ]] || kernels=()
+    [[ ! -v WITH[unit] && ! -v WITH[first] ]] || kernels=()
     if [[ -v WITH[test] ]]; then
         for stage in "${OF_TEST[@]}"; do WITH[$stage]=yes; done
         kernels=("${KERNELS[@]}" "${TEST_KERNELS[@]}")

@@ -109,6 +109,14 @@ def test_the_plan_for_the_quick_tests_leaves_out_what_is_large(run):
     assert "MicroPython" not in said
 
 
+def test_a_first_test_needs_python_alone(run):
+    said = run("--first", "--plan").stdout
+    packages = said.split("with apt-get:\n")[1].splitlines()[0].split()
+    assert packages == ["python3", "python3-venv", "ca-certificates"]
+    assert "kernels" not in said
+    assert "qemu-system-arm" in run("--first", "--store", "--plan").stdout
+
+
 def test_arm64_needs_no_cross_compiler(run):
     said = run("--test", "--plan", dpkg="echo arm64").stdout
     assert "qemu-system-arm" in said
