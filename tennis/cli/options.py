@@ -28,7 +28,10 @@ def options_of(model: type[BaseModel]) -> Callable[[Command], Command]:
 
 
 # what stands behind an option: its unit
-_UNITS = {"balls": "COUNT", "seed": "NUMBER", "hz": "HZ", "us": "US", "ms": "MS", "s": "S"}
+_UNITS = {
+    **{"balls": "COUNT", "decade": "COUNT", "seed": "NUMBER", "percent": "PERCENT"},
+    **{"hz": "HZ", "us": "US", "ms": "MS", "s": "S"},
+}
 
 
 def _option(name: str, field: FieldInfo) -> Callable[[Command], Command]:

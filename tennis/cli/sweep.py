@@ -14,8 +14,8 @@ from rich.text import Text
 from tennis.bench import loads
 from tennis.cli.completion import BenchWord, Folder
 from tennis.cli.lab_folder import prediction_sealed
-from tennis.cli.numbers import Real, Whole
-from tennis.cli.options import Grouped
+from tennis.cli.numbers import Whole
+from tennis.cli.options import Grouped, options_of
 from tennis.cli.progress import quiet_option, shown, tell
 from tennis.cli.rally import load_option
 from tennis.cli.settings import setting_option
@@ -26,13 +26,7 @@ from tennis.listener import listening
 from tennis.rally.serving import BALLS_MAX
 from tennis.stats.pairing import percent_floor
 from tennis.sweep.folder import Sweep
-from tennis.sweep.search import (
-    PAIRED_PERCENT,
-    RATE_MAX_HZ,
-    RATE_MIN_HZ,
-    RATES_PER_DECADE,
-    RESOLUTION_PERCENT,
-)
+from tennis.sweep.search import Range
 
 
 @click.command(
@@ -76,46 +70,7 @@ from tennis.sweep.search import (
     metavar="NUMBER",
     help="The same seed gives the same boots and, on the virtual bench, the same bytes.",
 )
-@click.option(
-    "--from-hz",
-    type=Whole(RATE_MIN_HZ, RATE_MAX_HZ),
-    default=1000,
-    show_default=True,
-    metavar="HZ",
-    help="The lowest rate.",
-)
-@click.option(
-    "--to-hz",
-    type=Whole(RATE_MIN_HZ, RATE_MAX_HZ),
-    default=200_000,
-    show_default=True,
-    metavar="HZ",
-    help="The highest rate.",
-)
-@click.option(
-    "--rates-per-decade",
-    type=Whole(1, 30),
-    default=RATES_PER_DECADE,
-    show_default=True,
-    metavar="COUNT",
-    help="How many rates to play between a rate and ten times that.",
-)
-@click.option(
-    "--paired-percent",
-    type=Real(0.01, 100),
-    default=PAIRED_PERCENT,
-    show_default=True,
-    metavar="PERCENT",
-    help="Pairing has broken at a rate where fewer pings have a reply that can only be theirs.",
-)
-@click.option(
-    "--resolution-percent",
-    type=Real(0.1, 100),
-    default=RESOLUTION_PERCENT,
-    show_default=True,
-    metavar="PERCENT",
-    help="How narrow to make the interval of rates in which pairing breaks.",
-)
+@options_of(Range)
 @click.option(
     "--bench",
     type=BenchWord(),
@@ -136,11 +91,6 @@ from tennis.sweep.search import (
 @click.option("--json", "as_json", is_flag=True, help="Print the result as one JSON object.")
 def sweep(
     *,
-    from_hz: int,
-    to_hz: int,
-    rates_per_decade: int,
-    paired_percent: float,
-    resolution_percent: float,
     load_options: tuple[str, ...],
     out: Path,
     as_json: bool,
@@ -168,21 +118,14 @@ def sweep(
     from tennis.bench.registry import bench_for
     from tennis.play.planning import plan_of
     from tennis.play.sweep import SweepRequest, play_sweep
-    from tennis.sweep.search import Range
 
     try:
-        wanted = Range(
-            from_hz=from_hz,
-            to_hz=to_hz,
-            rates_per_decade=rates_per_decade,
-            paired_percent=paired_percent,
-            resolution_percent=resolution_percent,
-        )
+        wanted = Range(**{name: asked.pop(name) for name in Range.model_fields})
     except ValidationError as error:
         message = str(error.errors()[0]["msg"]).removeprefix("Value error, ")
         raise UsageError(message, next_step="say another rate") from error
     asked["load_options"] = dict(map(load_option, load_options))
-    plan = plan_of(**asked, loop="open", rate_hz=float(from_hz))
+    plan = plan_of(**asked, loop="open", rate_hz=float(wanted.from_hz))
     bench = bench_for(plan, Access(plan.port, plan.target))
     with listening(tell), prediction_sealed(out):
         swept = play_sweep(bench, SweepRequest(plan, wanted), out, shown, Stop())

@@ -16,22 +16,42 @@ from tennis.rally.manifest import StrictModel
 
 RATE_MIN_HZ, RATE_MAX_HZ = 10, 500_000  # the upper one: a ping of 1 us is half of a period
 RATES_MAX = 200
-# of a sweep where nobody says
-RATES_PER_DECADE, PAIRED_PERCENT, RESOLUTION_PERCENT = 5, 99.0, 2.0
 
 Rate = Annotated[int, Field(ge=RATE_MIN_HZ, le=RATE_MAX_HZ)]
 
 
 class Range(StrictModel):
-    """What a sweep covers, and how closely."""
+    """What a sweep covers, and how closely; a description is an option's help."""
 
-    from_hz: Rate
-    to_hz: Rate
-    rates_per_decade: Annotated[int, Field(ge=1, le=30)]
-    # pairing has broken where a smaller share of pings is paired
-    paired_percent: Annotated[float, Field(gt=0, le=100, allow_inf_nan=False)]
-    # the interval in which it breaks is halved until it is as narrow
-    resolution_percent: Annotated[float, Field(ge=0.1, le=100, allow_inf_nan=False)]
+    from_hz: Annotated[Rate, Field(description="The lowest rate.")] = 1000
+    to_hz: Annotated[Rate, Field(description="The highest rate.")] = 200_000
+    rates_per_decade: Annotated[
+        int,
+        Field(
+            ge=1,
+            le=30,
+            description="How many rates to play between a rate and ten times that.",
+        ),
+    ] = 5
+    paired_percent: Annotated[
+        float,
+        Field(
+            ge=0.01,
+            le=100,
+            allow_inf_nan=False,
+            description="Pairing has broken at a rate where fewer pings have a reply that can "
+            "only be theirs.",
+        ),
+    ] = 99.0
+    resolution_percent: Annotated[
+        float,
+        Field(
+            ge=0.1,
+            le=100,
+            allow_inf_nan=False,
+            description="How narrow to make the interval of rates in which pairing breaks.",
+        ),
+    ] = 2.0
 
     @model_validator(mode="after")
     def _upward(self) -> "Range":

@@ -10,17 +10,6 @@ from pydantic import ValidationError
 from tennis.sweep.search import RATES_MAX, Range, breaking, next_rate
 
 
-def wanted(**changes) -> Range:
-    usual = {
-        "from_hz": 1000,
-        "to_hz": 200_000,
-        "rates_per_decade": 5,
-        "paired_percent": 99.0,
-        "resolution_percent": 2.0,
-    }
-    return Range(**{**usual, **changes})
-
-
 def played(asked: Range, share) -> dict[int, float]:
     shares: dict[int, float] = {}
     while (rate := next_rate(asked, shares)) is not None:
@@ -32,14 +21,14 @@ def played(asked: Range, share) -> dict[int, float]:
 
 @given(breaks=st.integers(1001, 199_999))
 def test_a_known_breaking_is_found(breaks):
-    asked = wanted()
+    asked = Range()
     found = breaking(asked, played(asked, lambda rate: float(rate < breaks)))
     assert found.holds_hz < breaks <= found.breaks_hz
     assert found.breaks_hz / found.holds_hz <= 1.02 or found.breaks_hz == found.holds_hz + 1
 
 
 def test_what_holds_everywhere_or_nowhere():
-    asked = wanted()
+    asked = Range()
     assert breaking(asked, played(asked, lambda _: 1.0)) == breaking(asked, {200_000: 1.0})
     nowhere = breaking(asked, played(asked, lambda _: 0.5))
     assert (nowhere.holds_hz, nowhere.breaks_hz) == (None, 1000)
@@ -47,7 +36,7 @@ def test_what_holds_everywhere_or_nowhere():
 
 def test_the_lowest_breaking_counts_where_there_are_several():
     """A load with a rhythm of its own may disturb one rate and not the next."""
-    asked = wanted()
+    asked = Range()
     shares = played(asked, lambda rate: 0.5 if 9_000 < rate < 10_000 or rate > 80_000 else 1.0)
     found = breaking(asked, shares)
     assert found.breaks_hz <= 9_200
@@ -55,17 +44,17 @@ def test_the_lowest_breaking_counts_where_there_are_several():
 
 
 def test_the_grid():
-    assert wanted(from_hz=10, to_hz=1000, rates_per_decade=1).grid() == [10, 100, 1000]
-    assert wanted(from_hz=1000, to_hz=1001, rates_per_decade=5).grid() == [1000, 1001]
-    assert len(wanted(from_hz=10, to_hz=500_000, rates_per_decade=30).grid()) < RATES_MAX
+    assert Range(from_hz=10, to_hz=1000, rates_per_decade=1).grid() == [10, 100, 1000]
+    assert Range(from_hz=1000, to_hz=1001, rates_per_decade=5).grid() == [1000, 1001]
+    assert len(Range(from_hz=10, to_hz=500_000, rates_per_decade=30).grid()) < RATES_MAX
 
 
 @pytest.mark.parametrize("share", [0.98999, 0.99, 1.0])
 def test_the_limit_itself_holds(share):
-    asked = wanted()
+    asked = Range()
     assert (breaking(asked, {1000: share}).breaks_hz is None) == (share >= 0.99)
 
 
 def test_downward_is_refused():
     with pytest.raises(ValidationError, match="--from-hz 2000 is not below --to-hz 2000"):
-        wanted(from_hz=2000, to_hz=2000)
+        Range(from_hz=2000, to_hz=2000)

@@ -22,9 +22,6 @@ from tennis.rally.folder import BALLS
 from tennis.rally.text import plain
 from tennis.sweep.folder import Sweep, open_sweep
 from tennis.sweep.search import (
-    PAIRED_PERCENT,
-    RATES_PER_DECADE,
-    RESOLUTION_PERCENT,
     Range,
     next_rate,
 )
@@ -42,14 +39,7 @@ def sweep_request(lab: Lab, seed: int, balls: int | None = None) -> SweepRequest
         loop="open",
         rate_hz=float(sweep.from_hz),
     )
-    rates = Range(
-        from_hz=sweep.from_hz,
-        to_hz=sweep.to_hz,
-        rates_per_decade=RATES_PER_DECADE,
-        paired_percent=PAIRED_PERCENT,
-        resolution_percent=RESOLUTION_PERCENT,
-    )
-    return SweepRequest(plan, rates)
+    return SweepRequest(plan, Range(from_hz=sweep.from_hz, to_hz=sweep.to_hz))
 
 
 def play(lab: Lab, seed: int, out: Path, balls: int | None = None) -> int:
