@@ -64,6 +64,7 @@ def check(folder: Path, *, kernel: str | None, racquet: Path | None) -> None:
 
 
 def _check_packed(path: Path, kernel: str | None, racquet: Path | None) -> None:
+    from tennis.explain.packed_ball import BALL
     from tennis.play.packing import README, SCRIPT
     from tennis.play.rally import Watch
     from tennis.play.unpacking import check_packed
@@ -82,6 +83,8 @@ def _check_packed(path: Path, kernel: str | None, racquet: Path | None) -> None:
         f"and {stacks} of ball {number}"
     )
     echo(f"(not compared: the rally behind ball {number}, {README} and {SCRIPT})")
+    for source in repeated.other_sources:
+        echo(f"(another source, or {BALL} was altered, with no effect: {source})")
     if repeated.explanation.changed:
         changed = plain(", ".join(repeated.explanation.changed))
         echo(f"(versions differ, with no effect: {changed})")

@@ -4,6 +4,7 @@
 
 import json
 from collections.abc import Callable
+from dataclasses import asdict
 from functools import partial
 from pathlib import Path
 
@@ -202,6 +203,7 @@ def _try(
             "balls": list(tried.balls),
             "boots": tried.boots,
             "why": tried.why,
+            "moved": asdict(tried.moved) if tried.moved else None,
             "after": str(tried.after.path),
             "summaries": [one.as_json() for one in summaries],
         }
@@ -233,7 +235,8 @@ def _try(
         "alike": "It makes no difference of more than 10 %",
         "undecided": "Undecided",
     }
-    console.print(Text(f"{outcome[tried.verdict]}. After against before, {tried.why}."))
+    moved = f" {tried.moved.words}." if tried.moved else ""
+    console.print(Text(f"{outcome[tried.verdict]}. After against before, {tried.why}.{moved}"))
     console.print(Text(f"The first rally after: {plain(str(tried.after.path))}", style="dim"))
 
 

@@ -145,6 +145,19 @@ def difference(packed: PackedBall, again: PackedBall) -> str:
     return ""
 
 
+def other_sources(packed: PackedBall, again: PackedBall) -> list[str]:
+    """Say which sources a ball is packed with that this kit's are not; empty: with the same."""
+    pairs = {
+        "the Racquet": (packed.racquet_source_sha256, again.racquet_source_sha256),
+        "the profiler": (packed.profiler_sha256, again.profiler_sha256),
+    }
+    return [
+        f"{what} (SHA-256 {ours} in {BALL}, {theirs} here)"
+        for what, (ours, theirs) in pairs.items()
+        if ours != theirs
+    ]
+
+
 def _moments(packed: Sequence[Moment], again: Sequence[Moment]) -> str:
     for ours, theirs in zip(packed, again, strict=False):
         if ours != theirs:

@@ -18,6 +18,7 @@ from tennis.comparison.levels import LATER_MIN
 from tennis.comparison.ratios import Relation, boots_needed
 from tennis.comparison.sides import Side
 from tennis.errors import RallyError, UsageError
+from tennis.explain.story import Latency
 from tennis.listener import say
 from tennis.play.planning import plan_of
 from tennis.play.rally import Watch, play
@@ -27,7 +28,7 @@ from tennis.rally.plan import Plan
 from tennis.rally.sealing import finished
 from tennis.rally.settings import OF_TARGET, SETTINGS
 from tennis.rally.text import plain, quoted
-from tennis.units import format_count, tick_ns
+from tennis.units import format_count, format_ns, tick_ns
 
 # what a remedy may change, as people write it
 TRIED = tuple(name.replace("_", "-") for name, row in SETTINGS.items() if row.of_a_remedy)
@@ -35,6 +36,31 @@ BOOTS = boots_needed(paired=True)  # of each side: fewer decide nothing
 BOOTS_MAX = 40
 LEVELS = (1000, 100)  # what one ball in so many exceeds: the rarest that all boots have
 SEEDS = 2**32
+MISSED = -1
+ALIKE = 0.1  # a whole wait that is shorter by less than this part is as long as it was
+
+
+@dataclass(frozen=True)
+class Moved:
+    """A wait that a remedy took from one latency, and that came with the other; ns.
+
+    Of each pair of boots the latest ball; of these the median, before and after.
+    """
+
+    left: Latency
+    left_ns: tuple[int, int]
+    went_to_ns: tuple[int, int]
+
+    @property
+    def words(self) -> str:
+        """Say where the wait went."""
+        other = "scheduling" if self.left == "interrupt" else "interrupt"
+        (was, now), (then, since) = self.left_ns, self.went_to_ns
+        return (
+            f"It only moves the wait: the latest {self.left} latency went from {format_ns(was)} to "
+            f"{format_ns(now)}, the latest {other} latency from {format_ns(then)} to "
+            f"{format_ns(since)}"
+        )
 
 
 @dataclass(frozen=True)
@@ -54,6 +80,7 @@ class Tried:
     boots: int  # pairs
     found: QuantityRatio | None  # after against before; None: boots too short for a level
     relation: Relation
+    moved: Moved | None = None  # None: the wait is shorter, or none went elsewhere
 
     @property
     def verdict(self) -> str:
@@ -224,7 +251,36 @@ def compared(pairs: Sequence[tuple[Rally, Rally]], setting: str, over_ns: int | 
         len(pairs),
         found,
         relation,
+        None if relation == "less" else _moved(pairs),
     )
+
+
+def _moved(pairs: Sequence[tuple[Rally, Rally]]) -> Moved | None:
+    """Return the wait that went from one latency to the other; None: none, or a ball was missed."""
+    latest = np.array([[_latest(rally) for rally in pair] for pair in pairs])
+    if (latest == MISSED).any():
+        return None
+    interrupt, scheduling, whole = np.median(latest, axis=0).astype(np.int64).T.tolist()
+    if whole[1] < (1 - ALIKE) * whole[0]:
+        return None
+    kinds: tuple[tuple[Latency, list[int], list[int]], ...] = (
+        ("interrupt", interrupt, scheduling),
+        ("scheduling", scheduling, interrupt),
+    )
+    for left, (was, now), (then, since) in kinds:
+        if now <= was / 2 and since - then >= (was - now) / 2:
+            return Moved(left, (was, now), (then, since))
+    return None
+
+
+def _latest(rally: Rally) -> tuple[int, int, int]:
+    """Return a boot's latest interrupt latency, scheduling latency and whole wait; ns or MISSED."""
+    table = balls_of(rally)
+    rise, fall = table[:, 1], table[:, 2]
+    if (rise == NONE).any() or (fall == NONE).any():
+        return MISSED, MISSED, MISSED
+    latest = [round(int(each.max()) * tick_ns(rally.tick_hz)) for each in (rise, fall - rise, fall)]
+    return latest[0], latest[1], latest[2]
 
 
 def _boot(rally: Rally) -> Boot:

@@ -53,6 +53,7 @@ AFTER_NS = 10_000_000  # so long behind the rally the run without balls goes on
 GAP_NS = 10_000  # of a ball that is played at a chosen instant
 # words of a command line with which interrupts are masked in another way, or vectors are elsewhere
 OTHER_WAYS = ("pseudo_nmi", "kpti=")
+IDLE = "idle"  # the load that is none
 
 
 @dataclass(frozen=True)
@@ -69,6 +70,12 @@ def check_plan(plan: Plan) -> None:
     why = why_not(plan)
     if plan.racquet is not None:
         why = "its Racquet is your own, and `tennis compare --worst-instant` looks at those"
+    if not why and plan.load == IDLE:
+        raise UsageError(
+            f"--sections: with --load {IDLE} the machine sleeps, and what a ping meets there is "
+            "not predicted",
+            next_step="play a load, as in --load stress",
+        )
     if why:
         raise UsageError(f"--sections: {why}", next_step="leave it out")
 

@@ -16,7 +16,7 @@ from pathlib import Path
 
 from tennis.errors import RallyError, TennisError, UsageError
 from tennis.explain.explanation import Explanation
-from tennis.explain.packed_ball import ASK, BALL, PackedBall, difference, read_ball
+from tennis.explain.packed_ball import ASK, BALL, PackedBall, difference, other_sources, read_ball
 from tennis.play.explain import explain
 from tennis.play.packing import (
     CONFIG,
@@ -48,6 +48,7 @@ class Repeated:
 
     packed: PackedBall
     explanation: Explanation
+    other_sources: list[str]  # what it is said to be packed with, and is not so here
 
 
 def is_packed(path: Path) -> bool:
@@ -92,7 +93,7 @@ def check_packed(path: Path, *, kernel: str | None = None, watch: Watch | None =
                 f"{other}",
                 next_step=ASK,
             )
-    return Repeated(ball, explanation)
+    return Repeated(ball, explanation, other_sources(ball, again))
 
 
 def _tree_needed(rally: Rally) -> UsageError:

@@ -369,11 +369,19 @@ def test_a_packed_ball_comes_again(hog, one_ball, tmp_path, monkeypatch, capsys)
     code, said, _ = command(monkeypatch, capsys, "check", file, "--quiet")
     assert code == 0
     assert f"The same ball: balls 0 to {number} are the same in every tick" in said
-    # one call stack that took 2 ns less: the same boot tells
+    assert "another source" not in said
+    monkeypatch.setattr("tennis.play.unpacking.explain", lambda *_, **__: one_ball)
+    # a digit of a hash: the ball is the same, and what it says of its sources is not
     ball = json.loads(content[f"{top}/{BALL}"])
+    true = ball["racquet_source_sha256"]
+    altered = ball | {"racquet_source_sha256": f"{'1' if true[0] == '0' else '0'}{true[1:]}"}
+    packed_again(file, content | {f"{top}/{BALL}": json.dumps(altered).encode()})
+    code, said, _ = command(monkeypatch, capsys, "check", file, "--quiet")
+    assert code == 0
+    assert "another source, or ball.json was altered, with no effect: the Racquet (SHA" in said
+    # one call stack that took 2 ns less: the same boot tells
     ball["stacks"][-1]["ns"] -= 2
     packed_again(file, content | {f"{top}/{BALL}": json.dumps(ball).encode()})
-    monkeypatch.setattr("tennis.play.unpacking.explain", lambda *_, **__: one_ball)
     code, said, error = command(monkeypatch, capsys, "check", file, "--quiet")
     assert (code, said) == (1, "")
     assert "came again to the tick, and its story is another (it was altered)" in error

@@ -129,6 +129,8 @@ def test_what_the_model_does_not_know_is_refused(tmp_path, words, said):
     [
         (["--kernel", "rt", "--top-half", "explicit", "--balls", "5001"], "5,000 at most with"),
         (["--loop", "open", "--rate-hz", "1000"], "an open loop"),
+        (["--load", "idle", "--balls", "20"], "the machine sleeps, and what a ping meets"),
+        (["--balls", "20"], "the machine sleeps"),  # idle is what nobody asked for
         (["--balls", "20001"], "20,001 balls, and sections are recorded of 20,000 at most"),
         (["--command-line", "kpti=on"], "masked in another way"),
         (["--bench", "pi"], "--sections needs Linux on --bench virtual"),

@@ -113,6 +113,33 @@ def test_missed_balls_are_late(tmp_path):
     assert (tried.over_ns, tried.late_before, tried.verdict) == (100_000_000, 210, "helps")
 
 
+@pytest.mark.parametrize(
+    ("handler", "tasklet", "misses", "words"),
+    [
+        ((289_000, 10_000), (1_370, 299_000), 0, "interrupt latency went from 289 µs to 10.0 µs"),
+        ((10_000, 289_000), (299_000, 1_370), 0, "scheduling latency went from 299 µs to 1.37 µs"),
+        ((289_000, 10_000), (1_370, 1_400), 0, ""),  # it is gone
+        ((289_000, 280_000), (1_370, 20_000), 0, ""),  # none left
+        ((289_000, 10_000), (1_370, 299_000), 1, ""),  # nobody knows how late the missed one is
+    ],
+)
+def test_a_wait_that_only_moved_is_no_help(tmp_path, handler, tasklet, misses, words):
+    pairs = []
+    for number in range(3):
+        pair = []
+        for name, rise, then in zip("ab", handler, tasklet, strict=True):
+            rises, waits = np.full(300, 2000), np.full(300, 900)
+            rises[7], waits[7] = rise, then
+            place = tmp_path / f"{name}{number}"
+            pair.append(make_rally(place, rise=rises, schedule=waits, misses=misses))
+        pairs.append(tuple(pair))
+    tried = compared(pairs, "top-half=explicit", None)
+    assert (tried.moved is not None) == bool(words)
+    if tried.moved:
+        assert words in tried.moved.words
+        assert tried.verdict != "helps"
+
+
 LOCK = (
     "Ball 7 waited 1.29 ms: irq/17-racquet (FIFO 99) waited 1.27 ms for the softirq lock that "
     "rcuc/0 (FIFO 1) held, most of it in free_pcppages_bulk."

@@ -9,6 +9,7 @@ while it runs, is here.
 
 import re
 from collections.abc import Sequence
+from pathlib import Path
 
 from tennis.bench.findings import Finding
 from tennis.bench.targets.snapshot import Snapshot
@@ -27,6 +28,7 @@ SWITCHES = {
 }
 TOLD = {"module.sig_enforce", "nomodule", "sysctl.kernel.modules_disabled"}  # by a running kernel
 LOCKED = {"integrity", "confidentiality"}
+MAGIC_AT, MAGIC = 0x38, b"ARM\x64"  # of an arm64 Image (Documentation/arch/arm64/booting.rst)
 BLACKLISTS = ("module_blacklist", "modprobe.blacklist")
 
 
@@ -51,6 +53,33 @@ def check_command_line(command_line: str) -> None:
                 f"--command-line {word}: {why}, and the Racquet is a module that nobody signed",
                 next_step="leave it out",
             )
+
+
+def check_known(command_line: str, kernel: str, image: Path) -> None:
+    """Raise UsageError for a word that a kernel does not know, as far as its image tells.
+
+    A parameter's name is in the image as it is written, and ends there. Of a name with a dot only
+    the target tells, and of an image that is compressed (``image`` has no arm64 magic), too.
+    """
+    own, _, _ = command_line.partition(" -- ")  # what is behind it goes to the first process
+    words = [word for word in own.split() if "." not in _name(word)]
+    if not words:
+        return
+    content = image.read_bytes()
+    if content[MAGIC_AT : MAGIC_AT + len(MAGIC)] != MAGIC:
+        return
+    for word in words:
+        name = re.sub(rb"[-_]", rb"[-_]", _name(word).encode())  # the kernel reads both alike
+        if not re.search(rb"(?<![A-Za-z0-9_.-])" + name + rb"=?\0", content):
+            raise UsageError(
+                f"--command-line {word}: {kernel} does not know this word; its image has none of "
+                "that name",
+                next_step="leave it out, or use another kernel",
+            )
+
+
+def _name(word: str) -> str:
+    return word.partition("=")[0]
 
 
 def check(seen: Snapshot, module: str) -> Finding | None:

@@ -218,6 +218,7 @@ def _check(plan: Plan) -> None:
 def _check_kernel(plan: Plan, kernel: catalogue.Kernel) -> None:
     """Raise UsageError for what this kernel does not have, or cannot be used with."""
     _check_witness(plan, kernel)
+    loading.check_known(plan.command_line, kernel.name, kernel.image)
     if plan.processors > 1 and kernel.flavour in CORES:
         raise UsageError(
             f"--processors {plan.processors}: a kernel of flavour {kernel.flavour} plays with one "

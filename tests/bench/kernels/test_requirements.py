@@ -243,6 +243,20 @@ def test_a_command_line_with_which_no_module_is_loaded_is_refused_before_the_boo
         loading.check_command_line(words)
 
 
+def test_a_word_that_the_image_does_not_have_is_refused_before_the_boot(tmp_path):
+    """Not one that only ends like a longer name, and nothing of an image that is compressed."""
+    names = b"\0nr_possible_cpus\0rcu_nocbs\0nohz_full=\0maxcpus\0quiet\0"
+    image = tmp_path / "Image"
+    image.write_bytes(b"MZ".ljust(56, b"\0") + b"ARM\x64" + names)
+    for known in ("", "rcu_nocbs=0 nohz-full=1 quiet", "any.parameter=1", "quiet -- other"):
+        loading.check_known(known, "a kernel", image)
+    for unknown in ("possible_cpus=1", "nohz=off", "maxcpu=1", "quiet threadirqs"):
+        with pytest.raises(UsageError, match="a kernel does not know this word"):
+            loading.check_known(unknown, "a kernel", image)
+    image.write_bytes(b"MZ".ljust(56, b"\0") + b"zimg" + names)
+    loading.check_known("possible_cpus=1", "a kernel", image)
+
+
 @pytest.mark.parametrize(
     "words",
     ["module.sig_enforce=0 lockdown=none", "nomodule=0 quiet", "module_blacklist=other nosmp"],

@@ -7,6 +7,7 @@ import pytest
 from tennis.bench.targets.console import Console
 from tennis.bench.virtual import symbols
 from tennis.bench.virtual.bench import VirtualBench
+from tennis.errors import UsageError
 from tennis.play.planning import plan_of
 from tennis.play.replaying import plan_again
 from tests.support.virtual import played
@@ -68,15 +69,22 @@ def test_two_seeds_are_two_boots(tmp_path):
     ("kernel", "words", "unknown"),
     [
         ("mainline", "rcu_nocbs=0 rcu_nocb=0", "rcu_nocb=0"),
-        ("mainline", "rcutre.kthread_prio=1", "rcutre.kthread_prio=1"),
+        ("mainline", "possible_cpus=1", "possible_cpus=1"),
         ("rt-7", "threadirqs", "threadirqs"),  # PREEMPT_RT has no choice to make
     ],
 )
-def test_a_word_that_the_kernel_does_not_know_is_not_played(tmp_path, kernel, words, unknown):
-    rally = played(tmp_path / "r", kernel=kernel, command_line=words, balls=10)
+def test_a_word_that_the_kernel_does_not_know_is_refused(kernel, words, unknown):
+    with pytest.raises(UsageError, match=f"--command-line {unknown}: {kernel} does not know"):
+        VirtualBench().parts(plan_of(kernel=kernel, command_line=words))
+
+
+def test_a_word_that_only_the_target_finds_unknown_is_not_played(tmp_path):
+    """Of a name with a dot the image does not tell: a module may have it."""
+    words = "rcutre.kthread_prio=1"
+    rally = played(tmp_path / "r", kernel="mainline", command_line=words, balls=10)
     fault = rally.manifest.faults[0]
     assert fault.code == "unknown_parameter"
-    assert fault.message.startswith(f"this kernel knows no parameter {unknown} ")
+    assert fault.message.startswith(f"this kernel knows no parameter {words} ")
     assert not rally.balls
 
 
