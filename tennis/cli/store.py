@@ -169,6 +169,9 @@ def stats(place: Path | str, where: tuple[str, ...], by: str, *, as_json: bool) 
     groups = quantiles(opened, rows, axes)
     if suspect := sum(rows["suspect"].to_pylist()):
         warn(f"{format_count(suspect, 'suspect rally', 'suspect rallies')} left out")
+    if copies := sum(group.copies for group in groups):
+        many = format_count(copies, "rally", "rallies")
+        warn(f"{many} left out: the balls are those of another rally, and a boot counts once")
     if as_json:
         echo(json.dumps([_without_infinities(vars(group)) for group in groups], indent=1))
         return

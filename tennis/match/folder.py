@@ -17,7 +17,7 @@ from pydantic import ConfigDict, Field, ValidationError
 from pydantic_core import from_json
 
 from tennis.errors import RallyError
-from tennis.match.copies import Copies
+from tennis.rally.copies import Copies
 from tennis.match.plan import (
     RALLIES_MAX,
     MatchPlan,

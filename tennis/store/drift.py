@@ -18,6 +18,7 @@ import pyarrow.compute as pc
 
 from tennis.errors import RallyError
 from tennis.rally import Rally
+from tennis.rally.copies import Copies
 from tennis.rally.tally import Tally
 from tennis.stats.control import BASELINE, Chart, chart
 from tennis.stats.intervals import quantile_rank
@@ -123,7 +124,7 @@ def histories(
     """Yield each figure of each bench and kind of rally, benches in order.
 
     Drills, interrupted rallies and those of fewer than 1,000 balls are left out. Rallies that are
-    damaged are left out, and said.
+    damaged, and copies of another one of the same chart, are left out, and said.
     """
     played = rows.filter(pc.is_null(rows["drill"]))
     played = played.filter(pc.equal(played["ended"], "complete"))
@@ -132,11 +133,15 @@ def histories(
     for row in played.to_pylist():
         groups.setdefault((bench_of(row), *(str(row[name]) for name in KIND)), []).append(row)
     for (bench, *kind), some in sorted(groups.items()):
-        points = []
+        points, boots = [], Copies()
         for row in sorted(some, key=lambda row: (row["created"], row["id"])):
             try:
                 store.fetch([row["id"]])
-                points.append(_point(store.open(row["id"]), row))
+                rally = store.open(row["id"])
+                if copied := boots.seen(rally):
+                    say(f"left out: {row['id']} {copied}")
+                    continue
+                points.append(_point(rally, row))
             except RallyError as error:
                 say(f"left out: {error}")
         for figure in FIGURES:

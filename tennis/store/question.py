@@ -155,6 +155,7 @@ class Group:
     scheduling_ns: dict[float, float]
     interrupt_max_ns: float
     scheduling_max_ns: float
+    copies: int = 0  # rallies that were left out: they have the balls of another one
 
 
 def quantiles(store: Store, rows: pa.Table, by: Iterable[str]) -> list[Group]:
@@ -162,8 +163,9 @@ def quantiles(store: Store, rows: pa.Table, by: Iterable[str]) -> list[Group]:
 
     A quantile is a latency that some ball had: the smallest that a share of the balls does not
     exceed; missed balls are later than all others, infinite. Drills and suspect rallies are left
-    out. How often each latency came is counted, not sorted: memory grows with the number of
-    different latencies of a group, and not with that of balls. Raises UsageError for another
+    out, and so are copies: of rallies with the same balls the earliest one counts. How often each
+    latency came is counted, not sorted: memory grows with the number of different latencies of a
+    group, and not with that of balls. Raises UsageError for another
     column than AXES.
     """
     axes = list(by)
@@ -179,10 +181,29 @@ def quantiles(store: Store, rows: pa.Table, by: Iterable[str]) -> list[Group]:
         keys.setdefault(tuple(str(row[name] or "-") for name in axes), []).append(number)
     groups = []
     for key, numbers in sorted(keys.items()):
-        some = played.take(pa.array(numbers))
+        some, copies = without_copies(store, played.take(pa.array(numbers)))
         of, balls = dict(zip(axes, key, strict=True)), counted(store, some)
-        groups.append(_group(of, some, balls, _later_than_ns(store, some)))
+        groups.append(_group(of, some, balls, _later_than_ns(store, some), copies))
     return groups
+
+
+def without_copies(store: Store, rows: pa.Table) -> tuple[pa.Table, int]:
+    """Return rows of which each boot is in one, the earliest; and how many were left out.
+
+    Raises RallyError.
+    """
+    if len(rows) < 2:
+        return rows, 0
+    store.fetch(rows["id"].to_pylist(), [BALLS])
+    seen: set[str] = set()
+    kept = []
+    some = rows.select(["created", "id"]).to_pylist()
+    for number in sorted(range(len(some)), key=lambda one: (some[one]["created"], some[one]["id"])):
+        prints = store.prints(some[number])
+        if seen.isdisjoint(prints):
+            kept.append(number)
+        seen.update(prints)
+    return rows.take(pa.array(sorted(kept))), len(rows) - len(kept)
 
 
 def counted(store: Store, rows: pa.Table) -> Counted:
@@ -254,7 +275,9 @@ def _later_than_ns(store: Store, rows: pa.Table) -> int | None:
     return min(known) if known and len(known) == len(limits) else None
 
 
-def _group(of: dict[str, str], rows: pa.Table, count: Counted, later_than_ns: int | None) -> Group:
+def _group(
+    of: dict[str, str], rows: pa.Table, count: Counted, later_than_ns: int | None, copies: int
+) -> Group:
     rise, width = count
     return Group(
         of=of,
@@ -266,6 +289,7 @@ def _group(of: dict[str, str], rows: pa.Table, count: Counted, later_than_ns: in
         scheduling_ns=_levels(width),
         interrupt_max_ns=_max(rise),
         scheduling_max_ns=_max(width),
+        copies=copies,
     )
 
 

@@ -28,6 +28,7 @@ from tennis.errors import BenchError, RallyError, UsageError
 from tennis.listener import say
 from tennis.rally import manifest as manifests
 from tennis.rally import settings as table
+from tennis.rally.copies import prints_of
 from tennis.rally.disk import open_regular, sync, write_whole, writing
 from tennis.rally.folder import BALLS, MANIFEST, Rally
 from tennis.rally.manifest import Manifest, StrictModel, Text
@@ -42,6 +43,7 @@ DEPTH_MAX = 4  # folders below the one that is named, in which rallies are looke
 COPY_S = 600.0  # another process may take to copy a rally
 LOOK_S = 0.1
 COUNTED = "every ball was checked"  # a fact about a manifest, and the balls that it names
+PRINTS = "what only copies share, 1"  # of these balls; the number changes with what is compared
 
 COLUMNS = pa.schema(
     [
@@ -272,8 +274,18 @@ class Store:
         manifest = self.manifest(name)
         with self.checked(name, BALLS, manifest.files[BALLS]):
             counted = count_balls(self.place(name), manifest)
+            if self.memory.fact(name, PRINTS) is None:
+                prints = prints_of(Rally(self.place(name), manifest, *counted))
+                self.memory.learn(name, PRINTS, json.dumps(prints))
         self.memory.learn(name, COUNTED, manifest.files[BALLS])
         return counted
+
+    def prints(self, row: Mapping[str, Any]) -> list[str]:
+        """Return what only copies of a boot share (``tennis.rally.copies``). Raises RallyError."""
+        if self.memory.fact(row["id"], PRINTS) is None:
+            self.count(row)
+        known: list[str] = json.loads(self.memory.fact(row["id"], PRINTS) or "[]")
+        return known
 
     def see_to(self, row: Mapping[str, Any]) -> None:
         """Check every ball of a row of the catalogue, unless that was done. Raises RallyError."""

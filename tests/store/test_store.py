@@ -8,19 +8,24 @@ import os
 import shutil
 import subprocess
 import sys
+from dataclasses import replace
 
 import numpy as np
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from click.testing import CliRunner
 
 from tennis.checkout import ROOT
 from tennis.cli import cli
+from tennis.digests import sha256_of
 from tennis.errors import BenchError, RallyError, UsageError
-from tennis.rally import open_rally
-from tennis.rally.manifest import Drill, Fault
+from tennis.rally import balls, open_rally
+from tennis.rally.folder import BALLS, MANIFEST
+from tennis.rally.manifest import Drill, Fault, seal_of
 from tennis.store import open_store
 from tennis.store import store as storing
+from tennis.store.drift import histories
 from tennis.store.opening import create
 from tennis.store.question import LEVELS, ask, chosen, quantiles
 from tennis.store.store import About
@@ -138,6 +143,38 @@ def test_suspect_rallies_and_drills_count_for_nothing(store, tmp_path):
     assert "2 rallies added, 5 there" in done.output
     assert quantiles(store, store.catalogue(), ["kernel"]) == before
     assert "1 suspect rally left out" in run("stats", store.path).output
+
+
+def test_a_boot_counts_once_whatever_was_altered_in_its_copies(store, tmp_path):
+    """Served later, or answered later, with another seed each: the same boot nine times more."""
+    (before,) = quantiles(store, store.catalogue(), [])
+    drawn = np.random.default_rng(5).integers(900, 4_000, 5000)
+    first = make_rally(tmp_path / "more" / "0", kernel="rt", load="stress", seed=4, rise=drawn)
+    assert run("add", store.path, first.path).exit_code == 0
+    (alone,) = quantiles(store, store.catalogue(), [])
+    assert (alone.rallies, alone.copies) == (before.rallies + 1, 0)
+    for number in range(1, 10):
+        place = tmp_path / "more" / f"{number}"
+        shutil.copytree(first.path, place)
+        kept = pq.read_table(place / BALLS)
+        served, rise, fall = (kept[name].to_numpy() for name in kept.column_names[1:])
+        later = number % 2 * 50
+        columns = [served + number, (rise + later).astype("u4"), (fall + later).astype("u4")]
+        made = pa.table([kept.column(0), *map(pa.array, columns)], schema=kept.schema)
+        balls.write(place / BALLS, made, first.tick_hz)
+        content = json.loads((place / MANIFEST).read_text())
+        content["files"][BALLS] = sha256_of(place / BALLS)
+        content["protocol"]["seed"] += number
+        content["created"] = f"2099-01-0{number}T00:00:00+00:00"
+        (place / MANIFEST).write_text(json.dumps({**content, "seal": seal_of(content)}))
+    done = run("add", store.path, tmp_path / "more")
+    assert "9 rallies added, 13 there" in done.output
+    (after,) = quantiles(store, store.catalogue(), [])
+    assert after == replace(alone, copies=9)
+    said = "9 rallies left out: the balls are those of another rally, and a boot counts once"
+    assert said in run("stats", store.path).output
+    charts = {(one.bench, len(one.points)) for one in histories(store, store.catalogue())}
+    assert charts == {("bench-3", 1), ("bench-3", 2), (first.manifest.bench, 1)}
 
 
 def test_a_question_in_sql(store, rallies):
