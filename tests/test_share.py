@@ -126,7 +126,7 @@ def test_where_nothing_is_said(tmp_path):
 def test_one_allowed_processor_is_one_worker():
     one = min(os.sched_getaffinity(0))
     code = f"import os; os.sched_setaffinity(0, {{{one}}})\n"
-    code += "from tennis.cli.match import workers_here; print(workers_here())"
+    code += "from tennis.cli.options import workers_here; print(workers_here())"
     words = [sys.executable, "-c", code]
     assert subprocess.run(words, check=True, capture_output=True, text=True).stdout == "1\n"
 

@@ -8,6 +8,7 @@ import click
 
 from tennis.cli.completion import Folder
 from tennis.cli.progress import quiet_option, shown
+from tennis.cli.settings import setting_option
 from tennis.cli.stop import Stop
 from tennis.cli.words import echo
 from tennis.errors import UsageError
@@ -17,17 +18,12 @@ from tennis.units import format_count
 
 @click.command()
 @click.argument("folder", type=Folder(), metavar="DIR")
-@click.option(
-    "--kernel",
+@setting_option(
+    "kernel",
+    "The kernel tree that it was played on. A tree that only the folder names is not built.",
     metavar="DIR",
-    help="The kernel tree that it was played on. A tree that only the folder names is not built.",
 )
-@click.option(
-    "--racquet",
-    type=click.Path(path_type=Path),
-    metavar="FILE.c",
-    help="The Racquet that it was played with, if it was not the kit's.",
-)
+@setting_option("racquet", "The Racquet that it was played with, if it was not the kit's.")
 @quiet_option
 def check(folder: Path, *, kernel: str | None, racquet: Path | None) -> None:
     """Play a rally or a drill of the virtual bench again, and compare.

@@ -16,9 +16,8 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from tennis.cli.completion import BenchWord
-from tennis.cli.match import workers_here
 from tennis.cli.numbers import Real, Whole, time_ns
+from tennis.cli.options import bench_option, field_option, workers_option
 from tennis.cli.progress import quiet_option, shown, tell
 from tennis.cli.settings import setting_option
 from tennis.cli.stop import Stop
@@ -27,6 +26,7 @@ from tennis.comparison import BOOTS_MAX
 from tennis.errors import UsageError
 from tennis.listener import listening
 from tennis.rally.disk import refuse_existing, writing
+from tennis.rally.serving import Serving
 from tennis.rally.text import plain
 from tennis.units import format_count
 
@@ -54,13 +54,7 @@ WIDE = 400  # columns: a table is never cut
 @setting_option("kernel", "The kernel of a side that names none.")
 @setting_option("load", "The load of a side that names none.")
 @click.option("--balls", type=Whole(1, 10**8), metavar="COUNT", help="Balls of a boot.")
-@click.option(
-    "--seed",
-    type=Whole(0, 2**32 - 1),
-    default=1,
-    show_default=True,
-    help="The first seed. Each pair of boots gets its own seed from it.",
-)
+@field_option(Serving, "seed", "The first seed. Each pair of boots gets its own seed from it.")
 @click.option(
     "--margin",
     type=Real(0.1, 1000),
@@ -102,20 +96,8 @@ WIDE = 400  # columns: a table is never cut
     is_flag=True,
     help="Judge once, when all --boots are played. Fewer boots then show that nothing changed.",
 )
-@click.option(
-    "--workers",
-    type=Whole(1, 256),
-    default=workers_here,
-    show_default="one for each core, if there is memory for its targets",
-    help="How many boots to play at once on the virtual bench.",
-)
-@click.option(
-    "--bench",
-    type=BenchWord(),
-    default="virtual",
-    show_default=True,
-    help="The bench for both sides. pi needs --target.",
-)
+@workers_option("How many boots to play at once on the virtual bench.")
+@bench_option("The bench for both sides. pi needs --target.")
 @setting_option("target", "The board, with --bench pi.")
 @setting_option("port", "The Brickwall's serial port, with --bench pi.")
 @click.option(

@@ -8,13 +8,14 @@ import click
 from rich.console import Console
 from rich.text import Text
 
-from tennis.cli.match import workers_here
 from tennis.cli.numbers import Whole
+from tennis.cli.options import field_option, workers_option
 from tennis.cli.progress import quiet_option, shown, tell
 from tennis.cli.stop import Stop
 from tennis.cli.words import echo
 from tennis.errors import BenchError
 from tennis.listener import listening
+from tennis.rally.serving import Serving
 
 PICTURE = "overview.png"
 MACHINES = (
@@ -45,15 +46,9 @@ MACHINES = (
     show_default=True,
     help="The boots of each kernel for each load; a verdict needs ten.",
 )
-@click.option("--seed", type=Whole(0, 2**32 - 1), default=1, show_default=True, help="The seed.")
+@field_option(Serving, "seed", "The seed.")
 @quiet_option
-@click.option(
-    "--workers",
-    type=Whole(1, 256),
-    default=workers_here,
-    show_default="one for each core, if there is memory for its targets",
-    help="How many rallies to play at once.",
-)
+@workers_option("How many rallies to play at once.")
 def demo(out: Path, balls: int, boots: int, seed: int, workers: int) -> None:
     """Play mainline and PREEMPT_RT, idle and under stress, and show the result.
 

@@ -14,10 +14,10 @@ from rich.table import Table
 from rich.text import Text
 
 from tennis.bench import loads
-from tennis.cli.completion import BenchWord, Folder
+from tennis.cli.completion import Folder
 from tennis.cli.lab_folder import prediction_sealed
 from tennis.cli.numbers import Real, Whole
-from tennis.cli.options import Grouped
+from tennis.cli.options import Grouped, bench_option, field_option
 from tennis.cli.progress import quiet_option, shown
 from tennis.cli.rally import load_option
 from tennis.cli.settings import setting_option
@@ -28,6 +28,7 @@ from tennis.listener import listening
 from tennis.rally import Rally
 from tennis.rally.inside import REPETITIONS_MAX
 from tennis.rally.manifest import Drill, DrillContext, DrillName
+from tennis.rally.serving import Serving
 from tennis.rally.text import quoted
 from tennis.stats.drill import DrillSummary, SpansByClock, Spread, summarize_drill
 from tennis.stats.drill_words import FIGURES, WHAT, claims, primary
@@ -73,14 +74,7 @@ from tennis.units import format_bytes, format_count, format_ns
     metavar="COUNT",
     help="How many times to do it.",
 )
-@click.option(
-    "--seed",
-    type=Whole(0, 2**32 - 1),
-    default=1,
-    show_default=True,
-    metavar="NUMBER",
-    help="The same seed gives the same boot and the same bytes.",
-)
+@field_option(Serving, "seed", "The same seed gives the same boot and the same bytes.")
 @setting_option("kernel", "As for `tennis rally`. [default: mainline]")
 @setting_option(
     "load",
@@ -105,13 +99,7 @@ from tennis.units import format_bytes, format_count, format_ns
     "bench the capture is made from the drill itself.",
 )
 @setting_option("analyser", "With --umpire, as for `tennis rally`.")
-@click.option(
-    "--bench",
-    type=BenchWord(),
-    default="virtual",
-    show_default=True,
-    help="The bench, as for `tennis rally`.",
-)
+@bench_option("The bench, as for `tennis rally`.")
 @setting_option("target", "The board, with --bench pi.")
 @setting_option("port", "The Brickwall's serial port, with --bench pi.")
 @quiet_option

@@ -13,6 +13,7 @@ from tennis.cli.completion import Folder
 from tennis.cli.inventory import inventory_option
 from tennis.cli.lab_folder import prediction_sealed
 from tennis.cli.numbers import Whole
+from tennis.cli.options import workers_option
 from tennis.cli.progress import quiet_option, shown, tell
 from tennis.cli.settings import setting_option
 from tennis.cli.stop import Stop
@@ -20,20 +21,11 @@ from tennis.cli.words import echo
 from tennis.entries import need
 from tennis.errors import BenchError, UsageError
 from tennis.listener import listening
-from tennis.share import free_memory_bytes, processors
 
 if TYPE_CHECKING:
     from tennis.play.crew import Crew
 
 CREWS = "tennis.crews"  # who plays a match besides this machine, by the option that asks for it
-TARGET_BYTES = 3 << 29  # of the host's memory: a target's 1 GiB, QEMU, and what plays it
-
-
-def workers_here() -> int:
-    """Return how many targets can be played at once: of processors and memory what may be used."""
-    cores = processors()
-    free = free_memory_bytes()
-    return cores if free is None else max(1, min(cores, free // TARGET_BYTES))
 
 
 def kernel_of(text: str) -> tuple[str, str]:
@@ -73,13 +65,9 @@ def kernel_of(text: str) -> tuple[str, str]:
     "How long an instruction takes on the virtual bench, instead of the plan's time. Use "
     "it to see which findings depend on that time.",
 )
-@click.option(
-    "--workers",
-    type=Whole(1, 256),
-    default=workers_here,
-    show_default="one for each core, if there is memory for its targets",
-    help="How many rallies to play at once on the virtual bench. It changes the time that a "
-    "match takes, but no ball.",
+@workers_option(
+    "How many rallies to play at once on the virtual bench. It changes the time that a "
+    "match takes, but no ball."
 )
 @click.option(
     "--targets",

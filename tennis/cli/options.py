@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The Tennis authors
 # SPDX-License-Identifier: MIT
-"""Options under headings, and options that are made from a model."""
+"""Options under headings, options of several commands, and those that are made from a model."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal, TypeVar, get_args, get_origin
@@ -10,8 +10,12 @@ from annotated_types import Ge, Gt, Le, Lt
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
+from tennis.cli.completion import BenchWord
 from tennis.cli.numbers import Real, Whole
 from tennis.errors import UsageError
+from tennis.share import free_memory_bytes, processors
+
+TARGET_BYTES = 3 << 29  # of the host's memory: a target's 1 GiB, QEMU, and what plays it
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -20,8 +24,8 @@ def options_of(model: type[BaseModel]) -> Callable[[Command], Command]:
     """Return a decorator that gives a command an option for each field of a model, in order."""
 
     def decorate(command: Command) -> Command:
-        for name, field in reversed(model.model_fields.items()):
-            command = _option(name, field)(command)
+        for name in reversed(model.model_fields):
+            command = field_option(model, name)(command)
         return command
 
     return decorate
@@ -34,14 +38,43 @@ _UNITS = {
 }
 
 
-def _option(name: str, field: FieldInfo) -> Callable[[Command], Command]:
+def field_option(
+    model: type[BaseModel], name: str, text: str | None = None
+) -> Callable[[Command], Command]:
+    """Return a decorator that gives a command the option of one field; ``text``: its own help."""
+    field = model.model_fields[name]
     return click.option(
         f"--{name.replace('_', '-')}",
         type=type_of(field.annotation, field.metadata),
         metavar=_UNITS.get(name.rpartition("_")[2]),
         default=field.default,
         show_default=field.default is not None,
-        help=field.description,
+        help=text or field.description,
+    )
+
+
+def bench_option(text: str) -> Callable[[Command], Command]:
+    """Return a decorator that gives a command the option of where to play; ``text``: its help."""
+    return click.option(
+        "--bench", type=BenchWord(), default="virtual", show_default=True, help=text
+    )
+
+
+def workers_here() -> int:
+    """Return how many targets can be played at once: of processors and memory what may be used."""
+    cores = processors()
+    free = free_memory_bytes()
+    return cores if free is None else max(1, min(cores, free // TARGET_BYTES))
+
+
+def workers_option(text: str) -> Callable[[Command], Command]:
+    """Return a decorator that gives a command the option of how much to play at once."""
+    return click.option(
+        "--workers",
+        type=Whole(1, 256),
+        default=workers_here,
+        show_default="one for each core, if there is memory for its targets",
+        help=text,
     )
 
 
@@ -62,6 +95,13 @@ def type_of(annotation: Any, metadata: list[Any]) -> Any:
         return Real(low, high)  # type: ignore[arg-type]
     raise TypeError(f"no option can be made of {annotation}")
 
+
+player_option = click.option(
+    "--as",
+    "holder",
+    metavar="NAME",
+    help="The player, for a --target with leases. [default: TENNIS_HOLDER, or USER@MACHINE]",
+)
 
 _ALL = "tennis.options"
 

@@ -10,9 +10,9 @@ from typing import Any
 
 import click
 
-from tennis.cli.completion import BenchWord, Folder
+from tennis.cli.completion import Folder
 from tennis.cli.lab_folder import prediction_sealed
-from tennis.cli.options import Grouped, options_of
+from tennis.cli.options import Grouped, bench_option, options_of, player_option
 from tennis.cli.progress import quiet_option, shown
 from tennis.cli.settings import options_under, settings_options
 from tennis.cli.stop import Stop
@@ -62,21 +62,12 @@ def load_option(text: str) -> tuple[str, int]:
     },
     epilog="Units are in the names of the options. `tennis kernels` lists the kernels.",
 )
-@click.option(
-    "--bench",
-    type=BenchWord(),
-    default="virtual",
-    show_default=True,
-    help="Where to play: virtual needs no hardware; pi is a Brickwall on a port, and a board "
+@bench_option(
+    "Where to play: virtual needs no hardware; pi is a Brickwall on a port, and a board "
     "that is wired to it. With --target the board is set up for the rally and left as it "
-    "was. Without --target, the manifest records only what you say about the board.",
+    "was. Without --target, the manifest records only what you say about the board."
 )
-@click.option(
-    "--as",
-    "holder",
-    metavar="NAME",
-    help="The player, for a --target with leases. [default: TENNIS_HOLDER, or USER@MACHINE]",
-)
+@player_option
 @settings_options()
 @options_of(Serving)
 @click.option(

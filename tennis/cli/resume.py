@@ -7,9 +7,11 @@ from pathlib import Path
 import click
 
 from tennis.cli import rally
-from tennis.cli.completion import Folder, kernels
+from tennis.cli.completion import Folder
 from tennis.cli.lab_folder import prediction_sealed
+from tennis.cli.options import player_option
 from tennis.cli.progress import quiet_option, shown
+from tennis.cli.settings import setting_option
 from tennis.cli.stop import Stop
 from tennis.cli.words import warn
 from tennis.listener import listening
@@ -17,26 +19,15 @@ from tennis.listener import listening
 
 @click.command()
 @click.argument("folder", type=Folder(), metavar="DIR")
-@click.option(
-    "--kernel",
+@setting_option(
+    "kernel",
+    "The kernel tree that it was begun with. A tree that only the folder names is not built.",
     metavar="DIR",
-    shell_complete=kernels,
-    help="The kernel tree that it was begun with. A tree that only the folder names is not built.",
 )
-@click.option(
-    "--racquet",
-    type=click.Path(path_type=Path),
-    metavar="FILE.c",
-    help="The Racquet of your own that it was begun with.",
-)
-@click.option("--port", metavar="PORT", help="The Brickwall's serial port, with a board.")
-@click.option("--target", metavar="HOST", help="The board that it was begun on.")
-@click.option(
-    "--as",
-    "holder",
-    metavar="NAME",
-    help="The player, for a --target with leases. [default: TENNIS_HOLDER, or USER@MACHINE]",
-)
+@setting_option("racquet", "The Racquet of your own that it was begun with.")
+@setting_option("port", "The Brickwall's serial port, with a board.")
+@setting_option("target", "The board that it was begun on.")
+@player_option
 @quiet_option
 def resume(
     folder: Path,

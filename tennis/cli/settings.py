@@ -18,14 +18,18 @@ LOAD_OPTIONS = "load_options"  # NAME=NUMBER each
 
 
 def setting_option(
-    name: str, text: str | None = None, *, values: Sequence[str] | None = None
+    name: str,
+    text: str | None = None,
+    *,
+    values: Sequence[str] | None = None,
+    metavar: str | None = None,
 ) -> Callable[[Command], Command]:
     """Return a decorator that gives a command the option of a setting.
 
-    ``text``: a help of its own. ``values``: the only ones that the command takes.
+    ``text``, ``metavar``: a help of its own. ``values``: the only ones that the command takes.
     """
     row = SETTINGS[name]
-    about: dict[str, Any] = {"help": text or _help(row), "metavar": row.metavar}
+    about: dict[str, Any] = {"help": text or _help(row), "metavar": metavar or row.metavar}
     if row.kind is bool:
         about["is_flag"] = True
     elif name == LOAD_OPTIONS:

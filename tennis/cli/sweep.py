@@ -12,10 +12,10 @@ from rich.table import Table
 from rich.text import Text
 
 from tennis.bench import loads
-from tennis.cli.completion import BenchWord, Folder
+from tennis.cli.completion import Folder
 from tennis.cli.lab_folder import prediction_sealed
 from tennis.cli.numbers import Whole
-from tennis.cli.options import Grouped, options_of
+from tennis.cli.options import Grouped, bench_option, field_option, options_of
 from tennis.cli.progress import quiet_option, shown, tell
 from tennis.cli.rally import load_option
 from tennis.cli.settings import setting_option
@@ -23,7 +23,7 @@ from tennis.cli.stop import Stop
 from tennis.cli.words import echo, paragraph
 from tennis.errors import BenchError, UsageError
 from tennis.listener import listening
-from tennis.rally.serving import BALLS_MAX
+from tennis.rally.serving import BALLS_MAX, Serving
 from tennis.stats.pairing import percent_floor
 from tennis.sweep.folder import Sweep
 from tennis.sweep.search import Range
@@ -62,22 +62,11 @@ from tennis.sweep.search import Range
     metavar="COUNT",
     help="How many pings to serve at each rate.",
 )
-@click.option(
-    "--seed",
-    type=Whole(0, 2**32 - 1),
-    default=1,
-    show_default=True,
-    metavar="NUMBER",
-    help="The same seed gives the same boots and, on the virtual bench, the same bytes.",
+@field_option(
+    Serving, "seed", "The same seed gives the same boots and, on the virtual bench, the same bytes."
 )
 @options_of(Range)
-@click.option(
-    "--bench",
-    type=BenchWord(),
-    default="virtual",
-    show_default=True,
-    help="The bench, as for `tennis rally`.",
-)
+@bench_option("The bench, as for `tennis rally`.")
 @setting_option("target", "The board, with --bench pi.")
 @setting_option("port", "The Brickwall's serial port, with --bench pi.")
 @quiet_option

@@ -8,6 +8,7 @@ import click
 
 from tennis.bench import loads
 from tennis.bench.sloth import PICO, PICO2
+from tennis.cli.settings import setting_option
 from tennis.cli.words import echo
 from tennis.rally.text import quoted
 
@@ -21,19 +22,10 @@ from tennis.rally.text import quoted
     show_default=True,
     help="Its work besides answering.",
 )
-@click.option(
-    "--load-option",
-    "load_options",
-    metavar="NAME=VALUE",
-    multiple=True,
-    help="A parameter of the load: hold_us, period_us, ceiling; can be repeated.",
+@setting_option(
+    "load_options", "A parameter of the load: hold_us, period_us, ceiling; can be repeated."
 )
-@click.option(
-    "--racquet",
-    type=click.Path(path_type=Path),
-    metavar="FILE.c",
-    help="An application of your own, with its configuration FILE.h beside it.",
-)
+@setting_option("racquet", "An application of your own, with its configuration FILE.h beside it.")
 @click.option("--out", type=click.Path(path_type=Path), required=True, help="The file to write.")
 @click.option("--force", is_flag=True, help="Overwrite the file if it exists.")
 def uf2(
