@@ -9,6 +9,7 @@
 
 extern int64_t icount_get_raw(void);
 extern char timers_state[];
+extern int use_icount; /* 0: without -icount, where the clock is the host's */
 
 struct timers {
 	int64_t ticks_prev, ticks_offset;

@@ -275,6 +275,8 @@ void processors_connect(void)
 {
 	static void *lists[8];
 
+	if (!use_icount)
+		return; /* vCPUs have threads of their own, and take no turns */
 	while (cpu_count < CPUS_MAX && (cpus[cpu_count] = qemu_get_cpu(cpu_count)))
 		cpu_count++;
 	if (cpu_count < 2)
