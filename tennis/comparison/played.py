@@ -14,10 +14,10 @@ from tennis.comparison.order import DRIFT, InTime, drift, in_turns
 from tennis.comparison.rallies import BENCH_PARTS, KERNEL_PARTS, Measured, boot_of
 from tennis.comparison.sides import Side
 from tennis.errors import RallyError, UsageError
-from tennis.rally.copies import Copies, answers_of
 from tennis.match.folder import MATCH, open_match
 from tennis.match.plan import RALLIES_MAX
 from tennis.rally import Rally, open_rally
+from tennis.rally.copies import Copies, answers_of
 from tennis.rally.cycles import too_short
 from tennis.rally.folder import MANIFEST
 from tennis.rally.settings import OF_A_BOOT, SETTINGS, facts

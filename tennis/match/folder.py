@@ -17,7 +17,6 @@ from pydantic import ConfigDict, Field, ValidationError
 from pydantic_core import from_json
 
 from tennis.errors import RallyError
-from tennis.rally.copies import Copies
 from tennis.match.plan import (
     RALLIES_MAX,
     MatchPlan,
@@ -27,6 +26,7 @@ from tennis.match.plan import (
     repeated,
 )
 from tennis.rally import Rally, open_rally, part_path
+from tennis.rally.copies import Copies
 from tennis.rally.disk import write_whole
 from tennis.rally.inside import read_inside
 from tennis.rally.manifest import BenchKind, StrictModel, Text
