@@ -7,14 +7,13 @@ The kit's own are in ``pyproject.toml``, under the entry points ``tennis.benches
 
 from collections.abc import Mapping, Sequence
 from functools import cache
-from pathlib import Path
 from typing import Any
 
 from tennis import entries
 from tennis.bench.fitting import Capabilities, refuse_misfits, settings_of
 from tennis.bench.kernels import catalogue
 from tennis.bench.loads import System
-from tennis.bench.protocol import Access, Bench, RegisteredBench, RunRecord, Session
+from tennis.bench.protocol import Access, Bench, PreparingBench, RegisteredBench
 from tennis.entries import OWN, EntryError
 from tennis.errors import UsageError
 from tennis.listener import say
@@ -107,50 +106,33 @@ def usual(plan: Plan, asked: Mapping[str, Any]) -> dict[str, Any]:
     return _class_of(plan).usual(plan, asked)
 
 
-def bench_for_all(plans: Sequence[Plan], access: Access | None = None) -> Bench:
-    """Return one bench for all plans of a match or a comparison. Raises as ``bench_for``."""
-    kinds = {plan.bench: plan for plan in plans}
-    if len(kinds) > 1:
-        raise UsageError(
-            f"{' and '.join(kinds)} are different benches: their times do not compare",
-            next_step="play them apart",
-        )
-    first = bench_for(plans[0], access)
-    if len(set(map(_class_of, plans))) == 1:
-        return first
-    return EachOnItsOwn(first, access or Access())
+class Benches:
+    """The benches of a match or a comparison: of one kind, and each is made once.
 
+    A match may have kernels of several benches of a kind. Raises as ``bench_for``.
+    """
 
-class EachOnItsOwn:
-    """Plays each plan on its own bench: a match may have kernels of several benches of a kind."""
-
-    def __init__(self, first: Bench, access: Access) -> None:
-        self.kind: BenchKind = first.kind
-        self.repeats: bool = first.repeats
-        self._access = access
+    def __init__(self, plans: Sequence[Plan], access: Access | None = None) -> None:
+        kinds = {plan.bench: plan for plan in plans}
+        if len(kinds) > 1:
+            raise UsageError(
+                f"{' and '.join(kinds)} are different benches: their times do not compare",
+                next_step="play them apart",
+            )
+        first = plans[0]
+        refuse(first, settings_of(first))
+        self._access = access or Access()
         self._made: dict[type[RegisteredBench], Bench] = {}
+        self.kind: BenchKind = self.of(first).kind
+        # whether their targets are booted before each rally
+        self.prepared = all(isinstance(self.of(plan), PreparingBench) for plan in plans)
 
-    def _of(self, plan: Plan) -> Bench:
+    def of(self, plan: Plan) -> Bench:
+        """Return the bench that plays a plan."""
         kind = _class_of(plan)
         if kind not in self._made:
             self._made[kind] = kind.of(plan, self._access)
         return self._made[kind]
-
-    def time_note(self, plan: Plan) -> str:
-        """Return what a nanosecond of a rally means."""
-        return self._of(plan).time_note(plan)
-
-    def versions(self, plan: Plan) -> dict[str, str]:
-        """Return the versions on which the bytes of a rally depend."""
-        return self._of(plan).versions(plan)
-
-    def start(self, plan: Plan, folder: Path) -> Session:
-        """Begin to play."""
-        return self._of(plan).start(plan, folder)
-
-    def circumstances(self, plan: Plan, folder: Path) -> RunRecord:
-        """Return what is known of a rally in ``folder`` once its session is closed."""
-        return self._of(plan).circumstances(plan, folder)
 
 
 def _class_of(plan: Plan) -> type[RegisteredBench]:

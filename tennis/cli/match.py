@@ -140,7 +140,7 @@ def match(
     from tennis.cli.verdicts import print_verdicts
     from tennis.match.plan import MatchPlan, read_plan
     from tennis.pages.match import write_match_report
-    from tennis.play.match import Match, bench_of_match, play_match
+    from tennis.play.match import Match, benches_of_match, play_match
     from tennis.play.schedule import scheduled_rallies
     from tennis.play.workers import Workers
     from tennis.replicate.verdicts import Replication
@@ -170,7 +170,7 @@ def match(
         at_once = workers if asked.bench == "virtual" else 1
         _list(console, wanted, boards.at_once if boards else at_once)
         return
-    bench_of_match(asked, rallies)
+    benches_of_match(asked, rallies)
     fleet = _fleet(targets, inventory)
     # a board plays one rally at a time, however many processes the default asks for
     processes = Workers(workers) if workers > 1 and asked.bench == "virtual" else None

@@ -16,8 +16,8 @@ from itertools import pairwise
 from math import inf, isfinite
 from pathlib import Path
 
-from tennis.bench.protocol import Access, Bench, PreparingBench
-from tennis.bench.registry import bench_for_all
+from tennis.bench.protocol import Access
+from tennis.bench.registry import Benches
 from tennis.comparison import BOOTS_MAX
 from tennis.comparison.before_after import Judgement, first_look, judge, statement_count
 from tennis.comparison.played import LATENCIES, RECORD, Cell, Sides, matched, read_side
@@ -122,9 +122,9 @@ def _begun(
     """Check what is asked for, and hold ``out``; yield what plays, and what was played before."""
     check_folder(out, RECORD, "a comparison")
     plans = _on_both(_plans(before, after), before, after)
-    bench = _bench(plans)
+    benches = _benches(plans)
     _refuse_short(plans)
-    planned = {side: _with_versions(bench, one) for side, one in plans.items()}
+    planned = {side: _with_versions(benches, one) for side, one in plans.items()}
     _refuse_the_same(planned, before, after)
     seeds = _seeds(before, after, playing.seed, playing.budget.pairs)
     with writing(out):
@@ -134,7 +134,7 @@ def _begun(
         words = (_words(before), _words(after))
         once = len(seeds) if playing.budget.once else None
         record = read_or_write(out, words, planned, playing.seed, margin, once)
-        game = _Game(bench, out, planned, seeds, playing)
+        game = _Game(benches, out, planned, seeds, playing)
         recorded = {
             side: asked.cells
             for side, asked in zip(SIDES, (before, after), strict=True)
@@ -210,7 +210,7 @@ def _warn(game: "_Game", needed: float, played: int) -> None:
 class _Game:
     """Plays the boots of both sides, numbered from 1."""
 
-    bench: Bench
+    benches: Benches
     out: Path
     plans: Mapping[str, Mapping[str, Plan]]  # by side, by kind
     seeds: Sequence[int]
@@ -228,7 +228,7 @@ class _Game:
         ]
         missing = [(boot, place) for boot, place in wanted if not _is_whole(place / boot.name)]
         seen = 0
-        virtual = self.bench.kind == "virtual"
+        virtual = self.benches.kind == "virtual"
         clock = Clock([1.0] * len(missing), self.playing.workers if virtual else 1)
         for boot, place, became in self._seen(missing):
             seen += became.state != "interrupted"
@@ -258,14 +258,14 @@ class _Game:
         self, wanted: Sequence[tuple[ScheduledRally, Path]]
     ) -> Iterator[tuple[ScheduledRally, Path, RallyOutcome]]:
         places = {id(boot): place for boot, place in wanted}
-        if self.bench.kind == "virtual" and self.playing.workers > 1 and len(wanted) > 1:
+        if self.benches.kind == "virtual" and self.playing.workers > 1 and len(wanted) > 1:
             for boot, seen in seen_by_workers(wanted, self._over, self.playing.workers):
                 yield boot, places[id(boot)], seen
             return
         for number, (boot, place) in enumerate(wanted, 1):
             if self._over():
                 return
-            player = Player(self.bench, place, self._over)
+            player = Player(self.benches.of(boot.plan), place, self._over)
             seen = player.see_to(boot, self.playing.shown(f"{number}/{len(wanted)}"))
             yield boot, place, seen
             if seen.state == "interrupted":
@@ -377,7 +377,7 @@ def _on_both(
     }
 
 
-def _bench(plans: Mapping[str, Mapping[str, Plan]]) -> Bench:
+def _benches(plans: Mapping[str, Mapping[str, Plan]]) -> Benches:
     every = [plan for side in plans.values() for plan in side.values()]
     first = every[0]
     for one, other in pairwise(every):
@@ -386,13 +386,13 @@ def _bench(plans: Mapping[str, Mapping[str, Plan]]) -> Bench:
                 f"the sides are for different benches, {one.bench} and {other.bench}: their times "
                 "do not compare"
             )
-    bench = bench_for_all(every, Access(first.port, first.target))
-    if bench.kind != "virtual" and not isinstance(bench, PreparingBench):
+    benches = Benches(every, Access(first.port, first.target))
+    if benches.kind != "virtual" and not benches.prepared:
         raise UsageError(
             "a comparison needs a target that tennis can set up for each boot",
             next_step="name it with --target, as ssh knows it",
         )
-    return bench
+    return benches
 
 
 def _refuse_short(plans: Mapping[str, Mapping[str, Plan]]) -> None:
@@ -409,11 +409,11 @@ def _refuse_short(plans: Mapping[str, Mapping[str, Plan]]) -> None:
                 )
 
 
-def _with_versions(bench: Bench, plans: Mapping[str, Plan]) -> dict[str, Plan]:
-    if isinstance(bench, PreparingBench):
+def _with_versions(benches: Benches, plans: Mapping[str, Plan]) -> dict[str, Plan]:
+    if benches.prepared:
         return dict(plans)
     return {
-        kind: plan.model_copy(update={"versions": bench.versions(plan)})
+        kind: plan.model_copy(update={"versions": benches.of(plan).versions(plan)})
         for kind, plan in plans.items()
     }
 

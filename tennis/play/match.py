@@ -7,14 +7,14 @@ interrupted goes on; one that failed is tried again.
 """
 
 import datetime
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from tennis import __version__
-from tennis.bench.protocol import Access, Bench, PreparingBench
-from tennis.bench.registry import bench_for_all
+from tennis.bench.protocol import Access
+from tennis.bench.registry import Benches
 from tennis.errors import BenchError, RallyError, UsageError
 from tennis.listener import say
 from tennis.match.folder import MATCH, MatchFolder, MatchRecord, open_match
@@ -65,16 +65,16 @@ class MatchOutcome:
     bad: dict[str, str] = field(default_factory=dict)  # rally -> what is wrong with it
 
 
-def bench_of_match(plan: MatchPlan, scheduled: Sequence[ScheduledRally]) -> Bench:
-    """Return the bench of a match. Raises UsageError where it cannot play one."""
+def benches_of_match(plan: MatchPlan, scheduled: Sequence[ScheduledRally]) -> Benches:
+    """Return the benches of a match. Raises UsageError where they cannot play one."""
     plans = [planned.plan for planned in scheduled]
-    bench = bench_for_all(plans, Access(plan.port, plan.target))
-    if bench.kind != "virtual" and not isinstance(bench, PreparingBench):
+    benches = Benches(plans, Access(plan.port, plan.target))
+    if benches.kind != "virtual" and not benches.prepared:
         raise UsageError(
             f'bench = "{plan.bench}": a match needs a target that tennis can boot into each kernel',
             next_step="name it, target = ..., as ssh knows it",
         )
-    return bench
+    return benches
 
 
 def estimate_s(plan: Plan) -> float:
@@ -107,11 +107,11 @@ def play_match(
     where ``out`` holds something else or another match, DiskFullError where the disk is full: then
     the same match can be gone on with.
     """
-    bench = bench_of_match(match.plan, match.scheduled)
+    benches = benches_of_match(match.plan, match.scheduled)
     if crew is not None:
-        crew.check(bench.kind)
+        crew.check(benches.kind)
     check_folder(out, MATCH, "a match")
-    scheduled = _with_versions(bench, match.scheduled)
+    scheduled = _with_versions(benches, match.scheduled)
     for line in _foreign_tasks(scheduled):
         say(line)
     for name, words, _ in short_of_a_cycle(scheduled):
@@ -119,11 +119,12 @@ def play_match(
     with writing(out):
         out.mkdir(parents=True, exist_ok=True)
     with locked(out):
-        record = _begun(bench, match, scheduled, out)
+        record = _begun(benches, match, scheduled, out)
         outcome = MatchOutcome(MatchFolder(out, record))
         clock = Clock([estimate_s(one.plan) for one in scheduled], crew.at_once if crew else 1)
         if crew is None:
-            seen = _seen_in_turn(Player(bench, out, stop), scheduled, shown, clock)
+            players = ((one, Player(benches.of(one.plan), out, stop)) for one in scheduled)
+            seen = _seen_in_turn(players, len(scheduled), shown, clock)
         else:
             seen = crew.see_to(scheduled, out, stop)
         for number, (planned, became) in enumerate(seen, 1):
@@ -138,16 +139,16 @@ def play_match(
 
 
 def _seen_in_turn(
-    player: Player,
-    scheduled: list[ScheduledRally],
+    players: Iterable[tuple[ScheduledRally, Player]],
+    count: int,
     shown: Callable[[str], AbstractContextManager[Observer]],
     clock: Clock,
 ) -> Iterator[tuple[ScheduledRally, RallyOutcome]]:
     """Play one rally after the other; each is yielded when it is there. Ends where told to stop."""
-    for number, planned in enumerate(scheduled, 1):
+    for number, (planned, player) in enumerate(players, 1):
         if player.stop():
             return
-        seen = player.see_to(planned, shown(f"{number}/{len(scheduled)}, {clock.left()}"))
+        seen = player.see_to(planned, shown(f"{number}/{count}, {clock.left()}"))
         yield planned, seen
         if seen.state == "interrupted":
             return
@@ -171,12 +172,12 @@ def _take(outcome: MatchOutcome, planned: ScheduledRally, seen: RallyOutcome) ->
         record.write(outcome.folder.path)
 
 
-def _with_versions(bench: Bench, scheduled: list[ScheduledRally]) -> list[ScheduledRally]:
+def _with_versions(benches: Benches, scheduled: list[ScheduledRally]) -> list[ScheduledRally]:
     """Fill in the versions, which also finds out whether each rally can be played.
 
     A bench that is prepared before each rally only knows then: the rallies' manifests have them.
     """
-    if isinstance(bench, PreparingBench):
+    if benches.prepared:
         return scheduled
     scheduled_again = []
     # asked once for all rallies that differ in balls, seed and settling only: it takes a while
@@ -185,7 +186,7 @@ def _with_versions(bench: Bench, scheduled: list[ScheduledRally]) -> list[Schedu
         kind = planned.plan.model_dump_json(exclude={"protocol"})
         if kind not in known:
             try:
-                known[kind] = bench.versions(planned.plan)
+                known[kind] = benches.of(planned.plan).versions(planned.plan)
             except (UsageError, BenchError) as error:
                 raise type(error)(f"{planned.name}: {error}") from error
         plan = planned.plan.model_copy(update={"versions": known[kind]})
@@ -207,7 +208,9 @@ def _foreign_tasks(scheduled: list[ScheduledRally]) -> Iterator[str]:
                 )
 
 
-def _begun(bench: Bench, match: Match, scheduled: list[ScheduledRally], out: Path) -> MatchRecord:
+def _begun(
+    benches: Benches, match: Match, scheduled: list[ScheduledRally], out: Path
+) -> MatchRecord:
     """Write or update ``match.json``; raise RallyError where ``out`` holds another match."""
     troubles: dict[str, str] = {}
     created = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
@@ -217,8 +220,8 @@ def _begun(bench: Bench, match: Match, scheduled: list[ScheduledRally], out: Pat
         troubles, created = before.troubles, before.created
     record = MatchRecord(
         schema_version=1,
-        bench=bench.kind,
-        time_note=bench.time_note(scheduled[0].plan),
+        bench=benches.kind,
+        time_note=benches.of(scheduled[0].plan).time_note(scheduled[0].plan),
         created=created,
         tennis=__version__,
         plan=match.plan,

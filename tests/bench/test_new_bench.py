@@ -12,7 +12,7 @@ from click.testing import CliRunner
 
 from tennis import entries
 from tennis.bench import registry
-from tennis.bench.registry import bench_for, bench_for_all
+from tennis.bench.registry import Benches, bench_for
 from tennis.checkout import ROOT
 from tennis.cli import cli
 from tennis.entries import Entry
@@ -61,11 +61,10 @@ def test_the_pages_bench_plays(constant, tmp_path):
 
 def test_it_plays_beside_others_of_its_kind(constant):
     plans = [plan_of(kernel="constant"), plan_of(kernel="mainline")]
-    together = bench_for_all(plans)
-    assert together.time_note(plans[0]) == "no time: every answer takes 1 µs"
-    assert together.time_note(plans[1]) == "virtual time, 2 ns per instruction"
-    assert together.versions(plans[0]) == {"constant": "1"}
-    assert isinstance(bench_for_all(plans[:1]), constant)
+    together = Benches(plans)
+    notes = [together.of(plan).time_note(plan) for plan in plans]
+    assert notes == ["no time: every answer takes 1 µs", "virtual time, 2 ns per instruction"]
+    assert isinstance(together.of(plans[0]), constant)
 
 
 @pytest.mark.usefixtures("constant")
@@ -125,4 +124,4 @@ def test_what_it_does_not_take_is_refused(constant):
 
 def test_benches_of_two_kinds_do_not_play_together():
     with pytest.raises(UsageError, match="virtual and pi are different benches"):
-        bench_for_all([plan_of(), plan_of(bench="pi")])
+        Benches([plan_of(), plan_of(bench="pi")])

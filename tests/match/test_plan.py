@@ -12,14 +12,13 @@ from click.testing import CliRunner
 from tennis.bench import loads as load_folder
 from tennis.bench.kernels import catalogue
 from tennis.bench.kernels.catalogue import Kernel
-from tennis.bench.protocol import PreparingBench
 from tennis.bench.targets.ssh import SshTarget
 from tennis.checkout import ROOT
 from tennis.cli.match import match
 from tennis.errors import BenchError, UsageError
 from tennis.match.plan import MatchPlan, read_plan, repeated
 from tennis.play.clock import duration
-from tennis.play.match import _with_versions, bench_of_match, estimate_s
+from tennis.play.match import _with_versions, benches_of_match, estimate_s
 from tennis.play.schedule import scheduled_rallies, short_of_a_cycle
 from tennis.rally.manifest import Drill
 from tennis.rally.plan import Plan
@@ -447,7 +446,7 @@ def test_on_a_physical_bench_kernels_are_what_the_target_boots():
     scheduled, _ = scheduled_rallies(plan(text), {}, Path())
     made = next(one for one in scheduled if one.name.startswith("rt-stress")).plan
     assert (made.kernel, made.target, made.port) == ("rt", "pi@raspberrypi", "/dev/ttyACM0")
-    assert isinstance(bench_of_match(plan(text), scheduled), PreparingBench)
+    assert benches_of_match(plan(text), scheduled).prepared
     xenomai = text.replace('"rt"', '"xenomai"')
     with pytest.raises(UsageError, match="a kernel is one of mainline, rt, evl, cobalt"):
         scheduled_rallies(plan(xenomai), {}, Path())
@@ -477,9 +476,9 @@ def test_before_each_rally_a_physical_target_is_booted(monkeypatch):
     monkeypatch.setattr("tennis.bench.fleet.leases.refuse_if_held", lambda *_, **__: None)
     text = 'kernels = ["rt"]\nloads = ["idle"]\nbench = "pi"\ntarget = "board"'
     scheduled, _ = scheduled_rallies(plan(text), {}, Path())
-    bench = bench_of_match(plan(text), scheduled)
-    assert isinstance(bench, PreparingBench)
-    bench.prepare(scheduled[0].plan)
+    benches = benches_of_match(plan(text), scheduled)
+    assert benches.prepared
+    benches.of(scheduled[0].plan).prepare(scheduled[0].plan)
     assert asked == [("board", "rt", True)]
 
 
@@ -624,13 +623,18 @@ def test_a_list_shows_reasons_as_they_are_written(tmp_path):
 def test_versions_are_asked_once_for_rallies_that_differ_in_balls_and_seed_only():
     asked = []
 
-    class Bench:
+    class Benches:
+        prepared = False
+
+        def of(self, plan: Plan) -> "Benches":  # noqa: ARG002
+            return self
+
         def versions(self, plan: Plan) -> dict[str, str]:
             asked.append((plan.kernel, plan.load))
             return {"kernel": plan.kernel, "load": plan.load}
 
     scheduled = _with_versions(
-        Bench(), scheduled_rallies(plan(SMALL + "balls = 6000\nrepetitions = 50"), {}, Path())[0]
+        Benches(), scheduled_rallies(plan(SMALL + "balls = 6000\nrepetitions = 50"), {}, Path())[0]
     )
     assert len(scheduled) == 200
     assert sorted(asked) == [(k, load) for k in ("mainline", "rt") for load in ("idle", "stress")]

@@ -9,24 +9,26 @@ import shutil
 import signal
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
+from tennis.bench.protocol import PreparingBench
 from tennis.bench.virtual.bench import Extras, VirtualBench
 from tennis.errors import BenchError
 from tennis.listener import listening
 from tennis.match.folder import open_match
 from tennis.match.plan import read_plan
 from tennis.play.match import Match, play_match
-from tennis.play.rally import Observer
 from tennis.play.schedule import scheduled_rallies
 from tennis.rally import open_folder, open_rally
 from tennis.rally.plan import Plan
 from tests.support import terminal
 from tests.support.patience import end_of, wait_until
 from tests.support.shared import made_once
+from tests.support.small_match import silent
 from tests.support.virtual import script
 
 pytestmark = pytest.mark.virtual
@@ -262,6 +264,12 @@ def test_other_versions_do_not_go_into_the_same_match(tmp_path, path, whole):
     assert "was begun with qemu 6.0, now it is" in done.stderr
 
 
+def only(bench: VirtualBench) -> SimpleNamespace:
+    """Return a bench as those of a match: it plays all plans."""
+    prepared = isinstance(bench, PreparingBench)
+    return SimpleNamespace(kind=bench.kind, prepared=prepared, of=lambda _plan: bench)
+
+
 class Changing(VirtualBench):
     """A bench whose Racquet is built anew while a match is played."""
 
@@ -276,7 +284,7 @@ class Changing(VirtualBench):
 def test_what_changes_during_a_match_ends_it_for_that_rally(tmp_path, path, monkeypatch):
     bench, said = Changing(), []
     path.write_text(LINUX)
-    monkeypatch.setattr("tennis.play.match.bench_of_match", lambda *_: bench)
+    monkeypatch.setattr("tennis.play.match.benches_of_match", lambda *_: only(bench))
     plan = read_plan(path)
     wanted = Match(plan, *scheduled_rallies(plan, {}, path.parent))
     with listening(said.append):
@@ -303,11 +311,6 @@ def test_two_players_do_not_share_a_match(tmp_path, path):
         process.communicate()
 
 
-@contextlib.contextmanager
-def silent(_: str) -> Iterator[Observer]:
-    yield lambda _: None
-
-
 class Troubled(VirtualBench):
     """A bench on which one load dies in mid-rally, and one target does not come up."""
 
@@ -327,7 +330,7 @@ class Troubled(VirtualBench):
 def test_one_that_fails_and_one_that_is_suspect_do_not_stop_the_others(tmp_path, path, monkeypatch):
     bench = Troubled()
     path.write_text(LINUX)
-    monkeypatch.setattr("tennis.play.match.bench_of_match", lambda *_: bench)
+    monkeypatch.setattr("tennis.play.match.benches_of_match", lambda *_: only(bench))
     asked = read_plan(path)
     wanted = Match(asked, *scheduled_rallies(asked, {}, path.parent))
     said: list[str] = []
@@ -348,7 +351,7 @@ def test_one_that_fails_and_one_that_is_suspect_do_not_stop_the_others(tmp_path,
     assert "failed: the target did not come back" in json.dumps(found)
 
     # the failed one is tried again, the suspect one is data and stays
-    monkeypatch.setattr("tennis.play.match.bench_of_match", lambda *_: VirtualBench())
+    monkeypatch.setattr("tennis.play.match.benches_of_match", lambda *_: only(VirtualBench()))
     with listening(said.append):
         outcome = play_match(wanted, out, silent, lambda: False)
     assert outcome.played == [LINUX_NAMES[1]]
