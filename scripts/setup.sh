@@ -29,7 +29,7 @@ scoreboard 230 scoreboard                                      what tennis score
 dist       140 dist                                            what make dist needs
 first      130 first                                           what a first test needs (make unit TESTS=FILE): Python packages alone
 unit       400 first,lab,book,check,provision,cluster,store,scoreboard,dist what `make unit` needs: no kernels, no emulated Pico, no browser
-test       400 first,lab,book,check,provision,cluster,store,scoreboard,dist what `make test` needs; all of the others are part of it
+test       400 -                                               what `make test` needs; all of the others are part of it
 END
 )
 readonly STAGES
@@ -283,7 +283,7 @@ main() {
     done
     [[ ! -v WITH[unit] && ! -v WITH[first] ]] || kernels=()
     if [[ -v WITH[test] ]]; then
-        for stage in "${OF_TEST[@]}"; do WITH[$stage]=yes; done
+        for stage in "${OF_TEST[@]}"; do want "$stage"; done
         kernels=("${KERNELS[@]}" "${TEST_KERNELS[@]}")
     fi
 
