@@ -90,7 +90,8 @@ def play_roles(boot: Path, folder: Path) -> None:
     playbook.write_text(yaml.safe_dump([play]))
     settings = {"racquet_source": str(ROOT / "target/racquet"), "tuning_isolated_cpus": "3"}
     words = [program("ansible-playbook"), playbook, "-e", json.dumps(settings)]
-    words += ["--start-at-task", "Look for the command line of the Raspberry Pi's firmware"]
+    first = "Ask which file the Raspberry Pi's firmware takes the command line from"
+    words += ["--start-at-task", first]
     unshare = ["unshare", "--mount"] if os.geteuid() == 0 else ["unshare", "--mount", "-r"]
     mount = 'mount --bind "$1" /boot && shift && exec "$@"'
     done = subprocess.run(
@@ -283,8 +284,12 @@ def test_a_default_that_is_not_the_stock_kernel_gets_the_racquets_overlay(tmp_pa
     """In the order of the playbook: the kernel is registered before the overlay is there."""
     boot = tmp_path / "boot/firmware"
     lay_out(boot)
+    # the image's own is read by nobody: a file that is included names another command line
+    (boot / "user.txt").write_text("cmdline=own.txt\n")
+    (boot / "own.txt").write_text(COMMAND_LINE.replace("rootwait", "rootwait own=1"))
     with (boot / "config.txt").open("a") as config:
-        config.write("[none]\n")  # what follows must not depend on what was before
+        # what follows must not depend on what was before
+        config.write("include user.txt\n[none]\n")
     pi = make(tmp_path, boot, "Pi 4", RPI_TREES, own=True)
     pi.target.running = RT
     pi.target.does("register", "rt", f"rt=linux-image-{RT}")
@@ -293,4 +298,12 @@ def test_a_default_that_is_not_the_stock_kernel_gets_the_racquets_overlay(tmp_pa
     loaded = pi.reboot()
     assert loaded.prefix == f"tennis/{RT}/"
     assert loaded.missing_overlays == ()
+    assert (f"tennis/{RT}/overlays/tennis-racquet.dtbo", RACQUET) in loaded.overlays
+    assert (boot / "cmdline.txt").read_text() == COMMAND_LINE
+    # the playbook registers again, after the role tuning; what is added later is the board's
+    pi.target.does("register", "rt", f"rt=linux-image-{RT}")
+    with (pi.target.firmware / "config.txt").open("a") as config:
+        config.write("dtparam=audio=on\n")
+    loaded = pi.reset()
+    assert loaded.command_line.endswith(" rootwait own=1 isolcpus=managed_irq,domain,3 panic=10")
     assert (f"tennis/{RT}/overlays/tennis-racquet.dtbo", RACQUET) in loaded.overlays

@@ -109,6 +109,37 @@ def test_a_first_boot_below_the_first_line_is_none(boot):
     assert "has neither cloud-init's user-data nor a first boot" in str(write(boot).exception)
 
 
+def test_the_first_boot_is_in_the_file_that_config_txt_names(boot):
+    """The image's own is read by nobody then; a file that is included may name another one."""
+    for name in ("user-data", "network-config", "meta-data"):
+        (boot / name).unlink()
+    with (boot / "config.txt").open("a") as config:
+        config.write("include user.txt\n")
+    (boot / "user.txt").write_text("cmdline=other.txt\n")
+    (boot / "cmdline.txt").write_text(FIRST)
+    assert "other.txt" in str(write(boot).exception)  # it is not there
+    (boot / "other.txt").write_text("console=tty1 root=PARTUUID=1-02\n")
+    assert "nor a first boot in other.txt" in str(write(boot).exception)
+    (boot / "other.txt").write_text(FIRST)
+    (boot / "cmdline.txt").unlink()
+    assert write(boot).exit_code == 0
+    assert card("check", boot).exit_code == 0
+    (boot / "user.txt").write_text("[pi4]\ncmdline=other.txt\n")
+    assert "only the board knows" in str(write(boot).exception)
+
+
+def test_what_config_txt_does_to_the_kernel_is_looked_at(boot):
+    assert write(boot).exit_code == 0
+    with (boot / "config.txt").open("a") as config:
+        config.write(f"dtoverlay=x,{'y' * 100}\n[pi4]\narm_64bit=0\n")
+    said = card("check", boot)
+    assert (said.exit_code, "only the board knows" in said.output) == (1, True)
+    assert "line 19 is too long" in " ".join(said.output.split())
+    with (boot / "config.txt").open("a") as config:
+        config.write("[all]\narm_64bit=0\n")
+    assert "32 bits: arm_64bit=0" in " ".join(card("check", boot).output.split())
+
+
 @pytest.mark.parametrize("comment", ["räum 12", "ada 🎾", 'a "quoted" \\ one'])
 def test_a_comment_of_a_key_is_read_as_it_was_written(boot, comment):
     key = f"{KEY.rsplit(' ', 2)[0]} {comment}"

@@ -285,23 +285,32 @@ def test_the_racquet_is_told_the_isolated_processor(isolated, options):
 
 
 @pytest.mark.parametrize(
-    ("before", "after"),
+    ("config", "before", "after"),
     [
-        ("root=/dev/a rootwait\n", "root=/dev/a rootwait isolcpus=3\n"),
-        ("root=/dev/a  isolcpus=1 irqaffinity=0", "root=/dev/a isolcpus=3\n"),
+        ("", "root=/dev/a rootwait\n", "root=/dev/a rootwait isolcpus=3\n"),
+        ("", "root=/dev/a  isolcpus=1 irqaffinity=0", "root=/dev/a isolcpus=3\n"),
         (
+            "",
             "root=/dev/a\r\n# root=/dev/b init=/bin/sh\n",
             "root=/dev/a isolcpus=3\n# root=/dev/b init=/bin/sh\n",
         ),
-        ("root=/dev/a\n\nisolcpus=2\nlast", "root=/dev/a isolcpus=3\n\nisolcpus=2\nlast"),
-        ("", "isolcpus=3\n"),
+        ("", "root=/dev/a\n\nisolcpus=2\nlast", "root=/dev/a isolcpus=3\n\nisolcpus=2\nlast"),
+        ("", "", "isolcpus=3\n"),
+        ("[all]\ncmdline=other.txt\n", "root=/dev/a\n", "root=/dev/a isolcpus=3\n"),
+        ("cmdline=no.txt\n", "root=/dev/a\n", "no.txt, which config.txt names, is not there"),
+        ("[gpio4=1]\ncmdline=other.txt\n", "root=/dev/a\n", "only the board knows"),
+        ("", f"root={'x' * 1400}\n", "is too long: a kernel takes 1400 bytes"),
     ],
 )  # fmt: skip
-def test_only_the_first_line_of_the_command_line_is_changed(tmp_path, before, after):
-    """The firmware reads no other; a line of before, kept below it, became active."""
+def test_only_the_command_line_that_the_firmware_reads_is_changed(tmp_path, config, before, after):
+    """Another line, or another file, became active, or was changed in vain."""
     tasks = yaml.safe_load((ANSIBLE / "roles/tuning/tasks/main.yml").read_text())
     firmware = [task for task in tasks if "irmware" in task["name"] and "GRUB" not in task["name"]]
-    (tmp_path / "cmdline.txt").write_bytes(before.encode())
+    (tmp_path / "files").symlink_to(ANSIBLE / "roles/tuning/files")
+    (tmp_path / "config.txt").write_text(config)
+    files = {"cmdline.txt", "other.txt"}
+    for name in files:
+        (tmp_path / name).write_bytes(before.encode())
     play = {
         "hosts": "localhost",
         "connection": "local",
@@ -319,10 +328,16 @@ def test_only_the_first_line_of_the_command_line_is_changed(tmp_path, before, af
         text=True,
         check=False,
     )
-    assert done.returncode == 0, done.stdout
-    written = (tmp_path / "cmdline.txt").read_bytes().decode()
-    assert written.splitlines()[0] == after.splitlines()[0]
-    assert written == after
+    written = "other.txt" if "other" in config else "cmdline.txt"
+    if "root=" not in after and before:
+        assert done.returncode == 2, done.stdout
+        assert after in " ".join(done.stdout.split())
+        written = ""
+    else:
+        assert done.returncode == 0, done.stdout
+        assert (tmp_path / written).read_bytes().decode() == after
+    for name in files - {written}:
+        assert (tmp_path / name).read_bytes().decode() == before
 
 
 # --- kernels that are built on this machine

@@ -30,7 +30,7 @@ import numpy as np
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from tennis import wire
-from tennis.bench.fleet import inventory, state
+from tennis.bench.fleet import firmware_files, inventory, state
 from tennis.bench.fleet.leases import who_else
 from tennis.bench.instruments import verifications
 from tennis.bench.instruments.arq import Receiver
@@ -81,6 +81,8 @@ from tests.support.made_up_class import hand_in_of, packed
 from tests.support.made_up_commissioning import made_up_record
 from tests.support.made_up_journals import MadeUpRally, some_balls
 from tests.support.made_up_sections import made_up_sections
+from tests.support.pi_card import BootPartition
+from tests.support.pi_firmware import BOARDS, Firmware, NothingStarts
 from tests.support.synthetic import make_rally
 from tests.support.synthetic_drill import make_drill
 from tests.support.synthetic_match import MatchMaker, bursts
@@ -687,6 +689,82 @@ def make_target(settings: dict[str, str] | None) -> "Target_":
     )  # fmt: skip
 
 
+CONFIG = b"""arm_64bit=1
+auto_initramfs=1
+[pi4]
+cmdline=other.txt
+[pi3]
+include user.txt
+[none]
+cmdline=third.txt
+[all]
+os_prefix=debian/
+kernel=kernel8.img
+include user.txt
+cmdline=other.txt
+[tryboot]
+cmdline=third.txt
+"""
+USER = b"[pi02]\ncmdline=third.txt\n[pi5]\nos_prefix=\n[all]\ninclude more.txt\n"
+MORE = b"cmdline other.txt\r\n[pi4]\nos_prefix=debian/\n[all]\n"
+LINES = (
+    b"[all]\n", b"[pi3]\n", b"[pi4]\n", b"[pi5]\n", b"[none]\n", b"[gpio4=1]\n", b"\n[cm4]\n",
+    b"\ncmdline=other.txt\n", b"\ncmdline=third.txt\n", b"\nos_prefix=debian/\n", b"\nos_prefix=\n",
+    b"\ninclude user.txt\n", b"\ninclude more.txt\n", b"\nkernel=kernel8.img\n", b" " * 90, b"\n#",
+)  # fmt: skip
+MODELS = {
+    "Pi 3": "Raspberry Pi 3 Model B Rev 1.2",
+    "Zero 2": "Raspberry Pi Zero 2 W Rev 1.0",
+    "Pi 4": "Raspberry Pi 4 Model B Rev 1.5",
+    "Pi 5": "Raspberry Pi 5 Model B Rev 1.0",
+}
+
+
+def firmware_configurations(scratch: Path) -> Callable[[random.Random], None]:
+    """Damage config.txt and what it includes: the command line is the one that a board takes.
+
+    The tests' firmware is another reading of the same documentation, written by itself.
+    """
+    trees = ("bcm2710-rpi-3-b", "bcm2710-rpi-zero-2-w", "bcm2711-rpi-4-b", "bcm2712-rpi-5-b")
+    configurations = {"config.txt": CONFIG, "user.txt": USER, "more.txt": MORE}
+    content = {"kernel8.img": b"", **{f"{tree}.dtb": b"" for tree in trees}}
+    content |= {f"debian/{name}": data for name, data in content.items()}
+    for name in ("cmdline.txt", "other.txt", "third.txt"):
+        content |= {place: place.encode() + b"\nx" for place in (name, f"debian/{name}")}
+    (scratch / "debian").mkdir()
+    for name, data in (content | configurations).items():
+        (scratch / name).write_bytes(data)
+
+    def run(rng: random.Random) -> None:
+        now = dict(configurations)
+        for name in rng.sample(sorted(now), rng.randrange(1, 4)):
+            for _ in range(rng.randrange(4)):
+                at = rng.randrange(len(now[name]) + 1)
+                now[name] = now[name][:at] + rng.choice(LINES) + now[name][at:]
+            if rng.random() < 0.7:
+                now[name] = damaged(now[name], rng)
+        for name, data in now.items():
+            (scratch / name).write_bytes(data)
+        files = {f"/{name}".lower(): data for name, data in (content | now).items()}
+        firmware_files.cut_off(scratch)
+        for board, model in MODELS.items():
+            try:
+                said = firmware_files.command_line(scratch, model)
+            except firmware_files.Unclear as unclear:
+                assert str(unclear).isprintable()
+                continue
+            assert said is not None
+            if any(data != data.lower() for data in now.values()):
+                continue  # FAT knows no capitals, and this folder does
+            try:
+                loaded = Firmware(BOARDS[board]).start(BootPartition(files))
+            except (NothingStarts, KeyError):  # nothing to compare with: no kernel, no such file
+                continue
+            assert loaded.command_line == said, (board, said, now)
+
+    return run
+
+
 def texts(scratch: Path) -> Callable[[random.Random], None]:
     """Damage what members of groups hand in beside hand-ins, and what they are called."""
     code = work.code_of("01-first-serve", "Ada and Zo\u00eb", "Zo\u00eb")
@@ -836,6 +914,7 @@ TARGETS: dict[str, Target] = {
     "frames": frames,
     "console": consoles,
     "snapshot": snapshots,
+    "firmware": firmware_configurations,
     "text": texts,
     "url": urls,
     "inventory": inventories,

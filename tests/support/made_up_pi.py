@@ -11,6 +11,7 @@ from tennis.checkout import ROOT
 
 PROGRAM = ROOT / "ansible/roles/kernel/files/tennis-boot"
 KEEPER = ROOT / "ansible/roles/base/files/tennis-bench"
+READER = ROOT / "ansible/roles/base/files/tennis-firmware"
 STOCK, RT, EVL = "6.12.47+rpt-rpi-v8", "6.12.47-tennis-rt-12345678", "6.6.0-tennis-evl-12345678"
 CONFIG = "# as it came\narm_64bit=1\n\n[pi4]\narm_boost=1\n"
 
@@ -32,6 +33,7 @@ class Target:
         self.keeper = root / "usr/local/sbin/tennis-bench"
         self.keeper.parent.mkdir(parents=True)
         self.keeper.symlink_to(KEEPER)
+        self.keeper.with_name("tennis-firmware").symlink_to(READER)
         self.holder, self.login = "red", ""  # who asks, and through which login
         self.tools = root / "bin"
         self.tools.mkdir()

@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from tests.support.pi_card import BootPartition
 
 LINE_MAX = 98  # what is behind it on a line is ignored
+INCLUDED_MAX = 20  # files within each other; not said how many
 INITRAMFS = {"kernel8.img": "initramfs8", "kernel_2712.img": "initramfs_2712"}
 
 
@@ -119,11 +120,16 @@ class Firmware:
         return settings.get("tryboot_a_b", "0") == "1"
 
     def _lines(self, card: BootPartition, name: str) -> Iterator[str]:
-        """Yield the lines that apply to this board, comments and filters left out."""
+        """Yield the lines that apply to this board, comments and filters left out.
+
+        An included file's lines stand in the line's place: so its filters go on behind it.
+        """
         filters: dict[str, bool] = {}
-        for whole in card[name].decode(errors="replace").splitlines():
-            line = whole.strip()[:LINE_MAX]
-            if not line or line.startswith("#"):
+        places = [iter(self._cut(card, name))]
+        while places:
+            line = next(places[-1], None)
+            if line is None:
+                places.pop()
                 continue
             heading = re.fullmatch(r"\[(.*)\]", line)
             if heading:
@@ -131,9 +137,18 @@ class Firmware:
                 filters = {} if kind == "all" else filters | {kind: passes}
             elif all(filters.values()):
                 if line.startswith("include "):
-                    yield from self._lines(card, line.split(None, 1)[1])
+                    assert len(places) < INCLUDED_MAX, "files that include each other"
+                    places.append(iter(self._cut(card, line.split(None, 1)[1])))
                 else:
                     yield line
+
+    @staticmethod
+    def _cut(card: BootPartition, name: str) -> list[str]:
+        """Return a file's lines, each to its longest; not said: that a missing one has none."""
+        if name not in card:
+            return []
+        lines = [line[:LINE_MAX].decode(errors="replace") for line in card[name].split(b"\n")]
+        return [line.strip() for line in lines if line.strip() and not line.strip().startswith("#")]
 
     def _filter(self, word: str) -> tuple[str, bool]:
         """Return a filter's kind and whether it passes: of one kind the last one counts."""
@@ -187,6 +202,11 @@ def _collected(lines: Iterator[str] | list[str]) -> tuple[dict[str, str], str | 
         name, _, value = line.partition("=")
         if line.startswith("initramfs "):
             initramfs = line.split()[1]  # not said: that the last of several counts
+        elif line.startswith(("cmdline ", "kernel ")):  # as the firmware's author wrote it once
+            word, file = line.split(None, 1)
+            settings[word] = file
+        elif name == "dtparam" and overlays and overlays[-1][0]:  # of the overlay above it
+            overlays[-1] = (overlays[-1][0], (*overlays[-1][1], value))
         elif name == "dtoverlay":
             overlay, *parameters = value.split(",")
             overlays.append((overlay, tuple(parameters)))

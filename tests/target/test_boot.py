@@ -202,6 +202,43 @@ def test_only_the_first_line_is_the_command_line(pi):
     assert before in (pi.firmware / "cmdline.txt").read_text()
 
 
+def test_the_command_line_is_the_file_that_config_txt_names(pi):
+    """Also in a file that it includes; what is left of the image's own is read by nobody."""
+    (pi.firmware / "config.txt").write_text(f"{CONFIG}[all]\ninclude user.txt\n")
+    (pi.firmware / "user.txt").write_text("[pi4]\ncmdline=other.txt\n[pi5]\ncmdline=third.txt\n")
+    (pi.firmware / "other.txt").write_text("root=PARTUUID=7-2\nbelow\n")
+    pi.does("once", "rt")
+    copy = pi.firmware / "tennis" / RT / "cmdline.txt"
+    assert copy.read_text() == "root=PARTUUID=7-2 panic=10\n"
+    assert pi.register() == "nothing to do\n"
+    # a kernel without a word of its root would not come up
+    (pi.firmware / "other.txt").write_text("\nroot=PARTUUID=7-2\n")
+    assert "other.txt, which config.txt names, has no command line" in pi.refuses("once", "rt")
+    (pi.firmware / "user.txt").write_text("[EDID=DEL-1]\ncmdline=other.txt\n")
+    assert "line 2 of" in pi.refuses("once", "rt")
+    assert copy.read_text() == "root=PARTUUID=7-2 panic=10\n"
+
+
+def test_the_default_is_what_counts_for_the_firmware(pi):
+    """The last line counts, and no line below a filter of another board."""
+    pi.running = RT
+    pi.does("keep", "rt")
+    ours = config_of(pi)
+    pi_5 = "[pi5]\nos_prefix=debian/\n"
+    for below, default in (("", "rt"), (pi_5, "rt"), ("os_prefix=debian/\n", "mainline")):
+        (pi.firmware / "config.txt").write_text(ours + below)
+        assert json.loads(pi.does("list"))["default"] == default
+
+
+def test_a_release_that_fits_on_no_line_of_config_txt_is_refused(pi):
+    longer = "6.12.47-" + "x" * 80
+    pi.install(longer)
+    pi.does("register", "mainline", f"mainline=linux-image-{STOCK},stock",
+            f"rt=linux-image-{longer}")  # fmt: skip
+    assert "is too long a name: the firmware reads 98 bytes" in pi.refuses("once", "rt")
+    assert not (pi.firmware / "tryboot.txt").exists()
+
+
 def test_a_command_line_that_a_kernel_would_cut_off_is_refused(pi):
     (pi.firmware / "cmdline.txt").write_text(f"{'x' * 1400} root=PARTUUID=1-2\n")
     assert "a line of 14" in pi.refuses("once", "rt")

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Literal
 
 from tennis.bench.findings import Finding
+from tennis.bench.fleet import firmware_files
 from tennis.errors import TennisError, UsageError
 from tennis.rally.disk import open_regular, write_whole
 from tennis.rally.text import plain
@@ -108,19 +109,27 @@ def _quoted(value: object) -> str:
 
 def way_of(boot: Path) -> Way:
     """Say how an image is told about its first boot. Raises UsageError where nobody knows."""
-    if not (boot / "config.txt").is_file() or not (boot / "cmdline.txt").is_file():
+    try:
+        named = firmware_files.command_line(boot)
+    except firmware_files.Unclear as unclear:
         raise UsageError(
-            f"{boot} is no boot partition of Raspberry Pi OS (config.txt and cmdline.txt)",
+            f"what the firmware would do with this card is unclear: {plain(str(unclear), 300)}",
+            next_step="correct that line, or write the image again",
+        ) from None
+    if named is None or not (boot / named).is_file():
+        raise UsageError(
+            f"{boot} is no boot partition of Raspberry Pi OS (config.txt and "
+            f"{plain(named or firmware_files.COMMAND_LINE, 100)})",
             next_step="name where bootfs is mounted: lsblk -o NAME,LABEL,MOUNTPOINTS",
         )
     if _text(boot / USER_DATA) is not None or _text(boot / META) is not None:
         return "cloud-init"
     # the firmware reads the first line only: below it people keep what was before
-    if FIRSTBOOT in (_text(boot / "cmdline.txt") or "").partition("\n")[0]:
+    if FIRSTBOOT in (_text(boot / named) or "").partition("\n")[0]:
         return "firstboot"
     raise UsageError(
-        f"{boot} has neither cloud-init's user-data nor a first boot in cmdline.txt: it was booted "
-        "already, or its image is told in another way",
+        f"{boot} has neither cloud-init's user-data nor a first boot in {plain(named, 100)}: it "
+        "was booted already, or its image is told in another way",
         next_step="write Raspberry Pi OS Lite (64-bit) again, or use Raspberry Pi Imager 2",
     )
 
@@ -155,13 +164,15 @@ def check_card(boot: Path) -> Iterator[Finding]:
         yield Finding("bad", "image", problem, advice)
         return
     yield Finding("good", "image", f"Raspberry Pi OS, told by {way}")
-    wide = (boot / "kernel8.img").is_file()
-    yield Finding(
-        "good" if wide else "bad",
-        "kernel",
-        "64 bits (kernel8.img)" if wide else "no kernel8.img: an image for 32 bits",
-        "" if wide else "write the 64-bit Raspberry Pi OS Lite",
-    )
+    yield _kernel(boot)
+    for number in firmware_files.cut_off(boot):
+        yield Finding(
+            "note",
+            "config.txt",
+            f"line {number} is too long: the firmware ignores what is behind its "
+            f"{firmware_files.LINE_MAX}th character",
+            "write it as several lines: dtparam= below dtoverlay=",
+        )
     text = _text(boot / (USER_DATA if way == "cloud-init" else TOML)) or ""
     lines = [
         line for line in text.splitlines() if line.strip() and not line.strip().startswith("#")
@@ -215,6 +226,26 @@ def check_card(boot: Path) -> Iterator[Finding]:
         f"{free_mb} MB free",
         "" if free_mb >= FREE_MIN_MB else f"two more kernels need some {FREE_MIN_MB} MB",
     )
+
+
+def _kernel(boot: Path) -> Finding:
+    """Say whether a card starts a kernel with 64 bits."""
+    if not (boot / "kernel8.img").is_file():
+        return Finding(
+            "bad",
+            "kernel",
+            "no kernel8.img: an image for 32 bits",
+            "write the 64-bit Raspberry Pi OS Lite",
+        )
+    try:
+        wide = firmware_files.value_of(firmware_files.entries(boot), "arm_64bit", "1")
+    except firmware_files.Unclear as unclear:
+        return Finding("bad", "kernel", plain(str(unclear), 300), "write arm_64bit=1 below [all]")
+    if wide == "0":
+        return Finding(
+            "bad", "kernel", "config.txt starts it with 32 bits: arm_64bit=0", "write arm_64bit=1"
+        )
+    return Finding("good", "kernel", "64 bits (kernel8.img)")
 
 
 def _text(path: Path) -> str | None:
