@@ -8,7 +8,7 @@ lacks are looked up there with a private apt state in the cache folder.
 
 import platform
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -158,6 +158,19 @@ class Suite:
             )
         except KeyError:
             raise BenchError(f"{self.name} has no package {name} for {self.architecture}") from None
+
+    def with_all_they_need(self, names: Sequence[str]) -> list[Package]:
+        """Look packages up with all that they depend on, as apt would install them; by name.
+
+        Raises BenchError where one is not there, or does not go with another one.
+        """
+        with self._alone():
+            text = run(
+                ["apt-get", *self._options, "-s", "--no-install-recommends", "install", *names],
+                what=f"looking for {' '.join(names)} in {self.name}, with all that they need",
+            )
+        found = dict(re.findall(r"^Inst (\S+) \((\S+) ", text, flags=re.MULTILINE))
+        return [self.package(f"{name}={found[name]}") for name in sorted(found)]
 
     def unpack(
         self,

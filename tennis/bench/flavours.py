@@ -2,12 +2,12 @@
 # SPDX-License-Identifier: MIT
 """Which Racquet plays on which kernel, from where it can answer there, and in which threads."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from tennis.bench.configuration import Flavour
 from tennis.errors import UsageError
-from tennis.rally.manifest import IN_BAND, THREADED, BottomHalf, Stage, TopHalf
+from tennis.rally.manifest import IN_BAND, PROGRAM, THREADED, BottomHalf, Stage, TopHalf
 from tennis.rally.priorities import PRESETS, entries
 
 # SLOTH is no kernel of Linux (target/sloth). In-band: the ordinary Racquet, where a core is beneath
@@ -47,6 +47,23 @@ RACQUETS: dict[Flavour, Racquet] = {
     "cobalt": Racquet("racquet_cobalt", ("hard",), ("thread",), ("native",)),
 }
 
+# a program of somebody's own, and no module of the kit's
+_PROGRAM = Racquet(
+    "a program",
+    (PROGRAM,),
+    (PROGRAM,),
+    ("default", "chrt"),
+    frozenset({"irq", "ksoftirqd", PROGRAM}),
+)
+PROGRAMS: dict[Player, Racquet] = {
+    "mainline": _PROGRAM,
+    "rt": replace(
+        _PROGRAM,
+        priorities=("default", "chrt", "thesis-2008"),
+        threads=_PROGRAM.threads | {"ktimers", "rcuc"},
+    ),
+}
+
 SLOTH = Racquet("target/sloth", ("hard",), ("task",), ("native",))
 # kernels with a second core, and the same where Linux' own stage answers
 CORES: dict[Player, InBand] = {"evl": "evl in-band", "cobalt": "cobalt in-band"}
@@ -74,9 +91,19 @@ def player_on(flavour: Player, stage: Stage | None) -> Player:
     return CORES[flavour]
 
 
-def racquet_of(player: Player) -> Racquet:
-    """Return what answers on a kernel of a flavour, or on SLOTH."""
-    return PLAYERS[player]
+def racquet_of(player: Player, bottom_half: str = "") -> Racquet:
+    """Return what answers on a kernel of a flavour, or on SLOTH.
+
+    Raises UsageError where a program is to answer, and cannot.
+    """
+    if bottom_half != PROGRAM:
+        return PLAYERS[player]
+    if player not in PROGRAMS:
+        raise UsageError(
+            f"--program is for Linux alone: a kernel of flavour {player} has a core beneath it",
+            next_step="use a kernel of flavour mainline or rt (tennis kernels)",
+        )
+    return PROGRAMS[player]
 
 
 def usual(player: Player) -> dict[str, str]:
@@ -91,7 +118,7 @@ def usual(player: Player) -> dict[str, str]:
 
 def check(flavour: Player, top_half: str, bottom_half: str, priorities: str) -> None:
     """Raise UsageError where a kernel of this flavour cannot be answered from like that."""
-    racquet = racquet_of(flavour)
+    racquet = racquet_of(flavour, bottom_half)
     mapped = priorities not in PRESETS and bool(racquet.threads)
     for option, asked, possible in (
         ("--top-half", top_half, racquet.top_halves),
@@ -113,9 +140,11 @@ def check(flavour: Player, top_half: str, bottom_half: str, priorities: str) -> 
     there = _threads(flavour, top_half, bottom_half)
     for thread in entries(priorities) if mapped else ():
         if thread not in there:
+            halves = f"a {top_half} top half and the bottom half {bottom_half}"
+            with_what = "a program that answers" if bottom_half == PROGRAM else halves
             raise UsageError(
                 f"--priorities {thread}=...: there is no such thread on a kernel of flavour "
-                f"{flavour} with a {top_half} top half and the bottom half {bottom_half}",
+                f"{flavour} with {with_what}",
                 next_step=f"use {', '.join(sorted(there))}",
             )
 
@@ -123,11 +152,12 @@ def check(flavour: Player, top_half: str, bottom_half: str, priorities: str) -> 
 def _threads(flavour: Player, top_half: str, bottom_half: str) -> set[str]:
     """Return which threads take part in an answer."""
     there = {
-        "irq": top_half in THREADED or bottom_half == "thread",
+        "irq": top_half in {*THREADED, PROGRAM} or bottom_half == "thread",
         "kworker": bottom_half == "workqueue",
         "user": bottom_half == "user",
     }
-    return {name for name in racquet_of(flavour).threads if there.get(name, True)}
+    every = racquet_of(flavour, bottom_half).threads
+    return {name for name in every if there.get(name, True)}
 
 
 def priorities_on(flavour: Player, top_half: str, bottom_half: str, priorities: str) -> str:

@@ -24,8 +24,9 @@ from tennis.units import format_count
     metavar="DIR",
 )
 @setting_option("racquet", "The Racquet that it was played with, if it was not the kit's.")
+@setting_option("program", "The program that answered, if it was not a Racquet.")
 @quiet_option
-def check(folder: Path, *, kernel: str | None, racquet: Path | None) -> None:
+def check(folder: Path, *, kernel: str | None, racquet: Path | None, program: Path | None) -> None:
     """Play a rally or a drill of the virtual bench again, and compare.
 
     Is it what it claims to be? Every ball, event and file is compared, or named as not compared. (A
@@ -44,11 +45,19 @@ def check(folder: Path, *, kernel: str | None, racquet: Path | None) -> None:
     from tennis.play.rally import Watch
 
     if unpacking.is_packed(folder):
-        _check_packed(folder, kernel, racquet)
+        for option, value in (("--racquet", racquet), ("--program", program)):
+            if value is not None:
+                raise UsageError(
+                    f"{option}: {folder} is a packed ball, of the kit's Racquet",
+                    next_step="leave it out",
+                )
+        _check_packed(folder, kernel)
         return
     with shown("check") as observe:
         watch = Watch(observe, Stop())
-        checked = checking.check_rally(folder, kernel=kernel, racquet=racquet, watch=watch)
+        checked = checking.check_rally(
+            folder, kernel=kernel, racquet=racquet, program=program, watch=watch
+        )
     echo(
         f"{quoted(folder)} is what it claims to be: {format_count(checked.balls, 'ball')} "
         "played again, every tick the same, and so is all else that was compared"
@@ -59,16 +68,12 @@ def check(folder: Path, *, kernel: str | None, racquet: Path | None) -> None:
         echo(f"(versions differ, with no effect: {plain(', '.join(checked.changed))})")
 
 
-def _check_packed(path: Path, kernel: str | None, racquet: Path | None) -> None:
+def _check_packed(path: Path, kernel: str | None) -> None:
     from tennis.explain.packed_ball import BALL
     from tennis.play.packing import README, SCRIPT
     from tennis.play.rally import Watch
     from tennis.play.unpacking import check_packed
 
-    if racquet is not None:
-        raise UsageError(
-            f"--racquet: {path} is a packed ball, of the kit's Racquet", next_step="leave it out"
-        )
     with shown("check") as observe:
         repeated = check_packed(path, kernel=kernel, watch=Watch(observe, Stop()))
     number = repeated.packed.ball

@@ -104,6 +104,7 @@ def rally(
       tennis rally --kernel rt --load stress --witness cyclictest --out inside
       tennis rally --loop open --rate-hz 10000 --out koeker
       tennis rally --racquet racquet.c --load stress --out my-own
+      tennis rally --program answer.c --kernel rt --load stress --out my-program
       tennis rally --kernel ../linux-evl --stage in-band --bottom-half thread \\
           --priorities chrt --load stress --out in-band
       tennis rally --bench pi --target bench1 --kernel rt --load stress \\

@@ -25,6 +25,7 @@ from tennis.listener import listening
     metavar="DIR",
 )
 @setting_option("racquet", "The Racquet of your own that it was begun with.")
+@setting_option("program", "The program of your own that it was begun with.")
 @setting_option("port", "The Brickwall's serial port, with a board.")
 @setting_option("target", "The board that it was begun on.")
 @player_option
@@ -34,6 +35,7 @@ def resume(
     *,
     kernel: str | None,
     racquet: Path | None,
+    program: Path | None,
     port: str | None,
     target: str | None,
     holder: str | None,
@@ -41,8 +43,8 @@ def resume(
     """Continue a rally or a drill that was interrupted or killed, or whose disk got full.
 
     The plan is in the folder. Name again only what somebody else's folder must not decide: a kernel
-    tree, a Racquet, a port, a board. To continue a sweep, a match or a comparison, repeat the
-    command that began it.
+    tree, a Racquet, a program, a port, a board. To continue a sweep, a match or a comparison,
+    repeat the command that began it.
 
     \b
     Examples:
@@ -62,7 +64,14 @@ def resume(
         tell, label = drill.tell, "drill"
     with listening(warn), shown(label) as observe, rally.ended_at_once(folder):
         bench = bench_again(
-            folder, plan, kernel=kernel, racquet=racquet, port=port, target=target, holder=holder
+            folder,
+            plan,
+            kernel=kernel,
+            racquet=racquet,
+            program=program,
+            port=port,
+            target=target,
+            holder=holder,
         )
         with prediction_sealed(folder):
             played = player.resume(bench, folder, player.Watch(observe, stop))

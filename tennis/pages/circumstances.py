@@ -24,6 +24,7 @@ def circumstances(manifests: Sequence[Manifest]) -> dict[str, str]:
         "Added to its command line": _all(one.target.added for one in manifests),
         "Processors": _all(_processors(one) for one in manifests),
         "Load": _all(_load(one) for one in manifests),
+        "Program": _all(one.target.reply_path for one in manifests if one.target.program),
         "Top half": _all(one.target.top_half for one in manifests),
         "Bottom half": _all(one.target.bottom_half for one in manifests),
         "Priorities": _all(one.target.priorities for one in manifests),

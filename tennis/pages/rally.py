@@ -199,8 +199,8 @@ def _facts(rally: Rally, summary: Summary) -> dict[str, str]:
         "Target": target.board + (f", {target.managed}" if target.managed != "by tennis" else ""),
         "Kernel": f"{target.kernel}: {target.release} {target.version}",
         "Kernel command line": target.command_line,
-        "Reply path": f"{target.module}, top half: {target.top_half}, "
-        f"bottom half: {target.bottom_half}",
+        "Reply path": target.reply_path,
+        "What the program did": target.program.deeds if target.program else "",
         "Priorities": f"{target.priorities}" + (f": {tasks}" if tasks else ""),
         "Ceilings": ", ".join(f"{c.resource} {c.ceiling}" for c in target.ceilings),
         "Governor": target.governor or "",

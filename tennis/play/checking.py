@@ -77,17 +77,19 @@ def check_rally(
     *,
     kernel: str | None = None,
     racquet: Path | None = None,
+    program: Path | None = None,
     watch: Watch | None = None,
 ) -> Checked:
     """Play a rally again, all of it, and compare all that its folder says.
 
     ``kernel`` is the built tree of a rally that was played on one, ``racquet`` the source of one
-    that was played with a Racquet of somebody's own. Of a rally that did not come to its end what
-    it holds is compared. Raises UsageError for what cannot be played again, RallyError where it is
-    not what it claims to be, BenchError, and KeyboardInterrupt when told to stop.
+    that was played with a Racquet of somebody's own, ``program`` what answered in its place. Of a
+    rally that did not come to its end what it holds is compared. Raises UsageError for what cannot
+    be played again, RallyError where it is not what it claims to be, BenchError, and
+    KeyboardInterrupt when told to stop.
     """
     rally = open_folder(path)
-    plan = plan_again(rally, kernel, racquet, pico=True)
+    plan = plan_again(rally, kernel, racquet, program=program, pico=True)
     if not rally.balls:
         raise UsageError(f"{rally.path} holds no balls: there is nothing to check")
     bench = bench_for(plan)

@@ -15,6 +15,7 @@ from tennis.bench.protocol import Access, Bench
 from tennis.bench.replay import ReplayBench
 from tennis.errors import UsageError
 from tennis.rally.manifest import (
+    PROGRAM,
     BenchKind,
     Drill,
     DrillContext,
@@ -24,6 +25,7 @@ from tennis.rally.manifest import (
     Text,
 )
 from tennis.rally.plan import UNKNOWN, Plan
+from tennis.rally.program import read as read_program
 from tennis.rally.serving import Serving
 from tennis.rally.settings import SETTINGS, Recordings, SettingsSaid, option_of, recorded
 from tennis.rally.text import plain, quoted
@@ -69,6 +71,7 @@ def bench_again(  # noqa: PLR0913 (what a user may name)
     *,
     kernel: str | None = None,
     racquet: Path | None = None,
+    program: Path | None = None,
     port: str | None = None,
     target: str | None = None,
     holder: str | None = None,
@@ -76,21 +79,24 @@ def bench_again(  # noqa: PLR0913 (what a user may name)
     """Return the bench on which the rally ``out``, begun with ``plan``, can go on.
 
     The plan was read from the rally's folder, which may come from somebody else. But a tree's own
-    Makefile builds the Racquet, a Racquet of one's own is read, a port is written to, and a target
-    is logged in to: what was recorded of these is never used, only held against what the user
-    names. Raises UsageError.
+    Makefile builds the Racquet, a Racquet or a program of one's own is read, a port is written to,
+    a target is logged in to: what was recorded of these is never used, only compared with what the
+    user names. Raises UsageError.
     """
     needed = _to_be_named(plan)
     tree = str(Path(kernel).resolve()) if kernel is not None and "--kernel" in needed else kernel
     source = str(racquet.resolve()) if racquet else None
-    named = {"--kernel": tree, "--racquet": source, "--target": target, "--port": port}
+    brought = str(program.resolve()) if program else None
+    named = {"--kernel": tree, "--racquet": source, "--program": brought}
+    named |= {"--target": target, "--port": port}
     if any(named[option] is None for option in needed):
         options = plain(" ".join(f"{option} {value}" for option, value in needed.items()))
         raise UsageError(
             f"{out} was begun with {options}, which is not taken from a folder that may come from "
             f"somebody else: if you trust it, `{command_again(out, plan)}`"
         )
-    begun_with = {"--kernel": plan.kernel, "--racquet": plan.racquet, "--target": plan.target}
+    begun_with = {"--kernel": plan.kernel, "--racquet": plan.racquet, "--program": plan.program}
+    begun_with |= {"--target": plan.target}
     for option, value in begun_with.items():
         if named[option] is not None and named[option] != value:
             begun = f"with {option} {value}" if value else f"without {option}"
@@ -128,8 +134,10 @@ def plan_of(**requested: Any) -> Plan:
         )
     if said.get("analyser") and not said.get("umpire"):
         raise UsageError("--analyser needs --umpire on a physical bench")
-    if "racquet" in said:
+    if "racquet" in said and "program" not in said:  # both are refused
         said |= _of_own_racquet(said)
+    if "program" in said:
+        said |= _of_program(said)
     protocol = _serving(served).protocol()
     draft = _draft(said, protocol)
     registry.refuse(draft, said)
@@ -142,7 +150,10 @@ def _draft(said: Mapping[str, Any], protocol: Protocol) -> Plan:
     kernel = said.get("kernel", "mainline" if said["bench"] == "virtual" else UNKNOWN)
     update = {
         "kernel": _kernel(kernel) if said["bench"] == "virtual" else kernel,
-        "racquet": str(said["racquet"].resolve()) if "racquet" in said else None,
+        **{
+            name: str(said[name].resolve()) if name in said else None
+            for name in ("racquet", "program")
+        },
         "protocol": protocol,
     }
     unknown = {"load": UNKNOWN, "bottom_half": UNKNOWN, "priorities": UNKNOWN}
@@ -179,6 +190,19 @@ def _of_own_racquet(said: Mapping[str, Any]) -> dict[str, str]:
                 next_step="leave it out",
             )
     return {"top_half": UNKNOWN, "bottom_half": UNKNOWN}
+
+
+def _of_program(said: Mapping[str, Any]) -> dict[str, str]:
+    """Return where a program answers from: it has no halves. Raises UsageError."""
+    for option in ("top_half", "bottom_half"):
+        if option in said:
+            raise UsageError(
+                f"--{option.replace('_', '-')} {said[option]}: a program answers by itself, and "
+                "has no halves",
+                next_step="leave it out",
+            )
+    read_program(said["program"])
+    return {"top_half": PROGRAM, "bottom_half": PROGRAM}
 
 
 def _serving(requested: Mapping[str, Any]) -> Serving:

@@ -27,6 +27,7 @@ from tennis.rally import Rally
 from tennis.rally.balls import records
 from tennis.rally.manifest import OWN, Manifest
 from tennis.rally.plan import Plan
+from tennis.rally.program import read
 from tennis.rally.rows import filled
 from tennis.rally.settings import INSTRUMENTS, recorded
 from tennis.rally.text import plain
@@ -76,15 +77,20 @@ def _refuse_another_kernel(rally: Rally, tree: str) -> None:
 
 
 def plan_again(
-    rally: Rally, tree: str | None = None, racquet: Path | None = None, *, pico: bool = False
+    rally: Rally,
+    tree: str | None = None,
+    racquet: Path | None = None,
+    *,
+    program: Path | None = None,
+    pico: bool = False,
 ) -> Plan:
     """Return the plan of a sealed rally. Raises UsageError where it cannot be played again.
 
     ``pico``: also of a rally with the Brickwall on an emulated Pico.
 
     ``tree`` is the kernel where it was no named one, ``racquet`` the source where it was not the
-    kit's. What the manifest says is never taken for a folder: the Racquet is built by a tree's own
-    Makefile, which may do anything.
+    kit's, ``program`` what answered in its place. What the manifest says is never taken for a
+    folder: the Racquet is built by a tree's own Makefile, which may do anything.
     """
     manifest = rally.manifest
     own = manifest.target.module == OWN
@@ -97,6 +103,7 @@ def plan_again(
         raise UsageError(
             f"--racquet: {rally.path} was played with the kit's", next_step="leave it out"
         )
+    _check_program(rally, program)
     if manifest.bench != "virtual":
         raise UsageError(
             f"{rally.path} was played on the bench {plain(manifest.bench, 40)}: only the virtual "
@@ -133,6 +140,7 @@ def plan_again(
             bench="virtual",
             kernel=kernel,
             racquet=str(racquet.resolve()) if racquet else None,
+            program=str(program.resolve()) if program else None,
             phase_of_a_second=_phase_of_a_second(manifest),
             protocol=manifest.protocol,
             versions={},
@@ -142,6 +150,27 @@ def plan_again(
         raise UsageError(
             f"{rally.path} cannot be played again: {error.errors()[0]['msg']}"
         ) from error
+
+
+def _check_program(rally: Rally, program: Path | None) -> None:
+    """Raise UsageError where a program is not the one that answered in a rally."""
+    answered = rally.manifest.target.program
+    if answered is None and program is not None:
+        raise UsageError(f"--program: a Racquet answered in {rally.path}", next_step="leave it out")
+    if answered is None:
+        return
+    if program is None:
+        raise UsageError(
+            f"{rally.path} was played with a program of somebody's own, {plain(answered.name, 60)}",
+            next_step="`tennis check` plays it again with --program FILE|DIR",
+        )
+    brought = read(program)
+    if brought.sha256 != answered.sha256:
+        raise UsageError(
+            f"--program {program}: its SHA-256 is {brought.sha256[:12]}, and that of the program "
+            f"in {rally.path} is {answered.sha256[:12]}",
+            next_step="name the one that answered there, as it was then",
+        )
 
 
 def _phase_of_a_second(manifest: Manifest) -> bool:

@@ -119,8 +119,10 @@ def _judged(plan: Plan, known: RunRecord, outcome: Ending, totals: "_Totals", pa
             f"{format_count(totals.backwards, 'ball')} served before the one before: flash it again"
         )
         faults.append(Fault(code="clock_backwards", message=f"the instrument's clock: {text}"))
-    if plan.bench not in {"virtual", "replay"} and outcome.all_missed:
-        # a target that is not there; on the virtual bench the target itself says what is wrong
+    silent = plan.bench not in {"virtual", "replay"} or (plan.program and not known.faults)
+    if silent and outcome.all_missed:
+        # a target that is not there, or a program that only has its lines; on the virtual bench the
+        # target itself says what else is wrong
         others = [fault for fault in faults if fault.code != "no_answer"]
         return Judged("fault", [_no_answer(plan, known, totals), *others])
     if not outcome.all_there and (counted is None or counted["reason"] != "complete"):
@@ -153,6 +155,7 @@ def _seen(
     yield from _faults(known, outcome, counted, totals.noted)
     yield from _reported(known, totals.noted)
     yield from _contradictions(plan, counted, totals)
+    yield from _unasked(plan, totals)
     yield from _elsewhere(plan, totals.where)
 
 
@@ -248,6 +251,18 @@ def _told(known: RunRecord, totals: _Totals) -> list[OnProcessor]:
     """Return where pings came as the target says, unless it saw a part of them only."""
     whole = sum(one.pings for one in known.where) >= totals.balls - totals.misses
     return known.where if whole else []
+
+
+def _unasked(plan: Plan, totals: "_Totals") -> Iterator[Fault]:
+    """Yield that a program answers what nobody asked: then a short latency may be luck.
+
+    An answer that came too late for its ball is an edge of no ball, too: one for each missed ball.
+    """
+    edges = totals.noted["stray"] + totals.noted["double"]
+    if plan.program and edges > totals.misses:
+        text = "it answers before the ping, or more than once"
+        words = f"the program raised its line {format_count(edges, 'time')} for no ball"
+        yield Fault(code="unasked_answers", message=f"{words}: {text}")
 
 
 def _elsewhere(plan: Plan, where: list[OnProcessor]) -> Iterator[Fault]:

@@ -111,7 +111,7 @@ def _set(settings: dict[str, Any], word: str) -> None:
             raise UsageError(f"{plain(word, 80)}", next_step=f"write {name}=NUMBER")
         settings[key] = int(value)
     else:
-        settings[key] = Path(value) if key == "racquet" else value
+        settings[key] = Path(value) if SETTINGS[key].asked_as is Path else value
 
 
 def _what(word: str) -> str:

@@ -19,7 +19,8 @@ _WITH_THE_KERNEL = ("kernel", "load", "load_options", "command_line", "instructi
 def command_of(manifest: Manifest) -> str:
     """Return the command of a rally or a drill, without ``--out``; empty if there is none.
 
-    What a manifest does not tell is a word in capitals: HOST, DIR (a kernel's tree), FILE.c.
+    What a manifest does not tell is a word in capitals: HOST, DIR (a kernel's tree), FILE.c,
+    PROGRAM.
     A recorded rally that was played again has no command: the recording's own is the one.
     """
     words = _drilled(manifest) if manifest.drill else _served(manifest)
@@ -32,6 +33,8 @@ def _served(manifest: Manifest) -> list[str]:
     own = target.module == OWN  # it says itself where it answers from
     if own:
         words += ["--racquet", "FILE.c"]
+    if target.program:
+        words += ["--program", "PROGRAM"]
     # SLOTH and the cores beneath Linux have a half and a priority that nobody needs to ask for
     beneath = target.beneath == "sloth" or target.kernel.startswith("sloth")
     native = beneath or target.stage == "out-of-band"
@@ -39,7 +42,9 @@ def _served(manifest: Manifest) -> list[str]:
         "bottom_half": "task" if beneath else None,
         "priorities": "native" if native else "default",
     }
-    left_out = {*_WITH_THE_KERNEL, "racquet", *(("top_half", "bottom_half") if own else ())}
+    itself = own or target.program
+    left_out = {*_WITH_THE_KERNEL, "racquet", "program"}
+    left_out |= {"top_half", "bottom_half"} if itself else set()
     usual = {
         row.name: (row.recorded(manifest), usual_here.get(row.name, row.of(USUAL)))
         for row in OF_TARGET

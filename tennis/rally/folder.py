@@ -48,7 +48,7 @@ LINE_LIMIT = 1 << 16  # of an event
 # a label begins with them, in its own words, or names none of them
 NAMED_FIRST = {
     *("kernel", "load", "load_options", "bottom_half", "top_half", "priorities", "stage"),
-    *("beneath", "command_line", "racquet", "instruction_ns"),
+    *("beneath", "command_line", "racquet", "program", "instruction_ns"),
 }
 
 
@@ -113,8 +113,10 @@ class Rally:
                 target.added,
             ]
             return " / ".join(plain(word, 40) for word in parts if word)
-        bottom_half = "own Racquet" if target.module == OWN else target.bottom_half
-        parts = [target.system, self.manifest.load.name, bottom_half, target.priorities]
+        who = "own Racquet" if target.module == OWN else str(target.bottom_half)
+        if target.program:
+            who = f"program {target.program.name}"
+        parts = [target.system, self.manifest.load.name, who, target.priorities]
         parts += [target.top_half] if target.top_half in THREADED else []
         parts += [IN_BAND] if target.stage == IN_BAND else []
         parts += [target.added] if target.added else []

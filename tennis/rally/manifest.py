@@ -22,7 +22,7 @@ from pydantic_core import PydanticCustomError
 from tennis.edition import edition_of
 from tennis.rally import command_line as parameters
 from tennis.rally import priorities as priority_map
-from tennis.units import NS_PER_S
+from tennis.units import NS_PER_S, format_count
 
 SCHEMA_VERSION = 2  # 1: no task and no ceiling of SLOTH; such folders are read as they are
 
@@ -33,8 +33,9 @@ Count = Annotated[int, Field(ge=0, le=2**40)]
 # Durations of up to eleven days.
 Ns = Annotated[int, Field(ge=0, le=10**15)]
 PositiveNs = Annotated[int, Field(gt=0, le=10**15)]
-# "task": SLOTH's. "unknown": on a target that tennis does not manage, where nobody said
-BottomHalf = Literal["tasklet", "thread", "workqueue", "user", "task", "unknown"]
+# "task": SLOTH's. "program": there are no halves, a program of somebody's own answers alone.
+# "unknown": on a target that tennis does not manage, where nobody said
+BottomHalf = Literal["tasklet", "thread", "workqueue", "user", "task", "program", "unknown"]
 
 
 def _top_half(value: Any) -> Any:
@@ -43,7 +44,9 @@ def _top_half(value: Any) -> Any:
 
 # "forced": the kernel runs the handler in a thread, as PREEMPT_RT does by itself; "explicit": the
 # driver asked for that thread
-TopHalf = Annotated[Literal["hard", "forced", "explicit", "unknown"], BeforeValidator(_top_half)]
+TopHalf = Annotated[
+    Literal["hard", "forced", "explicit", "program", "unknown"], BeforeValidator(_top_half)
+]
 THREADED = ("forced", "explicit")  # top halves that run in a thread, and are said on every title
 # by which instruments may give a ball up before its time: to even ticks, and one from edge to edge
 ROUNDED_TICKS = 4
@@ -52,6 +55,8 @@ Stage = Literal["in-band", "out-of-band"]
 IN_BAND: Stage = "in-band"
 CORES = ("evl", "cobalt")  # flavours with two stages; a kernel's name begins with its flavour
 OWN = "racquet, one's own"  # the target's module, where somebody else wrote it
+NO_MODULE = "none"  # of the kit's was in the target's kernel: a program answered
+PROGRAM: Literal["program"] = "program"  # both halves, where it did
 # what is beneath Linux on the same processor
 Beneath = Literal["none", "sloth"]
 Witness = Literal["none", "cyclictest", "timerlat", "osnoise"]
@@ -160,6 +165,33 @@ class Ceiling(StrictModel):
     ceiling: Annotated[int, Field(ge=0, le=99)]
 
 
+class Program(StrictModel):
+    """A program of somebody's own that answered: reply and fall are both its own."""
+
+    name: Text  # of its file, or of its folder
+    kind: Literal["C", "C++", "executable", "folder"]
+    sha256: Sha256  # of what was brought; of a folder of all its files
+    built_sha256: Sha256  # of all that lay on the target for it, but Debian's packages
+    command: Text
+    way: Literal["GPIO character device"]
+    priority: Annotated[int, Field(ge=1, le=99)] | None  # that it was started with; None: ordinary
+    packages: Annotated[dict[Text, Text], Field(max_length=512)] = {}  # Debian's, with versions
+    # what the kernel counted of it from the ready line to the last ball; None: nobody counted
+    page_faults: Count | None = None
+    locked_kb: Count | None = None  # of its memory
+    said: Text = ""  # the last line of what it said
+
+    @property
+    def deeds(self) -> str:
+        """Return what was counted of it during the rally, and its last words, as people read it."""
+        parts = [f"was started as {self.command}"]
+        if self.locked_kb is not None:
+            parts.append(f"locked {self.locked_kb:,} kB of its memory")
+        if self.page_faults is not None:
+            parts.append(f"had {format_count(self.page_faults, 'page fault')} during the rally")
+        return ", ".join([*parts, f"said last: {self.said or 'nothing'}"])
+
+
 class Target(StrictModel):
     """What answered."""
 
@@ -170,8 +202,9 @@ class Target(StrictModel):
     config_sha256: Sha256 | None
     command_line: Text
     added: CommandLine = ""  # what was asked for beyond what the bench itself gives
-    module: Text  # "racquet"
+    module: Text  # "racquet"; "none": a program answered
     module_sha256: Sha256 | None
+    program: Program | None = None  # of somebody's own, that answered
     # of the virtual bench's target; None: those that the board has
     processors: Processors | None = None
     # of a target of the virtual bench that counts instructions; None: edition 0 did not say it
@@ -191,6 +224,14 @@ class Target(StrictModel):
     tasks: Annotated[list[Priority], Field(max_length=256)]
     ceilings: Annotated[list[Ceiling], Field(max_length=64)] = []  # of SLOTH's resources
     managed: Text = "by tennis"  # or not: then it is what the operator said
+
+    @property
+    def reply_path(self) -> str:
+        """Return what answered, and from where in it, as people read it."""
+        if self.program:
+            words = f"program {self.program.name} (SHA-256 {self.program.sha256[:12]})"
+            return f"{words}, alone, by the {self.program.way}"
+        return f"{self.module}, top half: {self.top_half}, bottom half: {self.bottom_half}"
 
     @property
     def is_link_unknown(self) -> bool:

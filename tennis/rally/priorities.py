@@ -11,17 +11,18 @@ from pydantic_core import PydanticCustomError
 
 # in the order in which they are set; the names are those that ps shows, without CPU and interrupt
 THREADS = {
-    "irq": "the Racquet's interrupt thread",
+    "irq": "the interrupt thread of the Racquet, or of a program's line",
     "ksoftirqd": "what runs softirqs that were raised and left",
     "ktimers": "what runs the timers' softirq on PREEMPT_RT",
     "rcuc": "what runs RCU's callbacks on PREEMPT_RT",
     "kworker": "the worker of the bottom half workqueue",
     "user": "the program of the bottom half user",
+    "program": "a program of one's own that answers",
 }
 PRESETS: dict[str, dict[str, int]] = {
     "default": {},
     # thesis, chapter 7: interrupt handler and softirq of high-priority tasklets at SCHED_FIFO 99
-    "chrt": {"irq": 99, "ksoftirqd": 99, "kworker": 99, "user": 99},
+    "chrt": {"irq": 99, "ksoftirqd": 99, "kworker": 99, "user": 99, "program": 99},
     # Linux 2.6 with PREEMPT_RT gave each softirq, and each interrupt, a thread at SCHED_FIFO 50
     "thesis-2008": {"irq": 50, "ksoftirqd": 50, "ktimers": 50, "rcuc": 50},
     "native": {},

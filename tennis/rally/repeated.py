@@ -24,6 +24,8 @@ OURS = frozenset(
         *("kernel_name", "racquet", "racquet_sha256", "programs_sha256", "network_sha256"),
         *("load", "load_sha256", "load_tasks", "load_cycle_ns", "beneath_sha256"),
         *("emulator_sha256", "witness_sha256"),
+        *("program", "program_kind", "program_sha256", "program_built_sha256"),
+        *("program_command", "program_priority", "program_start_sha256"),
         "pyarrow",  # how the table is packed, and not what is in it
     }
 )

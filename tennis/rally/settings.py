@@ -30,6 +30,7 @@ from pydantic_core import PydanticCustomError
 from tennis.rally.manifest import (
     IN_BAND,
     OWN,
+    PROGRAM,
     Beneath,
     BottomHalf,
     CommandLine,
@@ -48,6 +49,7 @@ from tennis.rally.manifest import (
     TopHalf,
     Witness,
 )
+from tennis.rally.program import identity, known_by
 from tennis.rally.serving import Serving
 from tennis.units import format_count
 
@@ -124,7 +126,7 @@ class Setting:
     def choices(self) -> tuple[Any, ...]:
         """Return the values that may be asked for; empty: they are too many to list."""
         plain = _of_literal(self.kind)
-        return tuple(value for value in plain if value != "unknown")
+        return tuple(value for value in plain if value not in {"unknown", PROGRAM})
 
     @property
     def is_number(self) -> bool:
@@ -173,6 +175,11 @@ def _words(value: object) -> str:
 
 def _whose(own: bool) -> str:
     return OWN if own else "the kit's"
+
+
+def _program(manifest: Manifest) -> str | None:
+    program = manifest.target.program
+    return identity(program.name, program.sha256) if program else None
 
 
 def _instruction_ns(manifest: Manifest) -> Any:
@@ -315,6 +322,32 @@ class Settings(StrictModel):
             help="A Racquet of your own on the virtual bench, built in a box. It is one C file "
             "that includes target/racquet/racquet-device.h. With --kernel sloth it includes "
             "target/sloth/sloth.h, and FILE.h is beside it.",
+        ),
+    ] = None
+    program: Annotated[  # a file or a folder: it answers, and no module of the kit's is there
+        Text | None,
+        Setting(
+            words="program",
+            recorded=_program,
+            planned=lambda settings: known_by(settings.program),
+            is_given=True,
+            taken_by=VIRTUAL,
+            linux_only=True,
+            why="boards do not take a program of your own yet",
+            apart=(
+                *((None, name, None) for name in ("racquet", "drill", "beneath", "stage")),
+                *((None, name, None) for name in ("interrupt_cpu", "bottom_half_cpu")),
+                *((None, "processors", several) for several in (2, 4)),
+                (None, "instrument", "pico"),
+            ),
+            of_a_side=True,
+            of_a_lab=False,
+            shown=lambda known: str(known or "none: a Racquet"),
+            asked_as=Path,
+            metavar="FILE|DIR",
+            help="A program of your own answers by itself, through the GPIO character device "
+            "(virtual bench). No module of the kit's is in the kernel. FILE is C or C++, or a "
+            "static executable for arm64; DIR has a program.toml (docs/programs.md).",
         ),
     ] = None
     stage: Annotated[  # of a kernel with two; None: the one beneath Linux
@@ -540,6 +573,7 @@ class Recordings(StrictModel):
                 (None, "instrument", "pico"),
                 (None, "beneath", "sloth"),
                 (None, "racquet", None),
+                (None, "program", None),
             ),
             heading=INSIDE,
             help="Then play the rally once more, and record each step of every ball with its "
@@ -555,7 +589,11 @@ class Recordings(StrictModel):
             taken_by=VIRTUAL,
             linux_only=True,
             why="on a board, nobody sees when its interrupts were masked",
-            apart=((None, "instrument", "pico"), (None, "beneath", "sloth")),
+            apart=(
+                (None, "instrument", "pico"),
+                (None, "beneath", "sloth"),
+                (None, "program", None),
+            ),
             heading=INSIDE,
             help="Then boot the machine twice more, and record what a ping at every instant would "
             "have met, in OUT/sections.parquet (virtual bench; `tennis explain OUT --sections` "
@@ -620,7 +658,7 @@ def of_target(plan: Settings) -> dict[str, Any]:
 def recorded(manifest: Manifest) -> dict[str, Any]:
     """Return what a manifest tells of a plan's settings.
 
-    Without those that are never taken from a folder: its kernel and its Racquet.
+    Without those that are never taken from a folder: its kernel, its Racquet, its program.
     """
     every = {row.name: row.recorded(manifest) for row in TOLD if row.recorded and not row.is_given}
     return {name: value for name, value in every.items() if value is not UNTOLD}

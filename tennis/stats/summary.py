@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from tennis.rally import Rally, Tally
 from tennis.rally.calibration import doubt
+from tennis.rally.manifest import Manifest
 from tennis.rally.text import plain
 from tennis.stats.figures import Figures
 from tennis.stats.intervals import (
@@ -106,6 +107,7 @@ class Summary:
     suspect: bool
     faults: tuple[str, ...]
     doubt: str  # why the instrument counts as not verified; empty where it does
+    program: str  # what answered, and did meanwhile, if it was a program; empty: a Racquet did
     interrupt_ns: Latency
     scheduling_ns: Latency
 
@@ -135,6 +137,11 @@ class Summary:
         sentences = [
             f"{bench} Strays: {self.strays}, doubles: {self.doubles}, late: {self.late_serves}."
         ]
+        if self.program:
+            sentences.append(
+                f"A program answered, and no module of the kit's: {self.program}. Interrupt is the "
+                "time from the ping to its reply's rise, scheduling from there to the fall."
+            )
         if self.where:
             told = "; ".join(map(_on_processor, self.where))
             sentences.append(f"Counted on each processor: {told}.")
@@ -212,8 +219,14 @@ def summarize(rally: Rally) -> Summary:
         suspect=manifest.suspect,
         faults=tuple(plain(f"{fault.code}: {fault.message}") for fault in manifest.faults),
         doubt=plain(doubt(manifest.instrument, manifest.created)),
+        program=_program(manifest),
         **latencies([rally], claim=claim),
     )
+
+
+def _program(manifest: Manifest) -> str:
+    program = manifest.target.program
+    return plain(f"{program.name} {program.deeds}") if program else ""
 
 
 def latencies(rallies: Sequence[Rally], *, claim: bool = True) -> dict[str, Latency]:

@@ -13,7 +13,10 @@ from types import SimpleNamespace
 import pytest
 from click.testing import CliRunner
 
+from tennis.bench.kernels import own_program
+from tennis.bench.virtual import program
 from tennis.bench.virtual.bench import VirtualBench
+from tennis.checkout import ROOT
 from tennis.cli import cli
 from tennis.comparison.played import read_side, unlike
 from tennis.course import load_lab
@@ -29,8 +32,9 @@ from tennis.play.planning import replay_of
 from tennis.play.replaying import plan_again
 from tennis.rally import open_folder, part_path
 from tennis.rally.folder import CONSOLE, MANIFEST
-from tennis.rally.manifest import OWN, Drill, Manifest, Protocol, seal_of
+from tennis.rally.manifest import OWN, Drill, Manifest, Program, Protocol, seal_of
 from tennis.rally.plan import Plan
+from tennis.rally.program import read as read_program
 from tennis.rally.settings import SETTINGS, TOLD, unusual
 from tennis.store.opening import create
 from tennis.store.question import KIND
@@ -40,6 +44,18 @@ from tests.support.hand_ins import make_work
 LAB = load_lab("01-first-serve")
 ASKED = LAB.rallies[0].model_copy(update={"balls": 60})
 LAB = LAB.model_copy(update={"rallies": [ASKED]})
+PROGRAM = read_program(ROOT / "target/programs/answer.c")
+ANSWERED = Program(
+    name=PROGRAM.name,
+    kind=PROGRAM.kind,
+    sha256=PROGRAM.sha256,
+    built_sha256="0" * 64,
+    command=PROGRAM.about.command,
+    way="GPIO character device",
+    priority=None,
+)
+# whose files are never taken from a folder: what a plan says of them in place of a manifest's words
+BROUGHT = {"racquet": "own.c", "program": str(PROGRAM.path)}
 DRILL = Drill(name="periodic", context="user", period_ns=1_000_000)
 # what of a manifest says another value, where it is not a choice or a number of the target's
 ELSEWHERE = {
@@ -50,6 +66,7 @@ ELSEWHERE = {
     "bottom_half_cpu": ("target", {"bottom_half": "user", "bottom_half_cpu": 0}),
     "command_line": ("target", {"added": "nohz=off"}),
     "racquet": ("target", {"module": OWN}),
+    "program": ("target", {"program": ANSWERED}),
     "stage": ("target", {"kernel": "evl", "module": "racquet"}),
     "priorities": ("target", {"priorities": "chrt"}),
     "instrument": ("instrument", {"kind": "brickwall"}),
@@ -121,9 +138,9 @@ def planned_of(rally) -> Plan:
     """Return a plan of which a rally is one."""
     manifest = rally.manifest
     values = {
-        row.name: row.recorded(manifest) for row in TOLD if row.name not in {"racquet", "drill"}
+        row.name: row.recorded(manifest) for row in TOLD if row.name not in {*BROUGHT, "drill"}
     }
-    return Plan(bench="virtual", protocol=manifest.protocol, racquet=None, **values)
+    return Plan(bench="virtual", protocol=manifest.protocol, **values)
 
 
 def listed(plan: Plan, name: str = "r") -> ScheduledRally:
@@ -134,7 +151,7 @@ def with_setting(plan: Plan, name: str, rally) -> Plan:
     """Return the plan of which the other rally is one."""
     if name in SERVED:
         return plan.model_copy(update={"protocol": rally.manifest.protocol})
-    value = "own.c" if name == "racquet" else SETTINGS[name].recorded(rally.manifest)
+    value = BROUGHT.get(name) or SETTINGS[name].recorded(rally.manifest)
     return plan.model_copy(update={name: value})
 
 
@@ -235,8 +252,9 @@ def test_check_plays_it_with_this_setting_and_finds_it_forged(folder, name):
     try:
         assert plan_again(other, tree, pico=True) != plan
     except UsageError as error:
-        assert name == "racquet"
-        assert "not played with the kit's Racquet" in str(error)
+        assert name in BROUGHT
+        whose = {"racquet": "not played with the kit's Racquet", "program": "a program of somebody"}
+        assert whose[name] in str(error)
     assert first_difference(usual.manifest, usual.manifest, ()) == ""
     assert first_difference(other.manifest, usual.manifest, ())
 
@@ -249,6 +267,9 @@ def test_the_virtual_bench_records_what_was_asked_for(folder, name, tmp_path):
     names = {"kernel_name": target.kernel, "load": "hog", "racquet": target.module}
     hashes = ("kernel_config", "racquet", "instrument", "firmware")
     versions = names | {f"{one}_sha256": "0" * 64 for one in hashes}
+    if name == "program":
+        start = ROOT / "target/virtual/program-start.c"
+        versions |= program.versions(own_program.OwnProgram(PROGRAM, {}), start)
     (tmp_path / CONSOLE).write_text("")
     told = VirtualBench().circumstances(plan.model_copy(update={"versions": versions}), tmp_path)
     parts = {"target": told.target, "load": told.load, "instrument": told.instrument}
@@ -263,7 +284,7 @@ def test_a_replay_is_of_what_was_recorded(folder, name):
     _, plan = replay_of(other.path, 1.0, None)
     assert plan.protocol == other.manifest.protocol
     for row in TOLD:
-        if row.name != "racquet":  # its file is nobody's to say
+        if row.name not in BROUGHT:  # its file is nobody's to say
             assert row.of(plan) == row.recorded(other.manifest), row.name
 
 

@@ -39,7 +39,7 @@ OBJECT, SYMBOLS = f"{NAME}.ko", f"{NAME}-symbols.ko"
 SYSTEM = {Path("/etc/alternatives"): Path("/etc/alternatives")}  # links to /usr: which awk it is
 # what the compiler, or the kernel's modpost, says of this module
 SAID = re.compile(
-    r"(?:\S*/)?(?P<file>[\w-]+\.[chs]):(?P<line>\d+):(?:\d+:)? "
+    r"(?:\S*/)?(?P<file>[\w-]+\.(?:[chs]|cc|cpp|cxx|hh|hpp)):(?P<line>\d+):(?:\d+:)? "
     r"(?P<what>(?:fatal )?[Ee]rror|[Ww]arning): "
     r"(?P<text>.*)"
     r"|(?P<modpost>ERROR|WARNING): modpost: (?P<words>.*)"

@@ -14,13 +14,13 @@ from tennis import entries
 from tennis.bench import configuration, flavours, isolation, witnesses
 from tennis.bench import loads as load_folder
 from tennis.bench.fitting import Capabilities
-from tennis.bench.kernels import catalogue, loading, modules, own_module
+from tennis.bench.kernels import catalogue, loading, modules, own_module, own_program
 from tennis.bench.kernels.requirements import requirements
 from tennis.bench.protocol import Access, RunRecord, Session
 from tennis.bench.qemu import plugins as instrument
 from tennis.bench.qemu.session import PipedSession, shared
-from tennis.bench.targets.console import Console
-from tennis.bench.virtual import drivers, initramfs
+from tennis.bench.targets.console import Console, ConsoleReport
+from tennis.bench.virtual import drivers, initramfs, program
 from tennis.bench.virtual.machine import (
     PEER_TARGET,
     TARGET,
@@ -35,8 +35,18 @@ from tennis.digests import sha256_of
 from tennis.edition import EDITION, KEY, PUBLIC_VERSION
 from tennis.errors import UsageError
 from tennis.rally.folder import CONSOLE
-from tennis.rally.manifest import CORES, OWN, BenchKind, Instrument, LoadRecord, Priority, Target
+from tennis.rally.manifest import (
+    CORES,
+    NO_MODULE,
+    OWN,
+    BenchKind,
+    Instrument,
+    LoadRecord,
+    Priority,
+    Target,
+)
 from tennis.rally.plan import Plan
+from tennis.rally.program import read as read_program
 from tennis.rally.settings import of_target, taken_by
 
 BOARD = "QEMU virt, {processors} Cortex-A57, PL061"
@@ -123,7 +133,7 @@ class VirtualBench:
             **_instrument_versions(plan),
             "line_names": " ".join(line_names()),
             "racquet": _module(parts),
-            "racquet_sha256": sha256_of(parts.drill or parts.racquet),
+            **_answering_versions(parts),
             "programs_sha256": sha256_of(
                 parts.racquet_user, parts.racquet_ready, TARGET / "virtual" / "init"
             ),
@@ -160,7 +170,8 @@ class VirtualBench:
             processors=plan.processors if plan.processors > 1 else None,
             instruction_ns=plan.instruction_ns,
             module=recorded["racquet"],
-            module_sha256=recorded["racquet_sha256"],
+            module_sha256=recorded.get("racquet_sha256"),
+            program=program.record(recorded, facts),
             governor=None,  # the virtual machine has no frequency to govern
             **of_target(plan),
             tasks=[Priority(task=t, policy=p, priority=n) for t, p, n in report.tasks],
@@ -186,8 +197,16 @@ class VirtualBench:
             faults=report.faults,
             events=report.events,
             # with a Brickwall the target is not told that the rally is over
-            unchecked="" if plan.instrument == "pico" else report.unchecked(plan.witness),
+            unchecked="" if plan.instrument == "pico" else _unchecked(plan, report),
+            advice=program.advice(facts) if plan.program else {},
         )
+
+
+def _unchecked(plan: Plan, report: ConsoleReport) -> str:
+    missing = [report.unchecked(plan.witness)]
+    if plan.program and program.OVER not in report.facts:
+        missing.append("what the program did")
+    return " and ".join(filter(None, missing))
 
 
 def _check(plan: Plan) -> None:
@@ -227,6 +246,8 @@ def _check_kernel(plan: Plan, kernel: catalogue.Kernel) -> None:
         )
     if plan.beneath != "none":
         _check_beneath(plan, kernel)
+    elif plan.program:
+        flavours.check(kernel.flavour, plan.top_half, plan.bottom_half, plan.priorities)
     elif plan.racquet:
         _check_own_racquet(plan, kernel)
     elif plan.drill is None:
@@ -259,6 +280,8 @@ def _built(plan: Plan, kernel: catalogue.Kernel, load: load_folder.Load, extras:
         drivers=drivers.network(kernel) if needs_network else {},
         drill=_drill(plan, kernel),
         beneath=beneath().image(kernel, extras.beneath) if plan.beneath != "none" else None,
+        program=own_program.built(read_program(Path(plan.program))) if plan.program else None,
+        program_start=modules.program(program.START) if plan.program else None,
     )
 
 
@@ -326,8 +349,13 @@ def _beneath_versions(parts: Parts) -> dict[str, str]:
     return {"beneath_sha256": sha256_of(monitor, *beneath().sources())}
 
 
-def _racquet(plan: Plan, kernel: catalogue.Kernel) -> Path:
-    """Build the Racquet: the kit's, or one's own; beneath Linux, Linux' end of the pipes."""
+def _racquet(plan: Plan, kernel: catalogue.Kernel) -> Path | None:
+    """Build the Racquet: the kit's, or one's own; beneath Linux, Linux' end of the pipes.
+
+    None: a program answers.
+    """
+    if plan.program:
+        return None
     if plan.beneath != "none":
         return cast(Path, beneath().module(kernel))
     if plan.racquet:
@@ -355,7 +383,16 @@ def _module(parts: Parts) -> str:
     """Return what answered: the kit's Racquet, one's own, or a drill in its place."""
     if parts.plan.drill:
         return f"drill {parts.plan.drill.name}"
+    if parts.racquet is None:
+        return NO_MODULE
     return OWN if parts.plan.racquet else parts.racquet.stem
+
+
+def _answering_versions(parts: Parts) -> dict[str, str]:
+    """Return what the bytes of an answer depend on: of a module, or of a program."""
+    if parts.program and parts.program_start:
+        return program.versions(parts.program, parts.program_start)
+    return {"racquet_sha256": sha256_of(*filter(None, [parts.drill or parts.racquet]))}
 
 
 def _load_tasks(parts: Parts) -> dict[str, str]:
@@ -414,7 +451,7 @@ class BuiltInSession(PipedSession):
         plan = parts.plan
         protocol = extras.protocol or plan.protocol
         settings = instrument.parameters(protocol, plan.instruction_ns, self.writer)
-        if parts.load.checked or plan.witness != "none":
+        if parts.load.checked or plan.witness != "none" or plan.program:
             settings["over"] = OVER_NS
         if plan.drill:  # it has to tell what it measured
             settings["over"] = DRILL_OVER_NS

@@ -7,7 +7,7 @@ import os
 import shutil
 import tomllib
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from functools import cache
 from pathlib import Path
 
@@ -20,6 +20,13 @@ from tennis.listener import say
 PROGRAMS = ROOT / "target" / "virtual" / "programs.toml"
 
 Files = dict[str, list[str]]  # package -> files of it
+
+
+@dataclass(frozen=True)
+class Link:
+    """A symbolic link in the target, to a place there."""
+
+    to: str
 
 
 @cache
@@ -48,22 +55,26 @@ def _place(package: str, file: str) -> str:
     return f"bin/{Path(file).name}" if package in _table()[""] else file
 
 
+def suite() -> str:
+    """Return the suite of Debian that the target's programs are of."""
+    return str(tomllib.loads(PROGRAMS.read_text())["suite"])
+
+
 def _key() -> str:
-    suite = tomllib.loads(PROGRAMS.read_text())["suite"]
-    return f"{suite}-{digest(PROGRAMS)}"
+    return f"{suite()}-{digest(PROGRAMS)}"
 
 
 def fetch(*, again: bool = False) -> None:
     """Fetch the programs of the target for all loads; nothing happens if they are there."""
-    name = tomllib.loads(PROGRAMS.read_text())["suite"]
+    name = suite()
 
     def build(folder: Path) -> None:
         say(f"programs of the virtual target: looking in Debian's {name}")
-        suite = Suite(name, "arm64")
-        suite.update()
+        debian = Suite(name, "arm64")
+        debian.update()
         needed = _needed(_table().keys() - {""})
-        packages = [suite.package(package) for package in sorted(needed)]
-        suite.unpack(packages, folder / "packages")
+        packages = [debian.package(package) for package in sorted(needed)]
+        debian.unpack(packages, folder / "packages")
         for package, files in needed.items():
             for file in files:
                 place = folder / "root" / _place(package, file)
@@ -104,14 +115,14 @@ def programs(load_packages: Iterable[str] = ()) -> dict[str, Path]:
     }
 
 
-def pack(files: Mapping[str, bytes | Path], load_packages: Iterable[str] = ()) -> int:
+def pack(files: Mapping[str, bytes | Path | Link], load_packages: Iterable[str] = ()) -> int:
     """Pack the initramfs: the programs and ``files`` (path in the target -> content).
 
     ``load_packages``: what the load needs besides the programs of every target. Everything is
     executable. Same input, same bytes. Returns the descriptor of a file in memory, so that no disk
     fills and nothing is left behind; the caller closes it.
     """
-    content: dict[str, bytes | Path] = {**programs(load_packages)}
+    content: dict[str, bytes | Path | Link] = {**programs(load_packages)}
     content.update({name.lstrip("/"): data for name, data in files.items()})
     folders = {str(parent) for name in content for parent in Path(name).parents}
     image = os.memfd_create("initramfs")
@@ -121,6 +132,8 @@ def pack(files: Mapping[str, bytes | Path], load_packages: Iterable[str] = ()) -
             data = content.get(name)
             if data is None:
                 archive.write(_entry(number, name, 0o40755))
+            elif isinstance(data, Link):
+                archive.write(_entry(number, name, 0o120777, data.to.encode()))
             else:
                 whole = data.read_bytes() if isinstance(data, Path) else data
                 archive.write(_entry(number, name, 0o100755, whole))

@@ -20,12 +20,13 @@ from tennis import entries
 from tennis.bench import witnesses
 from tennis.bench.flavours import player_on, priorities_on
 from tennis.bench.kernels.catalogue import Kernel
+from tennis.bench.kernels.own_program import OwnProgram
 from tennis.bench.loads import Load
 from tennis.bench.patience import USUAL, Patience
 from tennis.bench.qemu import device_tree, plugins
 from tennis.bench.qemu.plugins import Qemu
 from tennis.bench.targets.console import LIMIT_BYTES, Console
-from tennis.bench.virtual import initramfs
+from tennis.bench.virtual import initramfs, program
 from tennis.checkout import ROOT
 from tennis.errors import BenchError
 from tennis.rally.cycles import balls_for
@@ -96,7 +97,7 @@ class Parts:
     kernel: Kernel
     load: Load
     plugin: Path
-    racquet: Path
+    racquet: Path | None  # None: a program answers
     load_module: Path | None
     racquet_user: Path
     racquet_ready: Path
@@ -104,6 +105,8 @@ class Parts:
     drivers: Mapping[str, bytes]  # modules of the kernel's own for the network, in their order
     drill: Path | None = None  # a module or a program, in place of the Racquet
     beneath: Path | None = None  # the image of SLOTH's monitor and the kernel
+    program: OwnProgram | None = None  # in the Racquet's place
+    program_start: Path | None = None  # what starts it as an ordinary user's
 
 
 class Machine:
@@ -125,7 +128,13 @@ class Machine:
         self._patience = extras.patience
         self._spoke = False
         packages = packages_of(parts.load, parts.plan.witness)
-        image = initramfs.pack({**_target_files(parts), **extras.files}, packages)
+        files_of_program = program.files(parts.program, parts.program_start)
+        every: dict[str, bytes | Path | initramfs.Link] = {
+            **_target_files(parts),
+            **files_of_program,
+            **extras.files,
+        }
+        image = initramfs.pack(every, packages)
         command = qemu_command(parts, Path(f"/proc/self/fd/{image}"), folder / CONSOLE, extras)
         files = [image, os.open(parts.plugin, os.O_RDONLY)]
         environment = plugins.preloaded(files[-1])
@@ -218,6 +227,9 @@ def command_line(parts: Parts, extras: Extras) -> str:
     own = f"tennis.bottom_half={bottom_half} tennis.phase_us={phase_us(plan, parts.load)}"
     player = player_on(parts.kernel.flavour, plan.stage)
     priorities = priorities_on(player, plan.top_half, plan.bottom_half, plan.priorities)
+    if parts.program:
+        priorities, its_own = program.parameters(parts.program, priorities)
+        own += its_own
     if priorities:
         own += f" tennis.priorities={priorities}"
     if plan.witness != "none":
@@ -261,10 +273,11 @@ def _target_files(parts: Parts) -> dict[str, bytes | Path]:
     load = parts.load
     files: dict[str, bytes | Path] = {
         "/init": TARGET / "virtual" / "init",
-        "/tennis/racquet.ko": parts.racquet,
         "/tennis/racquet-user": parts.racquet_user,
         "/tennis/racquet-ready": parts.racquet_ready,
     }
+    if parts.racquet:
+        files["/tennis/racquet.ko"] = parts.racquet
     if parts.drill:
         files[f"/tennis/drill{parts.drill.suffix}"] = parts.drill
         if parts.plan.instrument == "pico":

@@ -54,7 +54,7 @@ def functions(parts: Parts, facts: Mapping[str, str]) -> list[Symbol]:
     """
     kernel = parts.kernel
     text = _kernel(parts)
-    loaded = [module for module in (parts.load_module, parts.drill) if module]
+    loaded = [file for file in (parts.racquet, parts.load_module, parts.drill) if file]
     modules = _printed_symbols(
         "modules-"
         + digest(
@@ -62,7 +62,6 @@ def functions(parts: Parts, facts: Mapping[str, str]) -> list[Symbol]:
             kernel.image,
             parts.qemu.version,
             _DUMP,
-            parts.racquet,
             *loaded,
             *parts.drivers.values(),
             parts.load.name,

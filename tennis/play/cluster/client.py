@@ -80,7 +80,9 @@ def seen_by_cluster(
     """
     store = Place(cluster.store)
     check_address(cluster.address)
-    own = next((p for p in scheduled if "/" in p.plan.kernel or p.plan.racquet), None)
+    own = next(
+        (p for p in scheduled if "/" in p.plan.kernel or p.plan.racquet or p.plan.program), None
+    )
     if own is not None:
         raise UsageError(
             f"{own.name}: --cluster plays kernels that `tennis kernels` names, and no built trees",

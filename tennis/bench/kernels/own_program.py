@@ -1,0 +1,132 @@
+# SPDX-FileCopyrightText: The Tennis authors
+# SPDX-License-Identifier: MIT
+"""A program of somebody's own, made ready for a target of arm64: compiled, and where its files lie.
+
+Its source may come from anybody, and is compiled in a box: what the compiler reads would otherwise
+reach a message or the target. The place in the box is always the same, so that the same source
+gives the same bytes. It is static: nothing of it depends on what else is on the target.
+"""
+
+import hashlib
+import json
+import re
+import tempfile
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+
+from tennis.bench import box, programs
+from tennis.bench.cache import digest, once
+from tennis.bench.commands import run
+from tennis.bench.debian import host_architecture
+from tennis.bench.kernels import modules, own_module
+from tennis.errors import BenchError, NotBuiltError
+from tennis.rally.program import TOML, Brought, C
+from tennis.rally.text import plain
+
+HOME = "/program"  # on the target
+LIMIT_S = 300.0
+RECIPE = 1  # another number builds everything again
+# frame pointers, as Debian has them on arm64: callers can be found from outside
+FLAGS = ("-O2", "-static", "-fno-omit-frame-pointer", "-Wall", "-pthread", "-Wl,--build-id=none")
+LIBRARIES = ("-lrt", "-lm")
+COMPILERS = {True: f"{modules.PREFIX}gcc", False: f"{modules.PREFIX}g++"}  # of C only; of C++
+# built where somebody's source was not: whose fault it is
+CONTROL = {"control.c": b"int main(void) { return 0; }\n"}
+# what the linker says, whose last line says nothing
+LINKER = re.compile(r"(?:undefined reference to .*|cannot find .*|multiple definition of .*)")
+
+
+@dataclass(frozen=True)
+class OwnProgram:
+    """A program as it lies on the target; ``files``: place there -> content."""
+
+    brought: Brought
+    files: Mapping[str, bytes]
+
+    @property
+    def sha256(self) -> str:
+        """Return the SHA-256 of all files there: places and contents."""
+        whole = hashlib.sha256()
+        for place, content in sorted(self.files.items()):
+            whole.update(f"{place}\0{len(content)}\0".encode() + content)
+        return whole.hexdigest()
+
+
+def built(brought: Brought) -> OwnProgram:
+    """Return a program as it lies on the target.
+
+    Raises NotBuiltError with the compiler's first words where its source cannot be compiled,
+    BenchError where this machine could not do it.
+    """
+    about = brought.about
+    files = {place: brought.files[place] for place in about.files if place != TOML}
+    if about.sources:
+        name = PurePosixPath(about.sources[0]).stem
+        files[name] = _compiled(brought)
+    return OwnProgram(brought, {f"{HOME}/{place}": content for place, content in files.items()})
+
+
+def _compiled(brought: Brought) -> bytes:
+    sources = brought.about.sources
+    compiler = COMPILERS[all(Path(one).suffix in C for one in sources)]
+    if programs.find(compiler) is None:
+        raise BenchError(
+            f"{brought.path} needs {compiler}, which is missing",
+            next_step=f"run '{programs.install_command([_package(compiler)])}'",
+        )
+    version = run([compiler, "--version"], what="the arm64 compiler").splitlines()[0]
+
+    def fill(folder: Path) -> None:
+        ended = _in_a_box(compiler, brought.files, sources)
+        # another day it may be built, so nothing of it is kept
+        if ended.limit and _in_a_box(COMPILERS[True], CONTROL, list(CONTROL)).code != 0:
+            raise BenchError(
+                f"{brought.path} could not be built here: {ended.limit}",
+                next_step="try again when the machine has less to do",
+            )
+        if ended.code == 0 and "program" in ended.files:
+            (folder / "program").write_bytes(ended.files["program"])
+        said = _said(ended) if not (folder / "program").exists() else []
+        (folder / "said.json").write_text(json.dumps(said))
+
+    names = [text for pair in sorted(brought.files.items()) for text in pair]
+    recipe = [compiler, version, *FLAGS, *LIBRARIES, str(RECIPE), *sources]
+    folder = once("own-programs", digest(*recipe, *names), fill)
+    if not (folder / "program").is_file():
+        said = json.loads((folder / "said.json").read_text())
+        more = f" (and {len(said) - 1} more)" if len(said) > 1 else ""
+        raise NotBuiltError(f"{brought.path} is not built: {said[0]}{more}")
+    return (folder / "program").read_bytes()
+
+
+def _package(compiler: str) -> str:
+    """Return Debian's package of a compiler, on this machine."""
+    here = host_architecture()
+    return next(
+        row.package
+        for row in programs.programs()
+        if row.name == compiler and row.when in {"always", here}
+    )
+
+
+def _in_a_box(compiler: str, files: Mapping[str, bytes], sources: list[str]) -> box.Ended:
+    with tempfile.TemporaryDirectory(prefix="tennis-program-") as scratch:
+        for place, content in files.items():
+            (Path(scratch) / place).parent.mkdir(parents=True, exist_ok=True)
+            (Path(scratch) / place).write_bytes(content)
+        line = [compiler, *FLAGS, "-o", f"{box.OUT}/program", *sources, *LIBRARIES]
+        return box.run(line, Path(scratch), ["program"], own_module.SYSTEM, {}, LIMIT_S)
+
+
+def _said(ended: box.Ended) -> list[str]:
+    """Return what is wrong with a source, the first thing first; never nothing."""
+    if ended.limit:
+        return [f"compiling it: {ended.limit}; a small program was built right afterwards"]
+    found = []
+    for line in ended.words.splitlines():
+        if (match := own_module.SAID.search(line)) and "error" in (match["what"] or "").lower():
+            found.append(plain(f"{match['file']}:{match['line']}: {match['text']}", 200))
+        elif match := LINKER.search(line):
+            found.append(plain(match[0], 200))
+    return list(dict.fromkeys(found))[:20] or [ended.why or "the compiler left no program"]

@@ -1,0 +1,81 @@
+# SPDX-FileCopyrightText: The Tennis authors
+# SPDX-License-Identifier: MIT
+"""Debian's packages of a program of somebody's own, as they lie on the target.
+
+They come with all that they depend on, of the suite of the target's own programs, and unpacked
+only: no script of theirs is run. What the target has already, the C library, it keeps.
+"""
+
+import json
+from collections.abc import Iterable
+from dataclasses import asdict
+from pathlib import Path
+
+from tennis.bench.cache import digest, once
+from tennis.bench.debian import Suite
+from tennis.bench.virtual import initramfs
+from tennis.bench.virtual.initramfs import Link
+from tennis.errors import UsageError
+from tennis.listener import say
+
+RECIPE = 1  # another number fetches everything again
+# what each target has, and what only installs
+THERE = frozenset({"libc6", "dpkg", "tar"})
+BYTES_MAX = 200 << 20  # unpacked: the target's root is in its memory
+# what no program needs while it answers
+LEFT_OUT = tuple(
+    f"usr/share/{name}/" for name in ("doc", "man", "info", "lintian", "locale", "bug")
+)
+RECORD = "packages.json"
+
+
+def _folder(names: Iterable[str]) -> Path:
+    wanted = sorted(set(names))
+    name = initramfs.suite()
+
+    def build(folder: Path) -> None:
+        say(f"packages of a program ({', '.join(wanted)}): looking in Debian's {name}")
+        suite = Suite(name, "arm64")
+        suite.update()
+        packages = [one for one in suite.with_all_they_need(wanted) if one.name not in THERE]
+        root = folder / "root"
+        suite.unpack(packages, root)
+        size = sum(path.lstat().st_size for path in root.rglob("*"))
+        if size > BYTES_MAX:
+            raise UsageError(
+                f"{', '.join(wanted)}: {size >> 20} MB with all that they need, and a target's "
+                f"memory takes {BYTES_MAX >> 20} MB",
+                next_step="name smaller packages, as python3-minimal in place of python3",
+            )
+        (folder / RECORD).write_text(json.dumps([asdict(one) for one in packages], indent=2))
+
+    return once("program-packages", f"{name}-{digest(str(RECIPE), *wanted)}", build)
+
+
+def versions(names: Iterable[str]) -> dict[str, str]:
+    """Return package -> version of all that lies on the target for a program; fetched once.
+
+    Raises BenchError where the suite has no such package.
+    """
+    if not names:
+        return {}
+    return {
+        one["name"]: one["version"] for one in json.loads((_folder(names) / RECORD).read_text())
+    }
+
+
+def files(names: Iterable[str]) -> dict[str, bytes | Path | Link]:
+    """Return place on the target -> file here, or where a link leads."""
+    if not names:
+        return {}
+    root = _folder(names) / "root"
+    found: dict[str, bytes | Path | Link] = {}
+    for path in sorted(root.rglob("*")):
+        place = str(path.relative_to(root))
+        if place.startswith(LEFT_OUT):
+            continue
+        if path.is_symlink():
+            found[f"/{place}"] = Link(str(path.readlink()))
+        elif path.is_file():
+            found[f"/{place}"] = path
+    return found

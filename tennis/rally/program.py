@@ -1,0 +1,276 @@
+# SPDX-FileCopyrightText: The Tennis authors
+# SPDX-License-Identifier: MIT
+"""A program of one's own that answers: what somebody brings, and what it is known by.
+
+That is a file (C, C++, or a static executable for arm64), or a folder with ``program.toml``. It is
+known by its name and by the SHA-256 of all that was brought.
+"""
+
+import hashlib
+import os
+import re
+import shlex
+import stat
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+from typing import Annotated, Literal
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints
+from pydantic import ValidationError as Invalid
+from pydantic_core import PydanticCustomError
+
+from tennis.errors import UsageError
+from tennis.rally.text import plain
+
+TOML = "program.toml"
+BYTES_MAX = 32 << 20  # of all that is brought: the target's root is in its memory
+FILES_MAX = 500
+C, CPP = (".c",), (".cc", ".cpp", ".cxx")
+SOURCES = (*C, *CPP)
+ELF = b"\x7fELF"
+KEYS = "docs/programs.md has all keys"
+
+_INCLUDE = re.compile(rb'^[ \t]*#[ \t]*include[ \t]*"([^"\n]{1,200})"', re.MULTILINE)
+
+Kind = Literal["C", "C++", "executable", "folder"]
+
+
+def _inside(place: str) -> str:
+    path = PurePosixPath(place)
+    if path.is_absolute() or ".." in path.parts or not path.parts:
+        message = "is not a file of this folder"
+        raise PydanticCustomError("place", "{words}", {"words": message})
+    return str(path)
+
+
+def _words(command: str) -> str:
+    try:
+        words = shlex.split(command)
+    except ValueError:
+        words = []
+    if not words:
+        message = "is no command"
+        raise PydanticCustomError("command", "{words}", {"words": message})
+    return command
+
+
+Line = Annotated[str, StringConstraints(pattern=r"^[^\x00-\x1f\x7f]{0,2000}$")]
+Place = Annotated[Line, AfterValidator(_inside)]
+Package = Annotated[str, StringConstraints(pattern=r"^[a-z0-9][a-z0-9.+-]{1,100}$")]
+Variable = Annotated[str, StringConstraints(pattern=r"^[A-Za-z_][A-Za-z0-9_]{0,100}$")]
+
+
+class Strict(BaseModel):
+    """A part of ``program.toml``: unknown keys are refused."""
+
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
+
+
+class Limits(Strict):
+    """What a program may have; it runs as an ordinary user of the group that has the lines."""
+
+    priority: Annotated[int, Field(ge=0, le=99)] = 99  # up to which it may go by itself
+    locked_mb: Annotated[int, Field(ge=0, le=1024)] = 1024  # of memory
+    processes: Annotated[int, Field(ge=1, le=4096)] = 256  # threads among them
+    start_s: Annotated[int, Field(ge=1, le=60)] = 20  # until it has its lines; of virtual time
+
+
+class ProgramFile(Strict):
+    """All of ``program.toml``."""
+
+    command: Annotated[Line, AfterValidator(_words)]  # started in the folder of its files
+    files: Annotated[list[Place], Field(max_length=FILES_MAX)] = []
+    sources: Annotated[list[Place], Field(max_length=FILES_MAX)] = []  # of one static executable
+    packages: Annotated[list[Package], Field(max_length=64)] = []  # Debian's, for arm64
+    environment: Annotated[dict[Variable, Line], Field(max_length=64)] = {}
+    priority: Annotated[int, Field(ge=1, le=99)] | None = None  # SCHED_FIFO; None: ordinary
+    limits: Limits = Limits()
+
+    @property
+    def words(self) -> list[str]:
+        """Return the command's words."""
+        return shlex.split(self.command)
+
+
+@dataclass(frozen=True)
+class Brought:
+    """What somebody brings; ``files``: place in its folder -> content."""
+
+    path: Path
+    kind: Kind
+    about: ProgramFile
+    files: Mapping[str, bytes]
+
+    @property
+    def name(self) -> str:
+        """Return what it is called: its file's name, or its folder's."""
+        return plain(self.path.name, 60)
+
+    @property
+    def sha256(self) -> str:
+        """Return the SHA-256 of a file, or of all that is brought: places and contents."""
+        if self.kind != "folder" and len(self.files) == 1:
+            return hashlib.sha256(next(iter(self.files.values()))).hexdigest()
+        whole = hashlib.sha256()
+        for place, content in sorted(self.files.items()):
+            head = f"{place}\0{len(content)}\0"
+            whole.update(head.encode() + content)
+        return whole.hexdigest()
+
+
+def read(path: Path) -> Brought:
+    """Return what somebody brings as a program. Raises UsageError for what is none."""
+    path = Path(os.path.abspath(path))  # noqa: PTH100 (a link keeps its own name)
+    if path.is_dir():
+        return _of_folder(path)
+    content = _content(path, BYTES_MAX)
+    if path.suffix in SOURCES:
+        kind: Kind = "C" if path.suffix in C else "C++"
+        about = ProgramFile(command=f"./{shlex.quote(path.stem)}", sources=[path.name])
+        return Brought(path, kind, about, _with_headers(path, content))
+    if not content.startswith(ELF):
+        raise UsageError(
+            f"--program {path}: neither C nor C++ ({', '.join(SOURCES)}), nor an executable (ELF)",
+            next_step=f"name one of these, or a folder with {TOML}",
+        )
+    check_executable(path.name, content, static=True)
+    about = ProgramFile(command=f"./{shlex.quote(path.name)}", files=[path.name])
+    return Brought(path, "executable", about, {path.name: content})
+
+
+def _with_headers(path: Path, content: bytes) -> dict[str, bytes]:
+    """Return a source with the headers that it includes, and these include, of its own folder."""
+    files = {path.name: content}
+    wanted = [content]
+    while wanted:
+        for name in _INCLUDE.findall(wanted.pop()):
+            place = name.decode(errors="replace")
+            here = path.parent / place
+            if place in files or PurePosixPath(place).name != place or not here.is_file():
+                continue  # the compiler says what is missing
+            left = BYTES_MAX - sum(map(len, files.values()))
+            files[place] = _content(here, left)
+            wanted.append(files[place])
+    return files
+
+
+def known_by(path: str | None) -> str | None:
+    """Return what tells a program from all others, as a manifest says it; None: there is none.
+
+    What cannot be read is known by its name alone: it is no program that ever played.
+    """
+    if path is None:
+        return None
+    try:
+        brought = read(Path(path))
+    except UsageError:
+        return f"{plain(Path(path).name, 60)}, not there"
+    return identity(brought.name, brought.sha256)
+
+
+def identity(name: str, sha256: str) -> str:
+    """Return name and SHA-256, the first twelve digits of it, in words."""
+    return f"{name}, SHA-256 {sha256[:12]}"
+
+
+def _of_folder(folder: Path) -> Brought:
+    toml = _content(folder / TOML, 1 << 18)
+    try:
+        about = ProgramFile.model_validate(tomllib.loads(toml.decode()))
+    except Invalid as error:
+        # a key that is misspelt is the reason why another one is missing
+        first = min(error.errors(), key=lambda one: one["type"] != "extra_forbidden")
+        where = plain(".".join(map(str, first["loc"])), 80)
+        message = {
+            "extra_forbidden": "there is no such key",
+            "missing": "it is missing",
+            "string_pattern_mismatch": "that is no name, or not one line",
+        }.get(first["type"], first["msg"])
+        raise UsageError(
+            f"{folder / TOML}: {where}: {plain(message, 200)}", next_step=KEYS
+        ) from None
+    except ValueError as error:
+        raise UsageError(f"{folder / TOML}: {plain(str(error), 200)}", next_step=KEYS) from None
+    if wrong := next((s for s in about.sources if Path(s).suffix not in SOURCES), None):
+        raise UsageError(
+            f"{folder / TOML}: {plain(wrong, 80)} among its sources is neither C nor C++",
+            next_step=f"use {', '.join(SOURCES)}",
+        )
+    files = {TOML: toml}
+    left = BYTES_MAX - len(toml)
+    for place in [*about.files, *about.sources]:
+        files[place] = _content(folder / place, left)
+        left -= len(files[place])
+        if files[place].startswith(ELF):
+            check_executable(place, files[place], static=False)
+    return Brought(folder, "folder", about, files)
+
+
+def _content(path: Path, left: int) -> bytes:
+    """Return what a plain file holds, of ``left`` bytes at most. Raises UsageError."""
+    try:
+        with os.fdopen(os.open(path, os.O_RDONLY | os.O_NONBLOCK), "rb") as file:
+            about = os.fstat(file.fileno())
+            if not stat.S_ISREG(about.st_mode):
+                raise UsageError(
+                    f"--program: {path} is not a plain file", next_step="name a copy of it"
+                )
+            if about.st_size > left:
+                raise UsageError(
+                    f"--program: {path} has {about.st_size / 1e6:,.0f} MB, and a program with all "
+                    f"of its files {BYTES_MAX >> 20} MB at most, in the target's memory",
+                    next_step="bring what is needed, stripped",
+                )
+            return file.read(left)
+    except OSError as error:
+        raise UsageError(
+            f"--program: cannot read {path} ({error.strerror})",
+            next_step=f"name a file, or a folder with {TOML}",
+        ) from error
+
+
+# --- executables, as elf.h of the GNU C library has them ---
+
+_MACHINES = {3: "x86", 40: "32-bit ARM", 62: "x86-64", 183: "arm64", 243: "RISC-V"}
+_ARM64, _EXECUTABLE, _SHARED = 183, 2, 3
+REBUILD = "build it with aarch64-linux-gnu-gcc -static, or bring its source"
+_INTERPRETER = 3  # a program header: it is linked when it is started
+
+
+def check_executable(name: str, content: bytes, *, static: bool) -> None:
+    """Raise UsageError for an ELF file that a target of arm64 cannot start.
+
+    ``static``: nor one that wants libraries.
+    """
+    name = plain(name, 80)
+
+    def number(place: int, size: int) -> int:
+        return int.from_bytes(content[place : place + size], "little")
+
+    if len(content) < 64:
+        raise UsageError(
+            f"--program: {name} is cut off: an executable (ELF) is longer", next_step=REBUILD
+        )
+    machine = number(18, 2)
+    if content[4:6] != b"\x02\x01" or machine != _ARM64:
+        other = _MACHINES.get(machine, f"machine {machine} of elf.h")
+        raise UsageError(
+            f"--program: {name} is for {other}, and the target is arm64",
+            next_step=REBUILD,
+        )
+    if number(16, 2) not in {_EXECUTABLE, _SHARED}:
+        raise UsageError(
+            f"--program: {name} is a part of a program (ELF), and nothing that starts",
+            next_step=REBUILD,
+        )
+    table, size, count = number(32, 8), number(54, 2), number(56, 2)
+    kinds = {number(table + i * size, 4) for i in range(count)}
+    if static and _INTERPRETER in kinds:
+        found = re.search(rb"lib[\w+.-]{1,60}\.so[.0-9]*", content)
+        library = found[0].decode() if found else "its libraries"
+        raise UsageError(
+            f"--program: {name} wants {library}, which is not on the target",
+            next_step=f"link it with -static, or bring a folder with {TOML} that names packages",
+        )

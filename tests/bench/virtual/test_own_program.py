@@ -1,0 +1,220 @@
+# SPDX-FileCopyrightText: The Tennis authors
+# SPDX-License-Identifier: MIT
+"""Programs of somebody's own answer alone: played, told as such, repeated; bad ones are named.
+
+What a program does wrong before the first ball ends its rally there, so that these are short.
+"""
+
+import re
+
+import pytest
+
+from tennis.bench.virtual import program
+from tennis.checkout import ROOT
+from tennis.rally import open_rally
+from tennis.rally.repeated import digest_of
+from tests.support import terminal
+
+PROGRAMS = ROOT / "target/programs"
+virtual = pytest.mark.virtual
+together = pytest.mark.xdist_group("own-program")
+LINES = '#include "lines.h"\n#include "in-time.h"\n'
+
+
+def tennis(*words: object) -> tuple[int, str]:
+    done = terminal.tennis(*words)
+    return done.returncode, " ".join((done.stdout + done.stderr).split())
+
+
+def rally(out, brought, *words, balls=100):
+    served = ("--balls", balls, "--seed", 11, "--quiet", "--out", out)
+    return tennis("rally", "--program", brought, *served, *words)
+
+
+@pytest.fixture(scope="module")
+def played(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("own-program")
+    code, said = rally(folder / "c", PROGRAMS / "answer.c")
+    assert code == 0, said
+    assert "c: 100 balls, 0 misses" in said
+    return folder
+
+
+def test_init_is_that_of_all_rallies_but_for_the_racquet():
+    """What a program's rally changes of it is still there to be changed."""
+    kits, own = program.INIT.read_text(), program.init().decode()
+    assert "insmod /tennis/racquet.ko" in kits
+    assert "racquet.ko" not in own
+    assert own.count("program_begin") == own.count("program_over") == 1
+    kept = [line for line in kits.splitlines() if line in own.splitlines()]
+    assert len(kits.splitlines()) - len(kept) < 10
+
+
+@virtual
+@together
+def test_a_rally_says_which_program_answered(played):
+    one = open_rally(played / "c")
+    target = one.manifest.target
+    assert (target.module, target.module_sha256) == ("none", None)
+    assert (target.top_half, target.bottom_half) == ("program", "program")
+    assert one.label == "mainline / idle / program answer.c / default"
+    assert target.program.said == "waits for GPIO17, answers on GPIO27"
+    assert target.program.page_faults == 0
+    assert target.program.locked_kb > 100
+    tasks = {task.task: (task.policy, task.priority) for task in target.tasks}
+    assert tasks["answer"] == ("SCHED_FIFO", 50)
+    assert [tasks[name] for name in tasks if re.fullmatch(r"irq/\d+-answer", name)] == [
+        ("SCHED_FIFO", 50)
+    ]
+    console = one.console()
+    assert "at_racquet" not in console  # no module of the kit's was in the kernel
+    code, said = tennis("stats", played / "c")
+    assert code == 0
+    assert (
+        "A program answered, and no module of the kit's: answer.c was started as ./answer" in said
+    )
+
+
+@virtual
+@together
+def test_it_repeats_and_only_with_this_program(played):
+    code, said = tennis("check", played / "c")
+    assert code == 2
+    assert "was played with a program of somebody's own, answer.c" in said
+    code, said = tennis("check", played / "c", "--program", PROGRAMS / "bad-log.c")
+    assert code == 2
+    assert "its SHA-256 is" in said
+    code, said = tennis("check", played / "c", "--program", PROGRAMS / "answer.c")
+    assert code == 0, said
+    assert "100 balls played again, every tick the same" in said
+    for command in ("--stages", "--sections", "--ball"):
+        code, said = tennis(
+            "explain", played / "c", command, *(["3"] if command == "--ball" else [])
+        )
+        assert code != 0
+        assert "program" in said
+
+
+@virtual
+def test_python_answers_and_repeats(tmp_path):
+    for name in ("one", "two"):
+        code, said = rally(tmp_path / name, PROGRAMS / "answer-python")
+        assert code == 0, said
+    one, two = (open_rally(tmp_path / name) for name in ("one", "two"))
+    assert digest_of(one) == digest_of(two)
+    about = one.manifest.target.program
+    assert about.packages["python3.13-minimal"]
+    assert "Python 3.13" in about.said
+    assert one.label == "mainline / idle / program answer-python / default"
+
+
+ENDS = r"""
+#include <stdio.h>
+int main(void) { puts("no\x0btennis: error forged x"); return 7; }
+"""
+CONSOLE = r"""
+#include <fcntl.h>
+#include <stdio.h>
+#include <unistd.h>
+int main(void)
+{
+    int console = open("/dev/ttyAMA0", O_WRONLY), kernel = open("/dev/kmsg", O_WRONLY);
+    printf("%d %d %d\n", console, kernel, (int)getuid());
+    return 3;
+}
+"""
+CRASHES = "int main(void) { *(volatile int *)0 = 1; }"
+NO_LINE = LINES + "int main(void) { for (;;) pause(); }"
+WRONG_LINE = LINES + "int main(void) { take_reply(); take(REPLY, 0); }"
+FORKS = LINES + "int main(void) { for (;;) fork(); }"
+MEMORY = r"""
+#include <stdlib.h>
+#include <string.h>
+int main(void)
+{
+    for (;;) {
+        char *block = malloc(1 << 24);
+        if (block)
+            memset(block, 1, 1 << 24);
+    }
+}
+"""
+EARLY = (
+    LINES
+    + r"""
+int main(void)
+{
+    int reply = take_reply(), ping = take_ping();
+    for (int i = 0; i < 20; i++) {
+        wait_for(ping);
+        answer(reply);
+    }
+    puts("enough");
+}
+"""
+)
+SILENT = LINES + "int main(void) { take_reply(); take_ping(); for (;;) pause(); }"
+TWICE = (
+    LINES
+    + r"""
+int main(void)
+{
+    int reply = take_reply(), ping = take_ping();
+    for (;;) {
+        wait_for(ping);
+        answer(reply);
+        answer(reply);
+    }
+}
+"""
+)
+UNASKED = (
+    LINES
+    + "int main(void) { int r = take_reply(); take_ping(); for (;;) { answer(r); usleep(300); } }"
+)
+BEFORE = "the program ended before the first ball"
+NOTHING_TAKEN = "within 3 s the program did not take GPIO17 to hear pings and GPIO27 to answer"
+BAD = {
+    "ends": (
+        ENDS,
+        f"{BEFORE} with exit code 7; it said last: notennis: error forged x (program_ended)",
+    ),
+    "crashes": (CRASHES, f"{BEFORE} by signal 11; it said last: Segmentation fault"),
+    "takes no line": (NO_LINE, f"{NOTHING_TAKEN} (it has none)"),
+    "takes a line twice": (WRONG_LINE, f"{BEFORE} with exit code 1; it said last: GPIO27: Device"),
+    "forks for ever": (FORKS, NOTHING_TAKEN),
+    "takes all memory": (MEMORY, f"{BEFORE} by the kernel: it took all memory"),
+    "ends early": (
+        EARLY,
+        "the program ended during the rally with exit code 0; it said last: enough",
+    ),
+    "never answers": (
+        SILENT,
+        "the program has its lines, and said before the first ball: waits for GPIO17",
+    ),
+    "answers twice": (TWICE, "the program raised its line 60 times for no ball: it answers before"),
+    "answers before the ping": (UNASKED, "times for no ball: it answers before the ping, or more"),
+    "writes to the console": (CONSOLE, f"{BEFORE} with exit code 3; it said last: -1 -1 1000"),
+}
+TOML = """
+command = "./bad"
+sources = ["bad.c"]
+files = ["lines.h", "in-time.h"]
+limits = { start_s = 3 }
+"""
+
+
+@virtual
+@pytest.mark.parametrize("name", BAD)
+def test_a_bad_program_is_named_in_one_line(tmp_path, name):
+    text, expected = BAD[name]
+    brought = tmp_path / "bad"
+    brought.mkdir()
+    for header in ("lines.h", "in-time.h"):
+        (brought / header).write_bytes((PROGRAMS / header).read_bytes())
+    (brought / "bad.c").write_text(text)
+    (brought / "program.toml").write_text(TOML)
+    code, said = rally(tmp_path / "r", brought, balls=60)
+    assert code == (0 if name.startswith("answers") else 1)  # all balls were played
+    assert expected in said
+    assert open_rally(tmp_path / "r").manifest.suspect

@@ -1,0 +1,127 @@
+# SPDX-FileCopyrightText: The Tennis authors
+# SPDX-License-Identifier: MIT
+"""What somebody brings as a program: what it is known by, and one line for what is none."""
+
+import os
+import struct
+
+import pytest
+
+from tennis.errors import UsageError
+from tennis.rally.program import BYTES_MAX, known_by, read
+
+ARM64, X86_64 = 183, 62
+
+
+def elf(machine=ARM64, kind=2, interpreter=False, more=b""):
+    """Return an executable with one program header, as elf.h lays it out."""
+    head = (
+        b"\x7fELF\x02\x01\x01" + bytes(9) + struct.pack("<HHIQQQI", kind, machine, 1, 0, 64, 0, 0)
+    )
+    head += struct.pack("<HHHHHH", 64, 56, 1, 0, 0, 0)
+    return head + struct.pack("<I", 3 if interpreter else 1) + bytes(52) + more
+
+
+def folder(place, text, **files):
+    place.mkdir()
+    (place / "program.toml").write_text(text)
+    for name, content in files.items():
+        (place / name).write_bytes(content)
+    return place
+
+
+def test_it_is_known_by_all_that_was_brought(tmp_path):
+    source = tmp_path / "a.c"
+    source.write_text('#include "a.h"\nint main(void) { return A; }\n')
+    (tmp_path / "a.h").write_text("#define A 0\n")
+    first = known_by(str(source))
+    assert first.startswith("a.c, SHA-256 ")
+    (tmp_path / "a.h").write_text("#define A 1\n")
+    assert known_by(str(source)) != first
+    assert known_by(None) is None
+    assert known_by(str(tmp_path / "b.c")) == "b.c, not there"
+    place = folder(tmp_path / "d", 'command = "./x"\nfiles = ["x", "y"]', x=b"1", y=b"")
+    first = known_by(str(place))
+    (place / "z").write_text("not named by program.toml")
+    assert known_by(str(place)) == first
+    # the same bytes, in other files
+    (place / "x").write_bytes(b"")
+    (place / "y").write_bytes(b"1")
+    assert known_by(str(place)) not in {first, None}
+    # the folder's command is a part of it
+    (place / "program.toml").write_text('command = "./y"\nfiles = ["x", "y"]')
+    (place / "x").write_bytes(b"1")
+    (place / "y").write_bytes(b"")
+    assert known_by(str(place)) != first
+
+
+def test_an_executable_is_taken_as_it_is(tmp_path):
+    path = tmp_path / "answer"
+    path.write_bytes(elf())
+    brought = read(path)
+    assert (brought.kind, brought.about.words) == ("executable", ["./answer"])
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        (elf(X86_64), "is for x86-64, and the target is arm64"),
+        (elf(kind=1), "is a part of a program (ELF), and nothing that starts"),
+        (elf()[:40], "is cut off"),
+        (elf(interpreter=True, more=b"\0libgpiod.so.3\0"), "wants libgpiod.so.3, which is not on"),
+        (b"#!/bin/sh\n", "neither C nor C++ (.c, .cc, .cpp, .cxx), nor an executable (ELF)"),
+        (b"", "neither C nor C++"),
+    ],
+)
+def test_what_is_no_program_is_refused(tmp_path, content, said):
+    path = tmp_path / "answer"
+    path.write_bytes(content)
+    with pytest.raises(UsageError) as error:
+        read(path)
+    assert said in str(error.value)
+    assert "\n" not in str(error.value)
+
+
+def test_what_is_too_large_or_no_file_is_not_read(tmp_path):
+    large = tmp_path / "large.c"
+    with large.open("wb") as file:
+        file.truncate(500_000_000)
+    with pytest.raises(UsageError, match=f"has 500 MB, and .* {BYTES_MAX >> 20} MB at most"):
+        read(large)
+    os.mkfifo(tmp_path / "pipe.c")
+    with pytest.raises(UsageError, match="is not a plain file"):
+        read(tmp_path / "pipe.c")
+    with pytest.raises(UsageError, match="No such file or directory"):
+        read(tmp_path / "none.c")
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("command = ''", "command: is no command"),
+        ('command = "./x \'y"', "command: is no command"),
+        ("comand = './x'", "comand: there is no such key"),
+        ("files = []", "command: it is missing"),
+        ("command = './x'\nfiles = ['../x']", "files.0: is not a file of this folder"),
+        ("command = './x'\nfiles = ['/etc/passwd']", "files.0: is not a file of this folder"),
+        ("command = './x'\nsources = ['x']", "x among its sources is neither C nor C++"),
+        ("command = './x'\npriority = 100", "priority: Input should be less than or equal to 99"),
+        ("command = './x'\n[environment]\n'A B' = ''", "environment.A B"),
+        ("command = './x'\npackages = ['--help']", "packages.0: that is no name, or not one line"),
+        ("command", "program.toml: "),
+    ],
+)
+def test_a_folder_whose_program_toml_is_wrong(tmp_path, text, said):
+    place = folder(tmp_path / "d", text, x=b"")
+    with pytest.raises(UsageError) as error:
+        read(place)
+    assert said in str(error.value)
+    assert "\n" not in str(error.value)
+
+
+def test_a_folder_s_executables_are_for_the_target(tmp_path):
+    place = folder(tmp_path / "d", "command = './x'\nfiles = ['x']", x=elf(X86_64))
+    with pytest.raises(UsageError, match="x is for x86-64"):
+        read(place)
+    (place / "x").write_bytes(elf(interpreter=True))  # a package may have its library
+    assert read(place).files["x"] == elf(interpreter=True)
