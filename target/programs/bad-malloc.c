@@ -28,7 +28,10 @@ int main(void)
 		if (!block)
 			fail("no memory");
 		memset(block, 1, BLOCK);
-		__asm__ volatile("" : : "r"(block) : "memory"); /* or the compiler leaves it all out */
+		__asm__ volatile(""
+				 :
+				 : "r"(block)
+				 : "memory"); /* or the compiler leaves it all out */
 		answer(reply);
 		free(block);
 	}
