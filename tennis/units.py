@@ -2,8 +2,9 @@
 # SPDX-License-Identifier: MIT
 """Ticks to nanoseconds, and nanoseconds to words: the only place where units change."""
 
+import math
 from fractions import Fraction
-from typing import overload
+from typing import Any, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -76,3 +77,12 @@ def format_bytes(count: int) -> str:
         if count >= size and count % size == 0:
             return f"{count // size} {unit}"
     return f"{count} B"
+
+
+def finite(value: Any) -> Any:
+    """Return a value as JSON has it: null for a missed ball, and for no number."""
+    if isinstance(value, dict):
+        return {name: finite(one) for name, one in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [finite(one) for one in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value

@@ -6,7 +6,7 @@ import json
 import math
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 import click
 from rich.console import Console
@@ -19,7 +19,7 @@ from tennis.errors import UsageError
 from tennis.listener import listening
 from tennis.rally.text import plain, quoted
 from tennis.store.question import KIND, MEMORY_MB, SECONDS
-from tennis.units import format_count, format_ns
+from tennis.units import finite, format_count, format_ns
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -173,7 +173,7 @@ def stats(place: Path | str, where: tuple[str, ...], by: str, *, as_json: bool) 
         many = format_count(copies, "rally", "rallies")
         warn(f"{many} left out: the balls are those of another rally, and a boot counts once")
     if as_json:
-        echo(json.dumps([_without_infinities(vars(group)) for group in groups], indent=1))
+        echo(json.dumps([finite(vars(group)) for group in groups], indent=1))
         return
     table = Table(box=None, pad_edge=False)
     for title in axes:
@@ -244,7 +244,7 @@ def query(place: Path | str, sql: str, kind: str, seconds: int, memory_mb: int) 
         except pa.ArrowException as error:
             raise UsageError(plain(str(error), 200), next_step="use --format json") from error
     elif kind == "json":
-        rows = [_without_infinities(row) for row in found.to_pylist()]
+        rows = [finite(row) for row in found.to_pylist()]
         echo(json.dumps(rows, indent=1, default=str, allow_nan=False))
     else:
         _print(found)
@@ -397,15 +397,6 @@ def export(place: Path | str, where: tuple[str, ...], out: Path, *, force: bool)
         pq.write_table(rows, data)
     write_whole(out, data.getvalue(), force=force)
     echo(f"{quoted(out)}: {format_count(len(rows), 'rally', 'rallies')}")
-
-
-def _without_infinities(value: Any) -> Any:
-    """Return a value as JSON has it: null stands for a missed ball, and for no number."""
-    if isinstance(value, dict):
-        return {name: _without_infinities(one) for name, one in value.items()}
-    if isinstance(value, list):
-        return [_without_infinities(one) for one in value]
-    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def _print(rows: "pa.Table") -> None:

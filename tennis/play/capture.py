@@ -2,17 +2,15 @@
 # SPDX-License-Identifier: MIT
 """A rally's capture while it is played: by an analyser, or made from the rally itself."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
-
-import pyarrow as pa
 
 from tennis.bench.instruments import sigrok
 from tennis.bench.instruments.acquisition import capturing
 from tennis.errors import UsageError
 from tennis.listener import say
+from tennis.play.umpiring import JustPlayed
 from tennis.rally.folder import CAPTURE, Rally
 from tennis.rally.plan import Plan
 from tennis.rally.text import plain
@@ -74,22 +72,20 @@ def watching(plan: Plan, part: Path) -> Iterator[list[str]]:
         trouble.append(capture.trouble)
 
 
-def simulated(
-    part: Path,
-    plan: Plan,
-    tick_hz: int,
-    events: list[dict[str, Any]],
-    balls: Callable[[], Iterator[pa.RecordBatch]],
-) -> str:
+def simulated(part: Path, played: JustPlayed) -> str:
     """Write the capture of a rally that was just played on the virtual bench.
 
     Return what is to be said of it.
     """
-    pinged = plan.drill is None
-    played = SimulatedRally(
-        plan.protocol, tick_hz, events, lambda: plain_balls(balls()), pinged=pinged
+    plan = played.plan
+    seen = SimulatedRally(
+        plan.protocol,
+        played.tick_hz,
+        played.events,
+        lambda: plain_balls(played.balls()),
+        pinged=plan.drill is None,
     )
-    return _written(part, played)
+    return _written(part, seen)
 
 
 def simulated_again(rally: Rally, scratch: Path) -> str:

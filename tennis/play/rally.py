@@ -3,7 +3,6 @@
 """Play a rally: from the instrument's frames to its journal, whatever happens on the way."""
 
 import contextlib
-import json
 import os
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
@@ -20,7 +19,7 @@ from tennis.rally.balls import records
 from tennis.rally.disk import writing
 from tennis.rally.folder import CONSOLE, Rally, check_part, part_path
 from tennis.rally.inside import is_drill_complete
-from tennis.rally.journal import Frame, Journal
+from tennis.rally.journal import Frame, Journal, tick_hz_of
 from tennis.rally.plan import Plan
 from tennis.rally.sealing import can_go_on, finished, remove_part
 from tennis.rally.text import plain, quoted
@@ -261,7 +260,7 @@ def _go_on(bench: ResumableBench, plan: Plan, out: Path, journal: Journal, watch
     for frame in journal.frames():
         sequence = frame.sequence + 1
         if frame.kind == wire.HELLO:
-            progress.tick_hz = _tick_hz(frame, progress.tick_hz)
+            progress.tick_hz = tick_hz_of(frame.payload) or progress.tick_hz
         elif frame.kind == wire.BALLS and frame.payload:
             progress.add(frame.payload)
             clock_ticks = int(records(frame.payload)["served"][-1])
@@ -294,15 +293,6 @@ def _sealed(bench: Bench, plan: Plan, out: Path, journal: Journal, outcome: Endi
     return seal_played(bench, plan, out, journal, outcome)
 
 
-def _tick_hz(hello: Frame, otherwise: int) -> int:
-    """Return the instrument's ticks of a second, as its HELLO says."""
-    try:
-        tick_hz = json.loads(hello.payload)["tick_hz"]
-    except (ValueError, KeyError, TypeError, RecursionError):
-        return otherwise
-    return tick_hz if isinstance(tick_hz, int) and tick_hz > 0 else otherwise
-
-
 def _watched(plan: Plan, part: Path) -> contextlib.AbstractContextManager[list[str]]:
     """Let an analyser look on where the plan says so; on the virtual bench that is made later."""
     if not plan.umpire or plan.bench == "virtual":
@@ -323,7 +313,7 @@ def _frames(session: Session, outcome: Ending, progress: Progress, watch: Watch)
         outcome.lost_frames += (frame.sequence - outcome.next_frame) & 0xFFFFFFFF
         outcome.next_frame = frame.sequence + 1
         if frame.kind == wire.HELLO:
-            progress.tick_hz = _tick_hz(frame, progress.tick_hz)
+            progress.tick_hz = tick_hz_of(frame.payload) or progress.tick_hz
         elif frame.kind == wire.BALLS:
             progress.add(frame.payload)
             progress.doing = ""

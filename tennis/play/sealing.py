@@ -17,7 +17,7 @@ from tennis import __version__, wire
 from tennis.bench.protocol import Bench, RunRecord
 from tennis.errors import RallyError
 from tennis.play.progress import Progress
-from tennis.play.umpiring import umpire
+from tennis.play.umpiring import JustPlayed, umpire
 from tennis.rally.balls import batches_from_frames, records
 from tennis.rally.folder import CONSOLE, Rally, part_path
 from tennis.rally.inside import is_drill_complete
@@ -92,7 +92,8 @@ def seal_played(bench: Bench, plan: Plan, out: Path, journal: Journal, outcome: 
 
     if plan.umpire and plan.bench == "virtual" and totals.balls:
         events = list(_events(known, journal, tick_hz))
-        outcome.umpire.append(umpire().simulated(part, plan, tick_hz, events, balls))
+        played = JustPlayed(plan, tick_hz, events, balls)
+        outcome.umpire.append(umpire().simulated(part, played))
     notes = ({"what": "umpire", "text": text} for text in outcome.umpire)
     every = itertools.chain(_events(known, journal, tick_hz), notes)
     return seal(part, out, manifest, balls(), every)

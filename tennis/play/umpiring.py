@@ -4,6 +4,7 @@
 
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol, cast
 
@@ -23,18 +24,21 @@ class Umpire(Protocol):
     def watching(self, plan: Plan, part: Path) -> AbstractContextManager[list[str]]:
         """Capture while a rally is played; what went wrong comes into the list."""
 
-    def simulated(
-        self,
-        part: Path,
-        plan: Plan,
-        tick_hz: int,
-        events: list[dict[str, Any]],
-        balls: Callable[[], Iterator[pa.RecordBatch]],
-    ) -> str:
+    def simulated(self, part: Path, played: "JustPlayed") -> str:
         """Write the capture of a rally that was just played on the virtual bench."""
 
     def simulated_again(self, rally: Rally, scratch: Path) -> str:
         """Write the capture of a sealed rally into a folder."""
+
+
+@dataclass(frozen=True)
+class JustPlayed:
+    """A rally that was played on the virtual bench, and is not sealed yet."""
+
+    plan: Plan
+    tick_hz: int
+    events: list[dict[str, Any]]
+    balls: Callable[[], Iterator[pa.RecordBatch]]
 
 
 def umpire() -> Umpire:

@@ -172,10 +172,14 @@ def time_axis(axes: Axes, which: Literal["x", "y"], *, log: bool) -> None:
 
 def count_axis(axes: Axes) -> None:
     """Make the y axis logarithmic counts."""
+    _log_axis(axes, count_text, LogLocator(10))
+
+
+def _log_axis(axes: Axes, write: Callable[[float], str], marks: LogLocator) -> None:
     axes.set_yscale("log")
-    axes.yaxis.set_major_locator(LogLocator(10))
+    axes.yaxis.set_major_locator(marks)
     axes.yaxis.set_minor_locator(NullLocator())
-    axes.yaxis.set_major_formatter(_formatter(count_text))
+    axes.yaxis.set_major_formatter(_formatter(write))
 
 
 def share_text(share: float) -> str:
@@ -185,10 +189,7 @@ def share_text(share: float) -> str:
 
 def share_axis(axes: Axes) -> None:
     """Make the y axis logarithmic shares of all balls."""
-    axes.set_yscale("log")
-    axes.yaxis.set_major_locator(LogLocator(10, numticks=12))
-    axes.yaxis.set_minor_locator(NullLocator())
-    axes.yaxis.set_major_formatter(_formatter(share_text))
+    _log_axis(axes, share_text, LogLocator(10, numticks=12))
 
 
 def bench_note(summaries: Sequence[Summary]) -> str:

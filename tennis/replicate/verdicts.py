@@ -27,6 +27,7 @@ from tennis.replicate.knutsson_rules import published_ratio
 from tennis.replicate.mechanisms import Mechanism, Mechanisms
 from tennis.replicate.rules import Rule, RulePart, replication
 from tennis.replicate.samples import Sample
+from tennis.units import finite
 
 __all__ = ["Claim", "ClaimPart", "Replication", "SideFigures", "Verdict", "number"]
 SHARES = "the share of late balls"
@@ -315,7 +316,7 @@ class Replication:
             "match": str(self.match.path),
             "bench": self.match.bench,
             "time_note": self.match.time_note,
-            "claims": [_finite(claim.as_json()) for claim in self.claims],
+            "claims": [finite(claim.as_json()) for claim in self.claims],
             "not_played": [
                 {"name": plain(entry.name), "why": plain(entry.why)}
                 for entry in self.match.not_played
@@ -580,12 +581,3 @@ def _cause(verdict: Verdict, parts: Sequence[ClaimPart]) -> Cause:
     if verdict != "confirmed" or not causes:
         return ""
     return "not looked at" if "not looked at" in causes else "looked at"
-
-
-def _finite(value: Any) -> Any:
-    """Return it with None for what is not finite: JSON has no word for that."""
-    if isinstance(value, dict):
-        return {key: _finite(inner) for key, inner in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [_finite(inner) for inner in value]
-    return None if isinstance(value, float) and not math.isfinite(value) else value

@@ -6,7 +6,6 @@ The journal may be cut (a rally that is gone on with loses its last, short frame
 between two polls. Then it is read from its beginning: what was counted must never be counted twice.
 """
 
-import json
 import os
 import stat
 from collections import deque
@@ -21,6 +20,7 @@ from tennis import wire
 from tennis.errors import RallyError
 from tennis.rally.balls import records
 from tennis.rally.folder import JOURNAL
+from tennis.rally.journal import tick_hz_of
 from tennis.rally.plan import Plan
 from tennis.units import NS_PER_S
 
@@ -131,7 +131,10 @@ class Playing:
                 raise RallyError(f"{self.part / JOURNAL} holds frame {sequence} twice")
             self.counted.frames = sequence + 1
             if kind == wire.HELLO:
-                self.counted.tick_hz = _tick_hz(payload)
+                tick_hz = tick_hz_of(payload)
+                if tick_hz is None:
+                    raise RallyError("the instrument does not say how long a tick is")
+                self.counted.tick_hz = tick_hz
             elif kind == wire.BALLS:
                 self.counted.add(payload)
             self.counted.ended = kind == wire.END
@@ -145,14 +148,3 @@ class Playing:
                 "what came before it is shown"
             )
         return at > 0
-
-
-def _tick_hz(hello: bytes) -> int:
-    """Return the instrument's ticks of a second. Raises RallyError where it does not say them."""
-    try:
-        tick_hz = json.loads(hello)["tick_hz"]
-    except (ValueError, KeyError, TypeError, RecursionError):
-        tick_hz = None
-    if not isinstance(tick_hz, int) or tick_hz <= 0:
-        raise RallyError("the instrument does not say how long a tick is")
-    return tick_hz
