@@ -55,6 +55,8 @@ PROCESSES = 256
 SAID_MAX = 1 << 16  # bytes of what was said first, and of what was said last
 POLL_S = 0.2
 VMSTAT = Path("/proc/vmstat")
+OWN_STATUS = Path("/proc/self/status")
+FILTERED = 2  # this process' calls to the kernel are: SECCOMP_MODE_FILTER
 GONE_S = 60.0  # the kernel ends what a box leaves behind, as quickly as it can
 # Runs outside of the box, where no process of the box is seen. It makes the folder in memory, which
 # nobody else sees either; starts the box; and then waits, so that what came out can be read there.
@@ -367,10 +369,22 @@ def _limits() -> list[str]:
     ]
 
 
+def _hostname() -> list[str]:
+    """Return what gives a box a name of its own, which is not the machine's.
+
+    In a container a filter may let nobody name anything; there the name is the container's.
+    """
+    with contextlib.suppress(OSError):
+        status = OWN_STATUS.read_text(encoding="ascii", errors="replace")
+        if f"\nSeccomp:\t{FILTERED}\n" in status:
+            return []
+    return ["--hostname", "box"]
+
+
 def _box(readable: Mapping[Path, Path], room: Path, environment: Mapping[str, str]) -> list[str]:
     """Return bubblewrap's part of the command."""
     words = ["bwrap", "--unshare-all", "--unshare-user", "--disable-userns"]
-    words += ["--uid", "1000", "--gid", "1000", "--cap-drop", "ALL", "--hostname", "box"]
+    words += ["--uid", "1000", "--gid", "1000", "--cap-drop", "ALL", *_hostname()]
     words += ["--new-session", "--die-with-parent", "--json-status-fd", "3", "--seccomp", "4"]
     words += ["--ro-bind", "/usr", "/usr", "--proc", "/proc", "--dev", "/dev"]
     # of the first process, which says how the box ended, nothing can be opened: its memory, say

@@ -172,11 +172,6 @@ def start_group(lab: Lab, members: Sequence[Member], folder: Path) -> None:
 def _start(lab: Lab, people: Sequence[Member], folder: Path) -> None:
     for one in people:
         check_person(one)
-    single = len(people) == 1
-    student = group_name(people)
-    # a group's seed follows from its members' names: a number is one member's
-    number, email = (people[0].number, people[0].email) if single else ("", "")
-    members = () if single else people
     with writing(folder):
         try:
             folder.mkdir(parents=True)
@@ -184,18 +179,32 @@ def _start(lab: Lab, people: Sequence[Member], folder: Path) -> None:
             raise UsageError(
                 f"{folder} exists", next_step="go on there, or choose another with --out"
             ) from error
-        answers = _template(lab, student, number, email, members)
-        (folder / ANSWERS).write_text(answers, encoding="utf-8")
-        readme = _readme(lab, seed_of(lab, student, number)) + _readme_codes(lab, student, members)
-        (folder / README).write_text(readme, encoding="utf-8")
-        for name in lab.files:
-            (folder / name).write_text(starter_of(lab, name), encoding="utf-8")
-        if lab.match is not None:
-            plan = plan_of_match(lab, student, number)
-            (folder / PLAN).write_text(plan, encoding="utf-8")
-        notebook = ROOT / "notebooks" / f"{lab.slug}.md"
-        if notebook.is_file():
-            shutil.copyfile(notebook, folder / NOTEBOOK)
+        try:
+            _fill(lab, people, folder)
+        except OSError:  # a full disk: what is half there would be gone on with
+            shutil.rmtree(folder, ignore_errors=True)
+            raise
+
+
+def _fill(lab: Lab, people: Sequence[Member], folder: Path) -> None:
+    """Write what a folder begins with. Raises OSError."""
+    single = len(people) == 1
+    student = group_name(people)
+    # a group's seed follows from its members' names: a number is one member's
+    number, email = (people[0].number, people[0].email) if single else ("", "")
+    members = () if single else people
+    answers = _template(lab, student, number, email, members)
+    (folder / ANSWERS).write_text(answers, encoding="utf-8")
+    readme = _readme(lab, seed_of(lab, student, number)) + _readme_codes(lab, student, members)
+    (folder / README).write_text(readme, encoding="utf-8")
+    for name in lab.files:
+        (folder / name).write_text(starter_of(lab, name), encoding="utf-8")
+    if lab.match is not None:
+        plan = plan_of_match(lab, student, number)
+        (folder / PLAN).write_text(plan, encoding="utf-8")
+    notebook = ROOT / "notebooks" / f"{lab.slug}.md"
+    if notebook.is_file():
+        shutil.copyfile(notebook, folder / NOTEBOOK)
 
 
 def plan_of_match(lab: Lab, student: str, number: str = "") -> str:

@@ -4,6 +4,7 @@
 
 import json
 import re
+import resource
 import zipfile
 from pathlib import Path
 from types import SimpleNamespace
@@ -196,3 +197,18 @@ def test_texts_that_are_nearly_alike_are_shown_side_by_side(tmp_path):
     assert re.search(r"<mark>[^<]*is </mark>broader", alike)
     assert "&lt;b&gt;" in alike
     assert "<b>" not in alike
+
+
+def test_a_folder_for_which_there_was_no_room_is_not_there_in_half(tmp_path):
+    """A student with a full home frees some space, and starts again with the same command."""
+    words = ("lab", "start", "01", "--as", "Zoe", "--out", tmp_path / "w")
+    usual = resource.getrlimit(resource.RLIMIT_FSIZE)
+    try:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (1_000, usual[1]))
+        done = run(*words)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, usual)
+    assert done.exit_code != 0
+    assert "free some space, then try again" in str(done.exception)
+    assert not (tmp_path / "w").exists()
+    assert run(*words).exit_code == 0
