@@ -3,18 +3,22 @@
 """What is built and started does not depend on what a shell happens to set."""
 
 import ast
+import os
+import shutil
 import subprocess
 
 import pytest
 
 from tennis import environment
-from tennis.bench.cache import SUMS
+from tennis.bench.cache import SUMS, once
 from tennis.bench.kernels.catalogue import find
 from tennis.bench.kernels.modules import kernel_module, program
 from tennis.bench.qemu import plugins
 from tennis.bench.sloth import image
+from tennis.bench.virtual import initramfs
 from tennis.checkout import ROOT, cache_folder
 from tennis.course.authoring import release
+from tennis.errors import BenchError
 from tennis.listener import listening
 from tests.support.virtual import GUEST
 
@@ -96,6 +100,53 @@ def test_what_was_changed_in_the_cache_is_built_again(tmp_path, monkeypatch):
         with listening(said.append):
             program(source)
         assert len(said) == 1
+
+
+def test_another_linker_builds_again(tmp_path, monkeypatch):
+    """It comes with a package of its own: the compiler's version says nothing about it."""
+    source = ROOT / "target" / "virtual" / "racquet-ready.c"
+    before = program(source)
+    tool = tmp_path / "aarch64-linux-gnu-ld"
+    tool.write_text(
+        '#!/bin/sh\n[ "$1" = --version ] && echo GNU ld 9.99 && exit\n'
+        f'exec {shutil.which(tool.name)} "$@"\n'
+    )
+    tool.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}{os.pathsep}{os.environ['PATH']}")
+    own_cache(tmp_path / "cache", monkeypatch)
+    after = program(source)
+    assert after.parent.name != before.parent.name
+    assert after.read_bytes() == before.read_bytes()
+
+
+def test_the_targets_programs_are_those_that_were_fetched(tmp_path, monkeypatch):
+    """What was changed there would go into every rally, and its manifest names versions only."""
+    monkeypatch.setenv("TENNIS_CACHE", str(tmp_path))
+    place = initramfs.programs  # reads the folder that `fetch` made
+
+    def made(folder):
+        (folder / "root/bin").mkdir(parents=True)
+        (folder / "root/bin/busybox").write_text("as it was fetched")
+
+    folder = once("userland", initramfs._key(), made)
+    assert place()["bin/busybox"] == folder / "root/bin/busybox"
+    initramfs._looked_at.clear()
+    (folder / "root/bin/busybox").write_text("another")
+    with pytest.raises(BenchError, match="is not what was fetched there: remove"):
+        place()
+
+
+@pytest.mark.parametrize("kind", ["trials", "symbols"])
+def test_what_a_mark_or_a_cause_rests_on_is_built_again(kind, tmp_path, monkeypatch):
+    monkeypatch.setenv("TENNIS_CACHE", str(tmp_path))
+
+    def made(folder):
+        (folder / "said.json").write_text("as it was")
+
+    said = once(kind, "x", made) / "said.json"
+    said.write_text("another")
+    once(kind, "x", made)
+    assert said.read_text() == "as it was"
 
 
 def test_every_program_is_given_an_environment():

@@ -20,7 +20,8 @@ from tennis.rally.text import quoted
 LOCK_S = 4 * 3600  # as long as a kernel may take to be built
 LOCK_EVERY_S = 0.2
 # what is made here, and small: a file in it that was changed would go into rallies unseen
-CHECKED = {"modules", "own-modules", "own-programs", "programs", "instruments", "sloth", "slothful"}
+CHECKED = {"modules", "own-modules", "own-programs", "programs", "instruments", "sloth"}
+CHECKED |= {"slothful", "userland", "symbols", "trials"}
 SUMS = "SHA256SUMS"  # of a folder that is checked, as `sha256sum -c` reads it
 
 
@@ -93,6 +94,11 @@ def _as_built(folder: Path, tell: Callable[[str], object] = lambda _: None) -> b
         return True
     tell(f"{folder} is not what was built there: it is built again")
     return False
+
+
+def is_as_built(kind: str, name: str) -> bool:
+    """Tell whether a folder of the cache that ``once`` did not give is what was built there."""
+    return _as_built(cache_folder() / kind / name)
 
 
 def once(

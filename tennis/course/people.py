@@ -14,8 +14,12 @@ STUDENT_MAX = 60  # characters of a name
 JOINERS = "\u200c\u200d"  # letters of Persian and of Indian scripts stand together or apart by them
 MEMBERS_MAX = 4  # of a group
 GROUP_MAX = MEMBERS_MAX * (STUDENT_MAX + len(" and "))  # characters of its name
-NUMBER = re.compile(r"[A-Za-z0-9][A-Za-z0-9._/-]{0,39}")  # a student's, as registers give them
-EMAIL = re.compile(r"[^\W_][\w.+'-]{0,63}@\w[\w-]{0,62}(?:\.\w[\w-]{0,62}){1,8}")
+# a student's, as registers give them; letters of any script, in groups
+NUMBER = re.compile(r"[^\W_](?:[\w ./:#-]{0,38}\w)?")
+# what RFC 5322 lets stand in front, without what begins a formula
+EMAIL = re.compile(
+    r"[\w!#$%&'*/?^{|}~][\w.!#$%&'*+/=?^{|}~-]{0,63}@\w[\w-]{0,62}(?:\.\w[\w-]{0,62}){1,8}"
+)
 
 
 def folded(name: str) -> str:
@@ -74,7 +78,7 @@ def check_person(person: Member) -> None:
     if person.number and not NUMBER.fullmatch(person.number):
         raise UsageError(
             f"--number {plain(person.number, 60)!a} is not a student's number",
-            next_step="use letters, digits and ._/-, 40 at most",
+            next_step="use letters, digits, spaces and ._/:#-, 40 at most",
         )
     if person.email and not EMAIL.fullmatch(person.email):
         raise UsageError(

@@ -36,9 +36,10 @@ from tennis.course.recorded import open_recorded, place
 from tennis.course.starters import starter
 from tennis.errors import AlteredError, RallyError, TennisError, UsageError
 from tennis.rally import Rally, open_folder, open_rally
+from tennis.rally.copied_names import SHOWN_MAX, copies_of
 from tennis.rally.disk import open_regular, writing
 from tennis.rally.edited import EditedError, toml_of
-from tennis.rally.text import plain
+from tennis.rally.text import plain, quoted
 
 ANSWERS = "answers.toml"
 README = "README.md"
@@ -244,7 +245,9 @@ def read(folder: Path, lab: Lab | None = None) -> Work:
             if asked.recorded is not None:  # the lab's own, whatever lies in the folder
                 rallies[asked.name] = open_recorded(found, asked)
             elif not path.exists():
-                trouble[asked.name] = "it is not there"
+                copies = plain(", ".join(copies_of(path)[:SHOWN_MAX]), 200)
+                beside = f"; rename {copies}" if copies else ""
+                trouble[asked.name] = f"it is not there{beside}"
             else:
                 rallies[asked.name] = open_folder(path) if asked.drill else open_rally(path)
         except (RallyError, LabError) as error:
@@ -257,8 +260,8 @@ def read_answers(path: Path) -> Answers:
     """Read ``answers.toml``. Raises WorkError with the place and what to do."""
     try:
         if path.is_symlink() or not path.is_file():
-            named = path.with_name(f"{path.name}.txt")
-            begin = f"rename {named}" if named.is_file() else "start with `tennis lab start`"
+            named = [path.with_name(name) for name in copies_of(path)][:1]
+            begin = f"rename {quoted(named[0])}" if named else "start with `tennis lab start`"
             raise WorkError(f"there is no {path}", next_step=begin)
         if path.stat().st_size > ANSWERS_MAX:
             raise WorkError(f"{path} is larger than {ANSWERS_MAX >> 10} kB")

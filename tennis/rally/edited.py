@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from tennis.errors import TennisError, UsageError
+from tennis.rally.copied_names import SHOWN_MAX, copies_of
 from tennis.rally.disk import write_whole
 from tennis.rally.text import plain
 
@@ -155,8 +156,13 @@ def _printed(line: int, mark: str) -> EditedError:
 def read_edited(path: Path) -> dict[str, Any]:
     """Return what a TOML file holds that people edit; nothing where there is none.
 
-    Raises UsageError where somebody broke it: it is kept.
+    Raises UsageError where somebody broke it, or where a copy of it lies beside: it is kept.
     """
+    if copies := copies_of(path):  # somebody edited one of them, and this one may be the other
+        raise UsageError(
+            f"{path.parent} has {plain(', '.join(copies[:SHOWN_MAX]), 200)}, which nothing reads",
+            next_step=f"put what you wrote there into {path.name}, and remove it",
+        )
     if not path.is_file():
         return {}
     try:

@@ -5,13 +5,12 @@
 Its time and its memory are bounded by the kernel. The question may read the files that are named,
 and nothing else: no other file, no network, no write.
 
-Standard input: a line of JSON (sql, seconds, memory_mb, files), then the catalogue, an Arrow
-stream. Standard output: a line of JSON (missing, wrong, next_step), then the answer, an Arrow
+Standard input: a line of JSON (sql, seconds, memory_mb, threads, files), then the catalogue, an
+Arrow stream. Standard output: a line of JSON (missing, wrong, next_step), then the answer, an Arrow
 stream, unless something is wrong.
 """
 
 import json
-import os
 import re
 import resource
 import signal
@@ -20,7 +19,6 @@ from typing import Any
 
 import pyarrow as pa
 
-THREADS = min(4, len(os.sched_getaffinity(0)))
 BATCH_ROWS = 1000
 # of the answer, as JSON: who asked has to print it
 ANSWER_MAX = 128 << 20
@@ -97,7 +95,7 @@ def main() -> None:
     config: dict[str, Any] = {
         "memory_limit": f"{int(memory * OWN_SHARE)}B",
         "temp_directory": "",
-        "threads": THREADS,
+        "threads": asked["threads"],
         "python_enable_replacements": "false",
     }
     database = duckdb.connect(":memory:", config=config)

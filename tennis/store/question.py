@@ -24,11 +24,14 @@ from tennis.errors import RallyError, TennisError, UsageError
 from tennis.rally.folder import BALLS
 from tennis.rally.tally import Tally
 from tennis.rally.text import plain
+from tennis.share import free_memory_bytes, processors
 from tennis.store.store import Store
 from tennis.units import NS_PER_S
 
 SECONDS = 60  # that a question in SQL may take
 MEMORY_MB = 2000
+MEMORY_LEAST_MB = 100
+THREADS_MAX = 4
 STARTS_S = 60  # until the process that answers begins to count its time
 # different latencies of a group: they and their counts take a quarter of a gigabyte
 DIFFERENT_MAX = 1 << 24
@@ -49,15 +52,20 @@ AXES = (
 def ask(store: Store, sql: str, seconds: int = SECONDS, memory_mb: int = MEMORY_MB) -> pa.Table:
     """Return what a question in SQL gives; its views are ``rallies`` and ``balls``.
 
-    Raises UsageError where it cannot be answered, or not within its time and memory, RallyError for
-    a rally that is damaged, TennisError where DuckDB is not installed.
+    It gets ``memory_mb``, or what is free of this process's share if that is less. Raises
+    UsageError where it cannot be answered, or not within its time and memory, RallyError for a
+    rally that is damaged, TennisError where DuckDB is not installed.
     """
+    free = free_memory_bytes()
+    if free is not None:  # beyond it, the kernel would end a process of this share, any of them
+        memory_mb = min(memory_mb, max(MEMORY_LEAST_MB, free >> 20))
     rallies = store.catalogue()
     # who does not ask for balls need not wait until all are looked at
     played = rallies.filter(pc.is_null(rallies["drill"])) if "balls" in sql.lower() else []
     with ExitStack() as unchanged:
         files = [str(path.absolute()) for path in _checked(store, played, unchanged)]
         asked = {"sql": sql, "seconds": seconds, "memory_mb": memory_mb, "files": files}
+        asked["threads"] = min(THREADS_MAX, processors())
         return _answer(asked, rallies)
 
 

@@ -88,7 +88,9 @@ REFUSED = {
     "two of one kind": (b"name,email,e-mail\nZoe,a,b\n", "email and e-mail are the same"),
     "two of one heading": (b"name,x,x\nZoe,a,b\n", "two columns of one heading"),
     "a quotation mark": ((OWN + '"Zoë"x,,,,,,\n').encode(), "is not a table"),
-    "an end": ((OWN + '"Zoë,,,,,,\n').encode(), "is not a table"),
+    "an end": ((OWN + 'Bo,,,,,,\n"Zoë,,,,,,\n\n').encode(), "is not a table from its line 3 on"),
+    # the line where it begins, and not the one where its comment ends
+    "lines in a cell": ((OWN + ',1,,,,,"a\nb\nc"\n').encode(), "line 2: there is no name"),
     "a long cell": ((OWN + "Zoë," + "1" * 300 + ",,,,,\n").encode(), "cannot be found again"),
     "a huge cell": ((OWN + "x" * 200_000 + ",,,,,,\n").encode(), "is not a table"),
     "many columns": (",".join(f"c{n}" for n in range(2000)).encode(), "more than 1,000"),

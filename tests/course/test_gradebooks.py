@@ -403,6 +403,13 @@ def test_what_a_student_says_of_oneself_is_read_or_refused(tmp_path):
         assert said in str(done.exception)
         assert not (tmp_path / "w").exists()
     more = ["--number", "04711/b", "--email", "zoë.o'b+lab@cs.example.org"]
+    # as registers and postmasters give them
+    for number, address in (("АБ 12 345", "_zoe@example.org"), ("ÅÄ-1", "max&moritz@example.org")):
+        other = ["--number", number, "--email", address, "--out", str(tmp_path / number[0])]
+        done = CliRunner().invoke(cli, [*words[:-2], *other])
+        assert done.exit_code == 0, done.output
+        said = work.read_answers(tmp_path / number[0] / "answers.toml")
+        assert (said.number, said.email) == (number, address)
     done = CliRunner().invoke(cli, [*words, *more])
     assert done.exit_code == 0, done.output
     seed = work.seed_of(LAB, "Zoë", "04711/b")

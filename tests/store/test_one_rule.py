@@ -16,7 +16,7 @@ from tennis.cli import cli
 from tennis.errors import RallyError, TennisError, UsageError
 from tennis.rally.disk import open_regular
 from tennis.store import memory as remembering
-from tennis.store import open_store
+from tennis.store import open_store, question
 from tennis.store.memory import Memory
 from tennis.store.opening import create
 from tennis.store.question import ask, chosen, quantiles
@@ -218,6 +218,16 @@ def test_a_question_ends(store, sql, seconds, words, monkeypatch):
         ask(store, sql, seconds=seconds, memory_mb=300)
     assert "\n" not in str(error.value)
     assert sorted(store.path.rglob("*")) == before
+
+
+def test_a_question_takes_no_more_than_this_process_s_share(store, monkeypatch):
+    """In a control group with less, the kernel would end any process of it."""
+    threads = "SELECT value FROM duckdb_settings() WHERE name = 'threads'"
+    monkeypatch.setattr(question, "processors", lambda: 2)
+    monkeypatch.setattr(question, "free_memory_bytes", lambda: 300 << 20)
+    assert ask(store, threads).to_pylist() == [{"value": "2"}]
+    with pytest.raises(UsageError, match="within 300 MB"):
+        ask(store, "SELECT list(range) FROM range(1000000000)", memory_mb=2000)
 
 
 def test_a_question_s_limits_are_options(store):

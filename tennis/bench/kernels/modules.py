@@ -14,6 +14,7 @@ from tennis.bench.kernels.catalogue import Kernel, fingerprint
 from tennis.share import processors
 
 PREFIX = "aarch64-linux-gnu-"
+BINUTILS = ("as", "ld")
 
 # Debian built its kernels with a newer gcc than an older host has; these options of that build do
 # not change a module's interface. BTF needs pahole and serves no purpose here.
@@ -44,6 +45,15 @@ def misaligned(told: str) -> bool:
 def compiler_version() -> str:
     """Return the first line that the cross compiler says of itself."""
     return run([f"{PREFIX}gcc", "--version"], what="the arm64 compiler").splitlines()[0]
+
+
+def toolchain() -> list[str]:
+    """Return what makes a module's bytes: compiler, assembler and linker, each with its version.
+
+    They come from packages of their own; a new linker places things elsewhere.
+    """
+    made_by = [run([f"{PREFIX}{name}", "--version"], what=f"arm64's {name}") for name in BINUTILS]
+    return [compiler_version(), *(said.splitlines()[0] for said in made_by)]
 
 
 def sources(source: Path) -> list[Path]:
@@ -83,7 +93,7 @@ def kernel_module(source: Path, kernel: Kernel) -> Path:
         shutil.move(module, folder / module.name)
         shutil.rmtree(work)
 
-    parts = [fingerprint(kernel), compiler_version(), *OVERRIDES, UNTRACED, environment.BUILT_IN]
+    parts = [fingerprint(kernel), *toolchain(), *OVERRIDES, UNTRACED, environment.BUILT_IN]
     key = digest(*needed, *parts)
     return once("modules", f"{source.stem}-{key}", build) / f"{source.stem}.ko"
 
@@ -105,5 +115,5 @@ def program(source: Path, libraries: Sequence[str] = ()) -> Path:
             cwd=source.parent,
         )
 
-    key = digest(source, *headers, compiler_version(), *flags, *linked, environment.BUILT_IN)
+    key = digest(source, *headers, *toolchain(), *flags, *linked, environment.BUILT_IN)
     return once("programs", f"{source.stem}-{key}", build) / source.stem

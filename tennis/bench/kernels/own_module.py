@@ -94,7 +94,7 @@ def build(source: Path, kernel: Kernel) -> OwnModule:
         (folder / "said.json").write_text(json.dumps(record))
 
     key = digest(
-        text, *HEADERS, fingerprint(kernel), modules.compiler_version(), KBUILD, str(RECIPE),
+        text, *HEADERS, fingerprint(kernel), *modules.toolchain(), KBUILD, str(RECIPE),
         *modules.OVERRIDES,
     )  # fmt: skip
     folder = once("own-modules", key, fill)

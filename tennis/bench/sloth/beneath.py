@@ -14,7 +14,7 @@ from tennis import environment
 from tennis.bench.cache import digest, once
 from tennis.bench.commands import run
 from tennis.bench.kernels.catalogue import Kernel
-from tennis.bench.kernels.modules import PREFIX, compiler_version, kernel_module
+from tennis.bench.kernels.modules import PREFIX, kernel_module, toolchain
 from tennis.checkout import ROOT
 from tennis.errors import BenchError
 
@@ -87,7 +87,7 @@ def image(
         plain.unlink()
 
     own = [] if chosen.parent == SLOTHFUL else [chosen, tasks]
-    made = [compiler_version(), *words, environment.BUILT_IN]
+    made = [*toolchain(), *words, environment.BUILT_IN]
     key = digest(*sources(), *own, kernel.image, *made)
     return once("slothful", f"{kernel.name}-{key}", build) / "Image"
 

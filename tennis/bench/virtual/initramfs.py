@@ -11,11 +11,12 @@ from dataclasses import asdict, dataclass
 from functools import cache
 from pathlib import Path
 
-from tennis.bench.cache import digest, note, once
+from tennis.bench.cache import digest, is_as_built, note, once
 from tennis.bench.debian import Suite
 from tennis.checkout import ROOT, cache_folder
-from tennis.errors import TennisError, UsageError
+from tennis.errors import BenchError, TennisError, UsageError
 from tennis.listener import say
+from tennis.rally.text import quoted
 
 PROGRAMS = ROOT / "target" / "virtual" / "programs.toml"
 
@@ -86,6 +87,9 @@ def fetch(*, again: bool = False) -> None:
     once("userland", _key(), build, again=again)
 
 
+_looked_at: set[Path] = set()
+
+
 def _userland() -> Path:
     note("userland", _key())
     folder = cache_folder() / "userland" / _key()
@@ -93,6 +97,13 @@ def _userland() -> Path:
         raise UsageError(
             "the virtual target's programs are not here yet", next_step="run 'tennis kernels fetch'"
         )
+    if folder not in _looked_at:  # once in a process: they are not small
+        if not is_as_built("userland", _key()):
+            raise BenchError(
+                f"{folder} is not what was fetched there",
+                next_step=f"remove {quoted(folder)}, and run 'tennis kernels fetch'",
+            )
+        _looked_at.add(folder)
     return folder
 
 

@@ -40,6 +40,7 @@ from tennis.errors import BenchError, RallyError, UsageError
 from tennis.explain.sections.kept import SECTIONS, WORST
 from tennis.match.folder import MATCH, open_match
 from tennis.rally import Rally, open_rally
+from tennis.rally.copied_names import without_copy
 from tennis.rally.disk import write_whole, writing
 from tennis.rally.folder import AFTER, BALLS, BEFORE, CAPTURE, CONSOLE, EVENTS, MANIFEST
 from tennis.rally.text import plain
@@ -81,11 +82,6 @@ ARCHIVES = {
 TAR_AT = 257  # where a tar file says that it is one
 RECORDED_LATER = {SECTIONS, WORST}  # beside a rally: its manifest does not list them
 OF_RALLY = {MANIFEST, BALLS, EVENTS, CONSOLE, CAPTURE, BEFORE, AFTER} | RECORDED_LATER
-# what systems put behind a name that is there already, before the dot of a file: in lower case
-COPY = re.compile(
-    r"(?: ?\(\d{1,3}\)| ?- ?(?:copy|kopie|copie|copia)(?: ?\(\d{1,3}\))?"
-    r"| copy(?: \d{1,3})?| \d{1,2})$"
-)
 RALLY = re.compile(r"[a-z0-9][a-z0-9-]{0,59}")
 # what zipfile raises for a file that is none, or that asks for a password or another compression
 BROKEN = (
@@ -362,25 +358,19 @@ def _without_copy_names(entries: Sequence[_Entry]) -> list[_Entry]:
     there = {tuple(map(str.lower, path[: n + 1])) for path in paths for n in range(len(path))}
     copies: dict[tuple[str, ...], set[str]] = {}
     for path in there:
-        copies.setdefault((*path[:-1], _without_copy(path[-1])), set()).add(path[-1])
+        copies.setdefault((*path[:-1], without_copy(path[-1])), set()).add(path[-1])
     found = []
     for entry in entries:
         path = (*entry.folders, entry.file)
         named = []
         for n, part in enumerate(path):
             before = tuple(map(str.lower, path[:n]))
-            origin = (*before, _without_copy(part.lower()))
+            origin = (*before, without_copy(part.lower()))
             only = origin not in there and len(copies[origin]) == 1
             named.append(origin[-1] if only and origin[-1] != part.lower() else part)
         changed = "/".join(path) if tuple(named) != path else ""
         found.append(_Entry(entry.info, tuple(named[:-1]), named[-1], changed))
     return found
-
-
-def _without_copy(part: str) -> str:
-    """Return a name in lower case without what makes it a copy's."""
-    stem, dot, ending = part.partition(".")
-    return COPY.sub("", stem) + dot + ending if COPY.sub("", stem) else part
 
 
 def meant(info: zipfile.ZipInfo) -> str:

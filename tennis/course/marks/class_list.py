@@ -18,6 +18,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from tennis.course.people import folded
 from tennis.errors import UsageError
@@ -109,8 +110,7 @@ def _parsed(text: str, shown: str) -> ClassList:
     meant = _meant(columns, shown)
     possible: dict[str, str] = {}
     found: dict[int, Student] = {}
-    for row in reader:
-        line = reader.line_num
+    for line, row in _rows(reader, shown):
         if not any(cell.strip() for cell in row):
             continue
         if len(row) != len(columns):
@@ -129,6 +129,25 @@ def _parsed(text: str, shown: str) -> ClassList:
             )
     _refuse_twins(found, shown)
     return ClassList(columns, list(found.values()), possible)
+
+
+def _rows(reader: Any, shown: str) -> Iterator[tuple[int, list[str]]]:
+    """Yield each row with the line in which it begins: a cell may have several. Raises UsageError.
+
+    ``reader``: of csv, behind the headings.
+    """
+    while True:
+        line = reader.line_num + 1
+        try:
+            row = next(reader)
+        except StopIteration:
+            return
+        except csv.Error as error:
+            raise UsageError(
+                f"{shown} is not a table from its line {line} on: {plain(str(error), 100)}",
+                next_step="close the quotation marks there, or save it again as CSV, UTF-8",
+            ) from error
+        yield line, row
 
 
 def _delimiter(text: str) -> str:
