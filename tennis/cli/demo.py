@@ -10,7 +10,7 @@ from rich.text import Text
 
 from tennis.cli.numbers import Whole
 from tennis.cli.options import field_option, workers_option
-from tennis.cli.progress import quiet_option, shown, tell
+from tennis.cli.progress import quiet_option, shown
 from tennis.cli.stop import Stop
 from tennis.cli.words import echo
 from tennis.errors import BenchError
@@ -56,12 +56,15 @@ def demo(out: Path, balls: int, boots: int, seed: int, workers: int) -> None:
     threads with priorities. Under stress it also plays a driver as people write it today: it asks
     for its thread itself. It plays ten boots of each, in six minutes on two cores. It ends with the
     story in a few lines, and writes report.html. The same command continues after an interruption.
+    A table shows what is known so far, from the first boots on. A verdict needs ten boots, so it
+    does not end earlier.
 
     \b
     Examples:
       tennis demo
       tennis demo --boots 20 --out long-demo
     """
+    from tennis.cli.so_far import figures_so_far
     from tennis.cli.story import print_story
     from tennis.pages.match import write_match_report
     from tennis.play.demo import demonstration
@@ -77,7 +80,8 @@ def demo(out: Path, balls: int, boots: int, seed: int, workers: int) -> None:
     wanted = demonstration(balls, boots, seed)
     count = len(wanted.scheduled)
     console.print(f"Playing {count} rallies of {balls:,} balls; every one boots its own kernel.")
-    with listening(tell):
+    # a single worker is this process, and shows each rally's balls
+    with figures_so_far(out, boots, count // boots, live=workers > 1) as tell, listening(tell):
         outcome = play_match(wanted, out, shown, Stop(), Workers(workers) if workers > 1 else None)
     if outcome.interrupted:
         raise BenchError("interrupted; nothing is lost", next_step="run it again to play the rest")
