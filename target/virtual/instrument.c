@@ -161,7 +161,7 @@ static void tell_end(int reason, int64_t now)
 
 static _Noreturn void end_qemu(int64_t now)
 {
-	_exit(0);
+	machine_end();
 }
 
 static _Noreturn void end_rally(int reason, int64_t now)
@@ -223,13 +223,15 @@ static void serve(int64_t now)
 		close_ball(now); /* open loop: the next ball does not wait */
 	if (state == ENDED)
 		return;
+	served_at = now;
 	/* a deadline that is due within an instruction is met after it, and is not late */
-	if (now - due_at >= instruction) {
+	if (now - due_at >= instruction + machine_lag_ns) {
 		sum.late_serves++;
 		send_event(EVENT_LATE_SERVE, now, now - due_at);
+	} else if (now - due_at >= instruction) {
+		served_at = due_at; /* the line rose while the processor waited for its memory */
 	}
-	served_at = now;
-	current = (struct ball){ now, NONE_TICKS, NONE_TICKS };
+	current = (struct ball){ served_at, NONE_TICKS, NONE_TICKS };
 	state = SERVED;
 	places_served();
 	machine_set_ping(now, true);

@@ -51,6 +51,22 @@ static int64_t deadline_count;
 static bool meeting; /* deadlines are being met: the timer is set when all are */
 static qemu_irq ping, over;
 static bool reply_up, was_ready;
+static void (*also_ready)(void), (*also_ends)(void);
+
+int64_t machine_lag_ns;
+
+void machine_tell(void (*is_ready)(void), void (*ends)(void))
+{
+	also_ready = is_ready;
+	also_ends = ends;
+}
+
+void machine_end(void)
+{
+	if (also_ends)
+		also_ends();
+	_exit(0);
+}
 
 int64_t machine_now(void)
 {
@@ -209,6 +225,8 @@ static void ready_edge(void *opaque, int line, int level)
 	if (!level || was_ready)
 		return;
 	was_ready = true;
+	if (also_ready)
+		also_ready();
 	meeting = true;
 	instrument->ready(machine_now());
 	meeting = false;

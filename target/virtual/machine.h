@@ -45,6 +45,16 @@ void machine_say_over(void); /* raises the over line, for good */
 void deadline_set(struct deadline *deadline, int64_t when);
 void deadline_clear(struct deadline *deadline);
 
+/*
+ * For memory.c, a plugin of its own: this one was preloaded, so its names are known there. What it
+ * does when the guest raised the ready line, and before QEMU ends; and by how many ns deadlines may
+ * come too late while the processor waits for its memory.
+ */
+#define PRELOADED EXPORT __attribute__((weak)) /* not there while QEMU is asked what it takes */
+PRELOADED void machine_tell(void (*is_ready)(void), void (*ends)(void));
+extern PRELOADED int64_t machine_lag_ns;
+_Noreturn void machine_end(void); /* ends QEMU */
+
 /* 32 random bits: mix(mix(seed) + (index + 1) * 0x9E3779B9) of kit-firmware/brickwall/gaps.py. */
 uint32_t random_bits(int64_t seed, uint64_t index);
 /* Uniform in [low, high), as gaps.py draws. */

@@ -50,8 +50,10 @@ def refuse_misfits(
     for name, row in SETTINGS.items():
         for value, other, its_value in row.apart:
             if _is_said(asked, name, value) and _is_said(asked, other, its_value):
+                because = dict(row.apart_why).get(other)
                 raise UsageError(
-                    f"{option_of(name, value)} cannot be used with {option_of(other, its_value)}",
+                    f"{option_of(name, value)} cannot be used with {option_of(other, its_value)}"
+                    f"{f': {because}' if because else ''}",
                     next_step="leave one of them out",
                 )
 

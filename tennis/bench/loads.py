@@ -35,6 +35,7 @@ from tennis.entries import Entry, EntryError
 from tennis.errors import TennisError, UsageError
 from tennis.listener import say
 from tennis.rally.edited import EditedError, toml_of
+from tennis.rally.memory import NONE, name_of
 
 FOLDER = ROOT / "loads"
 GROUP = "tennis.loads"  # of packages: the Python package, or the path, that is the load's folder
@@ -90,6 +91,8 @@ class LoadFile(BaseModel):
     # that says them (0: it has no cycle); or so many instructions of the target's processor
     cycle_us: Annotated[int, Field(ge=0, le=CYCLE_MAX_US)] | Name | None = None
     cycle_instructions: Annotated[int, Field(ge=1, le=CYCLE_MAX_US * 1000)] | None = None
+    # what its processor waits for in such a cycle with a memory profile, by the profile's name
+    cycle_stalls_ms: dict[Name, Annotated[int, Field(ge=0, le=CYCLE_MAX_US // 1000)]] = {}
     parameters: dict[str, Parameter] = {}
     ascending: list[tuple[str, str]] = []  # pairs of parameters: the first is less than the second
 
@@ -199,17 +202,20 @@ class Load:
         """Return the parameters as the scripts get them."""
         return {name.upper(): str(value) for name, value in self.values.items()}
 
-    def cycle_ns(self, instruction_ns: int | None) -> int | None:
+    def cycle_ns(self, instruction_ns: int | None, memory: str = NONE) -> int | None:
         """Return after what time the load begins anew; 0: it has no cycle.
 
         None where nobody knows: it is a number of instructions, and how long one takes is not known
-        (``instruction_ns`` is None).
+        (``instruction_ns`` is None), or what they wait for with this ``memory``.
         """
         cycle = self.file.cycle_us
         if cycle is not None:
             return 1000 * (self.values[cycle] if isinstance(cycle, str) else cycle)
         instructions = self.file.cycle_instructions
-        return instructions * instruction_ns if instructions and instruction_ns else None
+        stalls_ms = 0 if memory == NONE else self.file.cycle_stalls_ms.get(name_of(memory))
+        if not instructions or not instruction_ns or stalls_ms is None:
+            return None
+        return instructions * instruction_ns + stalls_ms * 1_000_000
 
     @property
     def packages(self) -> list[str]:
@@ -261,9 +267,9 @@ class Load:
         return files
 
 
-def cycle_version(load: Load, instruction_ns: int | None) -> dict[str, str]:
+def cycle_version(load: Load, instruction_ns: int | None, memory: str = NONE) -> dict[str, str]:
     """Return what a rally's versions say of the load's cycle; empty where nobody knows it."""
-    cycle_ns = load.cycle_ns(instruction_ns)
+    cycle_ns = load.cycle_ns(instruction_ns, memory)
     return {} if cycle_ns is None else {CYCLE: str(cycle_ns)}
 
 

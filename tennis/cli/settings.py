@@ -10,11 +10,13 @@ import click
 from tennis.bench import loads
 from tennis.cli import completion
 from tennis.cli.options import type_of
+from tennis.rally import memory
 from tennis.rally.settings import SETTINGS, Setting, option_of
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 COMPLETED = {"kernel": completion.kernels, "load": completion.loads}
 LOAD_OPTIONS = "load_options"  # NAME=NUMBER each
+FILLED = {"load", "memory"}  # whose help names what there is
 
 
 def setting_option(
@@ -67,8 +69,12 @@ def options_under(heading: str) -> list[str]:
 
 
 def _help(row: Setting) -> str:
-    every = {"loads": ", ".join(loads.names()), "sloth_loads": ", ".join(loads.names("sloth"))}
-    return row.help.format(**every) if row.name == "load" else row.help
+    every = {
+        "loads": ", ".join(loads.names()),
+        "sloth_loads": ", ".join(loads.names("sloth")),
+        "memory": ", ".join(memory.names()),
+    }
+    return row.help.format(**every) if row.name in FILLED else row.help
 
 
 def _type(row: Setting, values: Sequence[str] | None) -> Any:

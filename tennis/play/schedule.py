@@ -111,7 +111,8 @@ def short_of_a_cycle(scheduled: Iterable[ScheduledRally]) -> Iterator[tuple[str,
         instruction_ns = plan.instruction_ns if plan.bench == "virtual" else None
         system = can(plan).system
         served = plan.protocol.model_dump_json(exclude={"seed", "settle_ns"})
-        kind = (plan.load, str(plan.load_options), system, instruction_ns, served, plan.drill)
+        took = (instruction_ns, plan.memory)
+        kind = (plan.load, str(plan.load_options), system, took, served, plan.drill)
         if kind in seen:
             continue
         seen.add(kind)
@@ -125,7 +126,8 @@ def cycle_of(plan: Plan) -> tuple[int, int]:
     """Return a load's cycle (ns; 0: none, or unknown), and how many balls see all of it."""
     system = can(plan).system
     instruction_ns = plan.instruction_ns if plan.bench == "virtual" else None
-    found = load_folder.find(plan.load, plan.load_options, system).cycle_ns(instruction_ns)
+    load = load_folder.find(plan.load, plan.load_options, system)
+    found = load.cycle_ns(instruction_ns, plan.memory)
     return found or 0, balls_for(found or 0, plan.protocol, plan.drill)
 
 
@@ -393,6 +395,7 @@ def _scheduled(
                 load_options=options,
                 command_line=combination.command_line,
                 instruction_ns=kernel.instruction_ns,
+                memory={**plan.of_a_match, **kernel.axis.of_a_match}.get("memory"),
                 operator=plan.operator,
             )
             return ScheduledRally(

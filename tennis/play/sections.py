@@ -102,6 +102,8 @@ def why_not(plan: Plan) -> str:
         why = "SLOTH answers, and sections are those of Linux"
     elif plan.processors > 1:
         why = f"it has {plan.processors} processors, and sections are those of one"
+    elif plan.memory != "none":
+        why = "it has a memory profile: sections are predicted by counting instructions"
     elif plan.protocol.loop != "closed":
         why = "an open loop serves balls before their answers"
     elif any(word in plan.command_line for word in OTHER_WAYS):

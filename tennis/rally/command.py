@@ -81,6 +81,7 @@ def _played_on(manifest: Manifest) -> list[str]:
         pico = "pico" if manifest.instrument.kind == "brickwall" else None
         usual["instrument"] = (None if target.kernel == "sloth-pico" else pico, None)
         usual["instruction-ns"] = (manifest.instruction_ns, 2)
+        usual["memory"] = (target.memory, "none")
     return [*words, *_options(usual)]
 
 

@@ -21,6 +21,7 @@ from pydantic_core import PydanticCustomError
 
 from tennis.edition import edition_of
 from tennis.rally import command_line as parameters
+from tennis.rally import memory
 from tennis.rally import priorities as priority_map
 from tennis.units import NS_PER_S, format_count
 
@@ -73,6 +74,9 @@ Cpu = Annotated[int, Field(ge=0, lt=4096)]
 Processors = Literal[1, 2, 4]  # of the virtual bench's target
 # nanoseconds of its time that an instruction takes
 InstructionNs = Literal[1, 2, 4]
+# a profile of caches, TLBs and slow registers, with its digest
+MemoryKept = Annotated[str, StringConstraints(pattern=memory.KEPT)]
+MemoryProfile = Annotated[MemoryKept, BeforeValidator(memory.canonical)]
 CommandLine = Annotated[Text, BeforeValidator(parameters.canonical)]
 # the kit's are virtual, pi and replay; a package may bring others, and readers take any word
 BenchKind = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9_-]{0,39}$")]
@@ -209,6 +213,7 @@ class Target(StrictModel):
     processors: Processors | None = None
     # of a target of the virtual bench that counts instructions; None: edition 0 did not say it
     instruction_ns: InstructionNs | None = None
+    memory: MemoryKept = memory.NONE  # whose stalls were on the virtual clock
     interrupt_cpu: Cpu | None = None  # where the Racquet's interrupt was pinned; None: it was not
     top_half: TopHalf = "hard"  # Tennis 0.1 had no other
     bottom_half: BottomHalf

@@ -39,6 +39,7 @@ from tennis.rally.manifest import (
     Drill,
     InstructionNs,
     Manifest,
+    MemoryProfile,
     Priorities,
     Processors,
     Protocol,
@@ -62,7 +63,8 @@ EVERY_BENCH = None  # takes it
 SET_UP = frozenset({"virtual", "managed"})
 VIRTUAL = frozenset({"virtual"})
 
-Clash = tuple[str | int | None, str, str | None]  # own value, other setting, its value; None: any
+# own value, other setting, its value; None: any
+Clash = tuple[str | int | None, str, str | int | None]
 
 
 # headings of `tennis rally --help-all`
@@ -115,6 +117,7 @@ class Setting:
     why: str = ""
     instead: str = ""
     apart: tuple[Clash, ...] = ()  # settings of which a bench takes one only
+    apart_why: tuple[tuple[str, str], ...] = ()  # those other settings, and the reasons
 
     # from its field
     name: str = ""
@@ -305,6 +308,35 @@ class Settings(StrictModel):
             help="How long an instruction takes on the virtual bench. [default: 2]",
         ),
     ] = 2
+    memory: Annotated[  # whose caches, TLBs and slow registers the virtual clock knows
+        MemoryProfile,
+        Setting(
+            words="memory",
+            taken_by=VIRTUAL,
+            own_on_board=True,
+            why="a board has a memory of its own",
+            apart=(
+                *((None, "processors", several) for several in (2, 4)),
+                (None, "beneath", "sloth"),
+                (None, "instrument", "pico"),
+                (None, "sections", None),
+            ),
+            apart_why=(
+                ("processors", "the model has the caches of one, and none that several share"),
+                ("beneath", "the model knows one kernel's page tables, and SLOTH has its own"),
+                ("instrument", "nobody has tried whether such a rally repeats"),
+                ("sections", "it predicts by counting instructions, and a stall is none"),
+            ),
+            of_a_side=True,
+            of_a_match="setting",
+            of_a_remedy=True,
+            called="memory profile",
+            brief=lambda profile: f"memory {profile}",
+            metavar="PROFILE",
+            help="Let caches, TLBs and slow registers take virtual time (virtual bench): {memory}. "
+            "Figures that no source gives are assumed; docs/memory.md says what the model is not.",
+        ),
+    ] = "none"
     racquet: Annotated[  # the C file of a Racquet of one's own, on the virtual bench
         Text | None,
         Setting(

@@ -21,6 +21,7 @@ SAID = {
     "load_options": {"hold_us": 1},
     "command_line": "quiet",
     "instruction_ns": 4,
+    "memory": "cortex-a72",
     "processors": 2,
     "stage": "in-band",
     "interrupt_cpu": 0,

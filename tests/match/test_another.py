@@ -29,6 +29,7 @@ OTHERS = {
     "stage": ("target", {"module": "racquet"}, "stage in-band"),
     "command_line": ("target", {"added": "nosmp"}, "command line nosmp"),
     "instruction_ns": ("target", {"instruction_ns": 4}, "nanoseconds of an instruction: 4"),
+    "memory": ("target", {"memory": "pxa270@12345678"}, "memory pxa270@12345678"),
     "witness": ("target", {"witness": "cyclictest"}, "witness cyclictest"),
     "beneath": ("target", {"beneath": "sloth"}, "beneath sloth"),
     "processors": ("target", {"processors": 2}, "processors 2"),

@@ -33,6 +33,7 @@ from tennis.play.replaying import plan_again
 from tennis.rally import open_folder, part_path
 from tennis.rally.folder import CONSOLE, MANIFEST
 from tennis.rally.manifest import OWN, Drill, Manifest, Program, Protocol, seal_of
+from tennis.rally.memory import canonical
 from tennis.rally.plan import Plan
 from tennis.rally.program import read as read_program
 from tennis.rally.settings import SETTINGS, TOLD, unusual
@@ -69,6 +70,7 @@ ELSEWHERE = {
     "program": ("target", {"program": ANSWERED}),
     "stage": ("target", {"kernel": "evl", "module": "racquet"}),
     "priorities": ("target", {"priorities": "chrt"}),
+    "memory": ("target", {"memory": canonical("cortex-a72")}),
     "instrument": ("instrument", {"kind": "brickwall"}),
 }
 # what a rally is before, if that matters
@@ -181,7 +183,7 @@ def test_no_setting_is_left_out():
     places = {"interrupt_cpu", "bottom_half_cpu", "load_cpus"}
     assert any_value == {"instruction_ns", "instrument", *places}
     on_a_board = {row.name for row in TOLD if row.own_on_board}
-    assert on_a_board == {"instruction_ns", "processors", "command_line", *places}
+    assert on_a_board == {"instruction_ns", "memory", "processors", "command_line", *places}
 
 
 def test_each_part_of_a_protocol_is_here():

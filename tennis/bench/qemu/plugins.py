@@ -27,8 +27,9 @@ SOURCES = (  # of both instruments
 )
 INSIDE = ("inside.h", "qemu.h", "parameters.c", "parameters.h")  # of those that look into the guest
 LANES = ("lanes.c", "lanes.h", "clock.h")
+MEMORY = ("stalls.c", "stalls.h", "machine.h", "clock.h")
 SECTIONS = ("masks.c", "waits.c", "watched.c", "sections.h")
-Plugin = Literal["instrument", "link", "profile", "guest", "sections"]
+Plugin = Literal["instrument", "link", "profile", "guest", "sections", "memory"]
 FIRMWARE_VERSION = "1"
 TICK_HZ = 1_000_000_000
 # A latency is a uint32 of ticks on the wire, and its last value means "none".
@@ -100,7 +101,12 @@ def exported_symbols(program: Path) -> set[str]:
 
 def sources(plugin: Plugin) -> list[Path]:
     """Return the files that a plugin is made of."""
-    inside = {"profile": (*LANES, *INSIDE), "guest": INSIDE, "sections": (*SECTIONS, *INSIDE)}
+    inside = {
+        "profile": (*LANES, *INSIDE),
+        "guest": INSIDE,
+        "sections": (*SECTIONS, *INSIDE),
+        "memory": (*MEMORY, *INSIDE),
+    }
     return [FOLDER / name for name in (f"{plugin}.c", *inside.get(plugin, SOURCES))]
 
 
@@ -109,7 +115,7 @@ def check_exports(qemu: Qemu, plugin: Plugin, purpose: str) -> None:
     needed = set[str]().union(*map(_externs, sources(plugin)))
     missing = sorted(needed - exported_symbols(qemu.path))
     flushes = {"tb_flush", "queue_tb_flush"}
-    if plugin in {"profile", "sections"} and not exported_symbols(qemu.path) & flushes:
+    if plugin in {"profile", "sections", "memory"} and not exported_symbols(qemu.path) & flushes:
         missing.append("tb_flush")
     if missing:
         raise BenchError(

@@ -20,13 +20,14 @@ from tennis.bench.protocol import Access, RunRecord, Session
 from tennis.bench.qemu import plugins as instrument
 from tennis.bench.qemu.session import PipedSession, shared
 from tennis.bench.targets.console import Console, ConsoleReport
-from tennis.bench.virtual import drivers, initramfs, program
+from tennis.bench.virtual import drivers, initramfs, memory, program
 from tennis.bench.virtual.machine import (
     PEER_TARGET,
     TARGET,
     Extras,
     Machine,
     Parts,
+    QemuPlugin,
     beneath,
     line_names,
     packages_of,
@@ -97,7 +98,8 @@ class VirtualBench:
     @staticmethod
     def time_note(plan: Plan) -> str:
         """Return what a nanosecond of a rally means."""
-        return f"virtual time, {plan.instruction_ns} ns per instruction"
+        stalls = "" if plan.memory == "none" else f" and stalls of memory {plan.memory}"
+        return f"virtual time, {plan.instruction_ns} ns per instruction{stalls}"
 
     def parts(self, plan: Plan) -> Parts:
         """Return what a plan with Linux needs, once: found, checked, built.
@@ -128,7 +130,7 @@ class VirtualBench:
             "load": parts.load.command,
             "load_sha256": sha256_of(*_load_files(parts)),
             **_load_tasks(parts),
-            **load_folder.cycle_version(parts.load, plan.instruction_ns),
+            **load_folder.cycle_version(parts.load, plan.instruction_ns, plan.memory),
             "bench_sha256": sha256_of(*sorted(Path(__file__).parent.glob("*.py")), *shared()),
             **_instrument_versions(plan),
             "line_names": " ".join(line_names()),
@@ -139,6 +141,7 @@ class VirtualBench:
             ),
             **_network_versions(parts),
             **_beneath_versions(parts),
+            **_memory_versions(plan),
             "compiler": modules.compiler_version(),
             "pyarrow": pa.__version__,
             **witnesses.versions(plan.witness),
@@ -211,6 +214,7 @@ def _unchecked(plan: Plan, report: ConsoleReport) -> str:
 
 def _check(plan: Plan) -> None:
     protocol = plan.protocol
+    memory.find(plan.memory)
     if plan.processors > plan.instruction_ns:
         raise UsageError(
             f"--processors {plan.processors}: while all of them run, an instruction takes an equal "
@@ -261,6 +265,7 @@ def _built(plan: Plan, kernel: catalogue.Kernel, load: load_folder.Load, extras:
     needs_network = bool(load.host_command(PEER_TARGET))
     initramfs.versions(packages_of(load, plan.witness))  # they are here
     load_source = load.folder / f"{load.file.module}.c"
+    profile = memory.find(plan.memory)
     return Parts(
         plan=plan,
         qemu=qemu,
@@ -282,7 +287,14 @@ def _built(plan: Plan, kernel: catalogue.Kernel, load: load_folder.Load, extras:
         beneath=beneath().image(kernel, extras.beneath) if plan.beneath != "none" else None,
         program=own_program.built(read_program(Path(plan.program))) if plan.program else None,
         program_start=modules.program(program.START) if plan.program else None,
+        memory=_memory(qemu, profile, plan.instruction_ns) if profile else None,
     )
+
+
+def _memory(qemu: instrument.Qemu, found: memory.Memory, instruction_ns: int) -> QemuPlugin:
+    """Build the plugin of a memory, with its figures. Raises BenchError for a QEMU without them."""
+    instrument.check_exports(qemu, "memory", "--memory")
+    return QemuPlugin(instrument.build(qemu, "memory"), found.parameters(instruction_ns))
 
 
 def _check_load(plan: Plan, load: load_folder.Load) -> None:
@@ -347,6 +359,13 @@ def _beneath_versions(parts: Parts) -> dict[str, str]:
         return {}
     monitor = parts.beneath.with_name("monitor.elf")
     return {"beneath_sha256": sha256_of(monitor, *beneath().sources())}
+
+
+def _memory_versions(plan: Plan) -> dict[str, str]:
+    found = memory.find(plan.memory)
+    if found is None:
+        return {}
+    return {"memory_sha256": sha256_of(found.file, *instrument.sources("memory"))}
 
 
 def _racquet(plan: Plan, kernel: catalogue.Kernel) -> Path | None:

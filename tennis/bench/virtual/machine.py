@@ -107,6 +107,7 @@ class Parts:
     beneath: Path | None = None  # the image of SLOTH's monitor and the kernel
     program: OwnProgram | None = None  # in the Racquet's place
     program_start: Path | None = None  # what starts it as an ordinary user's
+    memory: QemuPlugin | None = None  # caches and the like, as a plugin beside the instrument
 
 
 class Machine:
@@ -143,6 +144,8 @@ class Machine:
             command += ["-dtb", f"/proc/self/fd/{files[-1]}"]
         if extras.instrument:
             command += _plugin(parts.plugin, {**plugin, **extras.answers})
+            if parts.memory:
+                command += _plugin(parts.memory.plugin, parts.memory.parameters)
         if extras.plugin:
             command += _plugin(extras.plugin.plugin, extras.plugin.parameters)
             descriptors = [*descriptors, *extras.plugin.descriptors]
@@ -257,7 +260,7 @@ def phase_us(plan: Plan, load: Load) -> int:
     cycle: such a rally decides nothing, and would only take longer.
     """
     within_us = SECOND_US
-    cycle_ns = load.cycle_ns(plan.instruction_ns) or 0
+    cycle_ns = load.cycle_ns(plan.instruction_ns, plan.memory) or 0
     enough = plan.protocol.balls >= balls_for(cycle_ns, plan.protocol, plan.drill)
     if enough and not plan.phase_of_a_second:
         within_us = max(within_us, cycle_ns // 1000)

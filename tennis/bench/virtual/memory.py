@@ -1,0 +1,268 @@
+# SPDX-FileCopyrightText: The Tennis authors
+# SPDX-License-Identifier: MIT
+"""Profiles of a memory: ``target/virtual/memory/NAME.toml``, read, bounded, given to memory.c.
+
+Each figure has its source, or the word ``assumed`` and a range that it is thought to be in. Sizes
+are those of the processor, times are ns that come on top of what an instruction takes.
+"""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import Field, ValidationError, model_validator
+
+from tennis.errors import TennisError, UsageError
+from tennis.rally.edited import EditedError, toml_of
+from tennis.rally.manifest import StrictModel
+from tennis.rally.memory import NONE, canonical, file_of, name_of
+
+ASSUMED = "assumed"
+NS_MAX = 10_000  # of a cost
+LISTED_MAX = 64  # entries of a first TLB, as memory.c holds them
+# as memory.c numbers them
+REPLACEMENTS = ("least recently used", "round robin", "random")
+
+Source = Annotated[str, Field(min_length=3, max_length=400)]
+
+
+class Figure(StrictModel):
+    """A number, and where it is from."""
+
+    value: int
+    source: Source
+    range: tuple[int, int] | None = Field(default=None, strict=False)  # of an assumed one
+
+    @model_validator(mode="after")
+    def _is_founded(self) -> "Figure":
+        if (self.source == ASSUMED) != (self.range is not None):
+            raise ValueError(f"a range is given with source = '{ASSUMED}', and only there")
+        if self.range and not self.range[0] <= self.value <= self.range[1]:
+            raise ValueError(f"the value {self.value} is not in its range")
+        return self
+
+
+class Time(Figure):
+    """A time in ns."""
+
+    value: Annotated[int, Field(ge=0, le=NS_MAX)]
+
+
+class Kibibytes(Figure):
+    """A cache's size."""
+
+    value: Annotated[int, Field(ge=1, le=65_536)]
+
+
+class Ways(Figure):
+    """How many lines of a set, or pages of a set, there are."""
+
+    value: Annotated[int, Field(ge=1, le=64)]
+
+
+class Listed(Figure):
+    """Entries of a first TLB, in which every page fits everywhere."""
+
+    value: Annotated[int, Field(ge=1, le=LISTED_MAX)]
+
+
+class Entries(Figure):
+    """Entries of a second TLB; 0: there is none."""
+
+    value: Annotated[int, Field(ge=0, le=16_384)]
+
+
+class Bytes(Figure):
+    """A size that is a power of two."""
+
+    @model_validator(mode="after")
+    def _is_a_power_of_two(self) -> "Bytes":
+        if self.value < 1 or self.value & (self.value - 1):
+            raise ValueError(f"{self.value} is no power of two")
+        return self
+
+
+class Line(Bytes):
+    """A cache's line."""
+
+    value: Annotated[int, Field(ge=16, le=256)]
+
+
+class Page(Bytes):
+    """The page in which a TLB holds the kernel's code."""
+
+    value: Annotated[int, Field(ge=4096, le=2 << 20)]
+
+
+class Replacement(StrictModel):
+    """Which line of a set goes when another one comes."""
+
+    value: Literal["least recently used", "round robin", "random"]
+    source: Source
+
+
+class Cache(StrictModel):
+    """A cache of one level."""
+
+    kib: Kibibytes
+    ways: Ways
+    replacement: Replacement
+
+
+class Tlbs(StrictModel):
+    """Two first TLBs, and a second one that both share."""
+
+    code_entries: Listed
+    data_entries: Listed
+    second_entries: Entries
+    second_ways: Ways
+    kernel_code_page_bytes: Page
+
+
+class Costs(StrictModel):
+    """What a line or a page costs that is found in this place, on top of a hit in the first."""
+
+    second_ns: Time | None = None
+    third_ns: Time | None = None
+    memory_ns: Time
+    store_second_ns: Time | None = None
+    store_third_ns: Time | None = None
+    store_memory_ns: Time
+    second_tlb_ns: Time | None = None
+    walk_ns: Time  # beside the line of its last entry
+
+
+class Device(StrictModel):
+    """What an access to a device's registers costs."""
+
+    read_ns: Time
+    write_ns: Time
+
+
+class Devices(StrictModel):
+    """By device; the timer's registers are the processor's own."""
+
+    gpio: Device
+    interrupts: Device
+    timer: Device
+    other: Device
+
+
+class Profile(StrictModel):
+    """All of a profile's file."""
+
+    title: Source
+    about: Source
+    line_bytes: Line
+    emptied_by_switches: bool = False  # caches that know virtual addresses only, and no TLB entry
+    code: Cache  # first level
+    data: Cache
+    second: Cache | None = None
+    third: Cache | None = None
+    tlb: Tlbs
+    costs: Costs
+    devices: Devices
+
+    @model_validator(mode="after")
+    def _fits_together(self) -> "Profile":
+        for level in ("second", "third"):
+            for cost in (f"{level}_ns", f"store_{level}_ns"):
+                if (getattr(self, level) is None) != (getattr(self.costs, cost) is None):
+                    raise ValueError(f"costs.{cost} belongs to a cache [{level}], as it to that")
+        if self.third and not self.second:
+            raise ValueError("a cache [third] needs a [second]")
+        if bool(self.tlb.second_entries.value) != (self.costs.second_tlb_ns is not None):
+            raise ValueError("costs.second_tlb_ns belongs to tlb.second_entries, as they to it")
+        if self.tlb.second_entries.value % self.tlb.second_ways.value:
+            raise ValueError("tlb.second_entries are no whole sets of tlb.second_ways")
+        for name, cache in self.caches().items():
+            _sets(name, cache, self.line_bytes.value)
+        return self
+
+    def caches(self) -> dict[str, Cache]:
+        """Return the caches that there are, by level."""
+        every = {"code": self.code, "data": self.data, "second": self.second, "third": self.third}
+        return {name: cache for name, cache in every.items() if cache is not None}
+
+
+def _sets(name: str, cache: Cache, line_bytes: int) -> int:
+    """Return a cache's number of sets. Raises ValueError where its sizes make none."""
+    sets, rest = divmod(cache.kib.value * 1024, cache.ways.value * line_bytes)
+    if rest or not sets or sets & (sets - 1):
+        raise ValueError(
+            f"[{name}]: {cache.kib.value} KiB in {cache.ways.value} ways of lines of {line_bytes} "
+            "bytes are no power of two of sets"
+        )
+    return sets
+
+
+@dataclass(frozen=True)
+class Memory:
+    """A profile that is played with."""
+
+    name: str
+    profile: Profile
+    file: Path
+
+    def parameters(self, instruction_ns: int) -> dict[str, int]:
+        """Return memory.c's parameters; times are rounded to whole instructions, half of one up."""
+
+        def rounded(ns: int) -> int:
+            return (2 * ns + instruction_ns) // (2 * instruction_ns) * instruction_ns
+
+        profile = self.profile
+        found: dict[str, int] = {"line_bytes": profile.line_bytes.value}
+        for name, cache in profile.caches().items():
+            found[f"{name}_sets"] = _sets(name, cache, profile.line_bytes.value)
+            found[f"{name}_ways"] = cache.ways.value
+            found[f"{name}_replacement"] = REPLACEMENTS.index(cache.replacement.value)
+        tlb = profile.tlb
+        found |= {
+            "emptied_by_switches": int(profile.emptied_by_switches),
+            "code_entries": tlb.code_entries.value,
+            "data_entries": tlb.data_entries.value,
+            "pages_sets": tlb.second_entries.value // tlb.second_ways.value,
+            "pages_ways": tlb.second_ways.value if tlb.second_entries.value else 0,
+            "kernel_code_page_bytes": tlb.kernel_code_page_bytes.value,
+        }
+        costs = {name: time for name, time in profile.costs if time is not None}
+        if "second_tlb_ns" in costs:
+            costs["pages_ns"] = costs.pop("second_tlb_ns")
+        for device, prices in profile.devices:
+            costs |= {f"{device}_{name}": time for name, time in prices}
+        return found | {name: rounded(time.value) for name, time in costs.items()}
+
+
+def read(path: Path) -> Profile:
+    """Return the profile in a file. Raises TennisError in one line."""
+    try:
+        return Profile.model_validate(toml_of(path.read_bytes()))
+    except EditedError as error:
+        raise TennisError(f"{path} {error}", next_step=error.next_step) from error
+    except OSError as error:
+        raise TennisError(f"{path} cannot be read: {error.strerror}") from error
+    except ValidationError as error:
+        # a name that is written wrong is missing, too
+        first = min(error.errors(), key=lambda one: one["type"] != "extra_forbidden")
+        where = ".".join(map(str, first["loc"]))
+        said = {"extra_forbidden": "nothing has this name", "missing": "it is missing"}
+        why = said.get(first["type"], first["msg"].removeprefix("Value error, "))
+        raise TennisError(
+            f"{path} is not right: {f'{where}: ' if where else ''}{why}",
+            next_step="docs/memory.md says what is in a profile",
+        ) from error
+
+
+def find(kept: str) -> Memory | None:
+    """Return the profile of a plan, None for ``none``. Raises UsageError and TennisError."""
+    if kept == NONE:
+        return None
+    name: Any = name_of(kept)
+    path = file_of(name)
+    if not path.is_file() or canonical(name) != kept:
+        there = canonical(name) if path.is_file() else "no such profile"
+        raise UsageError(
+            f"--memory {kept}: here is {there}",
+            next_step="check out the Tennis that the rally was played with",
+        )
+    return Memory(name, read(path), path)

@@ -1,0 +1,60 @@
+# SPDX-FileCopyrightText: The Tennis authors
+# SPDX-License-Identifier: MIT
+"""Which memory a rally was played with: ``none``, or a profile as ``NAME@DIGEST``.
+
+The digest is the first eight digits of the SHA-256 of the profile's file. So a rally that was
+played with other figures of that name is of another kind, for all that compares rallies.
+"""
+
+import hashlib
+import re
+from functools import cache
+from pathlib import Path
+
+from pydantic_core import PydanticCustomError
+
+from tennis.checkout import ROOT
+
+FOLDER = ROOT / "target" / "virtual" / "memory"
+NONE = "none"
+DIGITS = 8
+NAME = r"[a-z][a-z0-9-]{0,39}"
+KEPT = rf"^(?:{NONE}|{NAME}@[0-9a-f]{{{DIGITS}}})$"  # as manifests and plans have it
+
+
+def names() -> list[str]:
+    """Return the names of all profiles."""
+    return sorted(path.stem for path in FOLDER.glob("*.toml"))
+
+
+def file_of(name: str) -> Path:
+    """Return where the profile of a name is."""
+    return FOLDER / f"{name}.toml"
+
+
+@cache
+def digest_of(path: Path) -> str:
+    """Return the digest of a profile's file, as it was when it was first asked for."""
+    return hashlib.sha256(path.read_bytes()).hexdigest()[:DIGITS]
+
+
+def name_of(kept: str) -> str:
+    """Return the name of what a manifest or a plan has."""
+    return kept.partition("@")[0]
+
+
+def canonical(asked: object) -> object:
+    """Return a profile as it is kept: a name gets the digest that its file has now.
+
+    A pydantic validator. Raises PydanticCustomError for a name that no profile has.
+    """
+    if not isinstance(asked, str) or asked == NONE or re.match(KEPT, asked):
+        return asked
+    known = names()
+    if asked not in known:
+        raise PydanticCustomError(
+            "memory",
+            "there is no such profile: use {names}",
+            {"names": " or ".join([NONE, *known])},
+        )
+    return f"{asked}@{digest_of(file_of(asked))}"

@@ -1,0 +1,279 @@
+# SPDX-FileCopyrightText: The Tennis authors
+# SPDX-License-Identifier: MIT
+"""Caches, TLBs and slow registers in virtual time: profiles, known answers, balls that repeat."""
+
+import re
+import shutil
+import tomllib
+
+import pytest
+
+from tennis.bench.virtual import memory
+from tennis.bench.virtual.bench import Extras, VirtualBench
+from tennis.errors import TennisError, UsageError
+from tennis.play.checking import check_rally
+from tennis.play.planning import plan_of
+from tennis.play.sections import why_not
+from tennis.rally import memory as profiles
+from tests.support.virtual import busy_host, guest_module, played, script, table
+
+virtual = pytest.mark.virtual
+OWN = profiles.ROOT / "tests" / "support" / "memory"
+
+
+@pytest.fixture
+def own(monkeypatch):
+    """Let the tests' own profiles be those that there are."""
+    monkeypatch.setattr(profiles, "FOLDER", OWN)
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """Return a folder of profiles with one of the tests' own, to be altered."""
+    shutil.copy(OWN / "small.toml", tmp_path / "mine.toml")
+    monkeypatch.setattr(profiles, "FOLDER", tmp_path)
+    return tmp_path
+
+
+# --- profiles ---
+
+
+@pytest.mark.parametrize("name", profiles.names())
+def test_every_figure_of_the_kit_has_its_source(name):
+    """Or the word assumed, and a range that it is thought to be in."""
+    profile = memory.read(profiles.file_of(name))
+    found = memory.find(profiles.canonical(name))
+    assert found.profile == profile
+    for instruction_ns in (1, 2, 4):
+        given = found.parameters(instruction_ns)
+        costs = {name: value for name, value in given.items() if name.endswith("_ns")}
+        assert costs
+        assert all(value % instruction_ns == 0 for value in costs.values())
+    assert memory.ASSUMED in profiles.file_of(name).read_text()
+
+
+def test_what_was_given_is_what_the_file_says():
+    given = memory.find(profiles.canonical("cortex-a72")).parameters(4)
+    assert (given["code_sets"], given["code_ways"]) == (256, 3)
+    assert (given["second_sets"], given["second_ways"]) == (1024, 16)
+    assert (given["pages_sets"], given["pages_ways"]) == (256, 4)
+    assert (given["second_ns"], given["memory_ns"]) == (12, 100)  # 10 are two and a half
+    assert "third_sets" not in given
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "words"),
+    [
+        ("[data]\nkib = { value = 8,", "[data]\nkib = { value = 9,", "no power of two of sets"),
+        ("[data]\nkib = { value = 8,", "[data]\nkib = { value = 0,", "data.kib.value"),
+        ("line_bytes = { value = 64,", "line_bytes = { value = 48,", "48 is no power of two"),
+        ("memory_ns = { value = 210,", "memory_ns = { value = 10001,", "costs.memory_ns.value"),
+        ("memory_ns = { value = 210,", "memory_ns = { value = -1,", "costs.memory_ns.value"),
+        ("memory_ns = { value = 210,", "memory_ns = { value = 2.5,", "costs.memory_ns.value"),
+        ('210, source = "a test"', '210, source = "assumed"', "a range is given with"),
+        (
+            '210, source = "a test"',
+            '210, source = "assumed", range = [1, 9]',
+            "210 is not in its range",
+        ),
+        ("gpio.read_ns", "gpoi.read_ns", "devices.gpoi: nothing has this name"),
+        ("data_entries = { value = 8,", "data_entries = { value = 65,", "tlb.data_entries.value"),
+        ("second_entries = { value = 64,", "second_entries = { value = 66,", "no whole sets"),
+        ("second_entries = { value = 64,", "second_entries = { value = 0,", "second_tlb_ns"),
+        (
+            "third_ns = { value = 90,",
+            "fourth_ns = { value = 90,",
+            "costs.fourth_ns: nothing has this name",
+        ),
+        ("[third]", "[fourth]", "fourth: nothing has this name"),
+        ("walk_ns =", "# walk_ns =", "costs.walk_ns: it is missing"),
+        ("least recently used", "the best", "replacement.value"),
+        ("title", "title = 3\ntitle", "is not TOML"),
+    ],
+)
+def test_a_profile_that_is_not_right_is_refused_in_one_line(folder, old, new, words):
+    file = folder / "mine.toml"
+    assert old in file.read_text()
+    file.write_text(file.read_text().replace(old, new, 1))
+    plan = plan_of(memory="mine")
+    with pytest.raises(TennisError) as error:
+        VirtualBench().parts(plan)
+    assert str(file) in str(error.value)
+    assert words in str(error.value)
+    assert "\n" not in str(error.value)
+
+
+def test_a_profile_of_another_digest_is_another_one(folder):
+    first = plan_of(memory="mine").memory
+    (folder / "mine.toml").write_text((folder / "mine.toml").read_text() + "# a comment\n")
+    profiles.digest_of.cache_clear()
+    second = plan_of(memory="mine").memory
+    assert first != second
+    assert re.fullmatch(r"mine@[0-9a-f]{8}", second)
+    assert plan_of(memory=second).memory == second
+    with pytest.raises(UsageError, match=f"--memory {first}: here is {second}"):
+        VirtualBench().parts(plan_of(memory=first))
+
+
+@pytest.mark.parametrize("name", ["cortex-a99", "./mine.toml", "../small", "", "mine@12", "NONE"])
+def test_a_name_of_no_profile_is_refused_in_one_line(name):
+    with pytest.raises(UsageError) as error:
+        plan_of(memory=name)
+    assert "use none or cortex-a53 or" in str(error.value)
+    assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("other", "words"),
+    [
+        ({"processors": 2, "instruction_ns": 2}, "--processors 2: the model has the caches of one"),
+        ({"processors": 4, "instruction_ns": 4}, "--processors 4: the model has the caches of one"),
+        ({"sections": True}, "--sections: it predicts by counting instructions"),
+        ({"beneath": "sloth"}, "--beneath sloth: the model knows one kernel's page tables"),
+        ({"instrument": "pico"}, "--instrument pico: nobody has tried"),
+    ],
+)
+def test_what_cannot_go_with_it_is_refused_with_the_reason(other, words):
+    with pytest.raises(UsageError) as error:
+        plan_of(memory="cortex-a72", **other)
+    assert f"--memory cannot be used with {words}" in str(error.value)
+    assert "\n" not in str(error.value)
+
+
+def test_sections_of_a_rally_with_it_are_refused_later_too():
+    assert "memory profile" in why_not(plan_of(memory="pxa270"))
+    assert why_not(plan_of()) == ""
+
+
+@pytest.mark.parametrize("other", [{"bench": "pi"}, {"kernel": "sloth"}])
+def test_other_benches_have_no_profile(other):
+    with pytest.raises(UsageError, match="--memory needs"):
+        plan_of(memory="cortex-a72", **other)
+
+
+def test_sentences_about_time_name_it():
+    plan = plan_of(memory="cortex-a53")
+    assert f"and stalls of memory {plan.memory}" in VirtualBench.time_note(plan)
+    assert VirtualBench.time_note(plan_of()) == "virtual time, 2 ns per instruction"
+
+
+# --- known answers ---
+
+
+def known(out, name: str) -> dict[str, float]:
+    """Return how long a step of each of the module's loops took, in ns."""
+    extras = Extras(
+        files={
+            "/tennis/known-memory.ko": guest_module("known-memory"),
+            "/tennis/after": script(
+                "(while :; do :; done) & busy=$!\ninsmod /tennis/known-memory.ko\nkill $busy"
+            ),
+        }
+    )
+    rally = played(out, extras, balls=3, memory=name)
+    assert not rally.manifest.suspect
+    said = (out / "console.log").read_text(errors="replace")
+    return {n: int(ps) / 1000 for n, ps in re.findall(r"known-memory: (\w+) (\d+)", said)}
+
+
+def more_than(took: dict[str, float], base: str, names: dict[str, float]) -> None:
+    """Check how much more a step takes than one that is never missed: ns, to the hundredth part.
+
+    Besides that what a loop misses when it begins, and what of a page each of its lines pays.
+    """
+    for name, cost in names.items():
+        more = took[name] - took[base]
+        assert cost - 0.2 <= more <= 1.01 * cost + 0.6, f"{name}: {more:.2f} ns, and not {cost}"
+
+
+@virtual
+@pytest.mark.usefixtures("own")
+def test_known_answers(tmp_path):
+    """Loops that do one thing take what that costs: both sides of each size, each device."""
+    took = known(tmp_path / "r", "small")
+    cost = tomllib.loads((OWN / "small.toml").read_text())["costs"]
+    ns = {name: figure["value"] for name, figure in cost.items()}
+    walk = ns["walk_ns"] + ns["second_ns"]  # the entry's line is in the second cache
+    more_than(
+        took,
+        "one_line",
+        {
+            "first_fits": 0,
+            "first_not": ns["second_ns"],
+            "second_fits": ns["second_ns"],
+            "second_not": ns["third_ns"],
+            "third_fits": ns["third_ns"],
+            "pages_fit": 0,
+            "pages_not": ns["second_tlb_ns"],
+            "table_fits": ns["second_tlb_ns"],
+            "table_not": walk,
+        },
+    )
+    # of each 64 lines one walks, and reads an entry that came from memory for every eighth page
+    assert ns["memory_ns"] <= took["third_not"] - took["one_line"] <= ns["memory_ns"] + 2
+    stores = {"second": ns["store_second_ns"], "third": ns["store_third_ns"]}
+    more_than(took, "store_first", {f"store_{where}": cost for where, cost in stores.items()})
+    for what in ("store", "zero"):
+        more = took[f"{what}_memory"] - took[f"{what}_first"]
+        assert ns["store_memory_ns"] - 0.5 <= more <= ns["store_memory_ns"] + 2
+    more_than(took, "jumps_fit", {"jumps_not": ns["second_ns"]})
+    assert 2 <= took["jumps_fit"] <= 2.2
+    assert ns["second_tlb_ns"] + 2 <= took["jumped_pages_not"] <= ns["second_tlb_ns"] + 3.2
+    # a jump takes 2 ns, and so many begin a chain that costs 3 more each time
+    assert took["jumped_pages_fit"] < 4
+    registers = {
+        f"{device}_{way}": price[f"{way}_ns"]["value"]
+        for device, price in tomllib.loads((OWN / "small.toml").read_text())["devices"].items()
+        for way in ("read", "write")
+    }
+    more_than(took, "register_none", registers)
+    assert 2 * ns["second_ns"] <= took["abac"] - 12 <= 2 * ns["second_ns"] + 2
+
+
+@virtual
+@pytest.mark.usefixtures("own")
+def test_known_answers_of_another_replacement(tmp_path):
+    """Random, round robin, no second level, one large page for code, emptied by a switch."""
+    took = known(tmp_path / "r", "other")
+    more_than(took, "one_line", {"first_fits": 0, "first_not": 0, "pages_fit": 0, "pages_not": 0})
+    # the oldest goes, though it was just used: three of four are missed, and not two
+    assert 300 <= took["abac_far"] - 12 <= 302
+    # random: some of three lines in two ways stay, and not all go
+    assert 30 <= took["jumps_not"] <= 90
+    # 12 pages of code are one page for the TLB, and 60 of data are no 16 entries: a walk each
+    assert took["jumped_pages_not"] < 3
+    more_than(took, "one_line", {"table_fits": 20 + 100})
+    # 64 lines were there, and others ran: each is missed again, and one page is walked for
+    assert 100 <= took["after_others"] - took["one_line"] <= 116
+
+
+@virtual
+@pytest.mark.usefixtures("own")
+@pytest.mark.parametrize("load", ["hog", "stress"])
+def test_a_profile_that_costs_nothing_changes_no_ball(tmp_path, load):
+    """What looks on does not: all that is looked up takes no time."""
+    plan = {"kernel": "rt", "load": load, "balls": 60}
+    one, other = (played(tmp_path / name, memory=name, **plan) for name in ("none", "free"))
+    assert table(one).equals(table(other))
+    assert other.manifest.target.memory == profiles.canonical("free")
+
+
+@virtual
+@pytest.mark.parametrize(
+    ("kernel", "load", "name"),
+    [
+        ("rt", "hog", "cortex-a53"),
+        ("mainline", "stress", "cortex-a72"),
+        ("rt", "stress", "cortex-a76"),
+        ("rt", "idle", "pxa270"),
+    ],
+)
+def test_the_same_seed_gives_the_same_folder(tmp_path, kernel, load, name):
+    """Also where QEMU's threads lose the processor when the host's scheduler wants it to."""
+    rally = played(tmp_path / "r", kernel=kernel, load=load, balls=60, memory=name)
+    assert (rally.misses, rally.manifest.suspect) == (0, False)
+    assert rally.manifest.counts.late_serves == 0
+    assert name in rally.manifest.time_note
+    assert name in rally.label
+    with busy_host():
+        assert check_rally(rally.path).balls == 60

@@ -1,0 +1,238 @@
+// SPDX-FileCopyrightText: The Tennis authors
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Known answers for a model of memory: loops of which each step does one thing, timed by the
+ * processor's own counter, with interrupts off. A line "known-memory: NAME PICOSECONDS" for each
+ * says how long a step took. What it must be is in tests/bench/virtual/test_memory.py.
+ */
+#include <linux/delay.h>
+#include <linux/gfp.h>
+#include <linux/io.h>
+#include <linux/irqflags.h>
+#include <linux/mm.h>
+#include <linux/module.h>
+
+#define LINE 64
+#define ORDER 9 /* 2 MiB, in one piece */
+#define KIB(lines) ((lines) * 1024 / LINE)
+
+static char *memory;
+static void __iomem *gpio, *interrupts, *uart;
+
+static u64 counter(void)
+{
+	u64 value;
+
+	asm volatile("isb; mrs %0, cntvct_el0; isb" : "=r"(value)::"memory");
+	return value;
+}
+
+static void say(const char *name, u64 ticks, u64 steps)
+{
+	u64 hz;
+
+	asm volatile("mrs %0, cntfrq_el0" : "=r"(hz));
+	pr_notice("known-memory: %s %llu\n", name, ticks * (1000000000000ull / hz) / steps);
+}
+
+/* --- chains of loads: one waits for the other --- */
+
+static noinline void *follow(void *at, u64 steps)
+{
+	asm volatile(".balign 64\n"
+		     "1:	ldr	%0, [%0]\n"
+		     "	ldr	%0, [%0]\n"
+		     "	ldr	%0, [%0]\n"
+		     "	ldr	%0, [%0]\n"
+		     "	subs	%1, %1, #4\n"
+		     "	b.ne	1b"
+		     : "+r"(at), "+r"(steps)::"cc", "memory");
+	return at;
+}
+
+static void chase(const char *name, u64 count, u64 stride)
+{
+	unsigned long flags;
+	u64 began, steps = (count < 512 ? 2048 / count : 2) * count;
+
+	for (u64 i = 0; i < count; i++)
+		*(void **)(memory + i * stride) = memory + (i + 1) % count * stride;
+	steps = round_up(steps, 4);
+	local_irq_save(flags);
+	follow(memory, round_up(2 * count, 4));
+	began = counter();
+	follow(memory, steps);
+	say(name, counter() - began, steps);
+	local_irq_restore(flags);
+}
+
+/* --- stores, and lines that are zeroed --- */
+
+#define STORING(function, instruction)                                 \
+	static noinline void function(char *at, u64 steps)             \
+	{                                                              \
+		asm volatile(".balign 64\n"                            \
+			     "1:	" instruction "\n"             \
+			     "	add	%0, %0, #64\n"                      \
+			     "	subs	%1, %1, #1\n"                      \
+			     "	b.ne	1b"                                \
+			     : "+r"(at), "+r"(steps)::"cc", "memory"); \
+	}
+STORING(store, "str	xzr, [%0]")
+STORING(zero, "dc	zva, %0")
+
+static void over(const char *name, void (*touch)(char *, u64), u64 count)
+{
+	unsigned long flags;
+	u64 began, rounds = count < 512 ? 2048 / count : 2;
+
+	local_irq_save(flags);
+	touch(memory, count);
+	touch(memory, count);
+	began = counter();
+	for (u64 i = 0; i < rounds; i++)
+		touch(memory, count);
+	say(name, counter() - began, rounds * count);
+	local_irq_restore(flags);
+}
+
+/* A B A C of one set: who goes when a line comes, the one used longest ago or the oldest? */
+static void who_goes(const char *name, u64 way)
+{
+	unsigned long flags;
+	u64 began, steps = 1000;
+
+	local_irq_save(flags);
+	began = counter();
+	asm volatile(".balign 64\n"
+		     "1:	ldr	x9, [%1]\n"
+		     "	ldr	x9, [%1, %2]\n"
+		     "	ldr	x9, [%1]\n"
+		     "	ldr	x9, [%1, %3]\n"
+		     "	subs	%0, %0, #1\n"
+		     "	b.ne	1b"
+		     : "+r"(steps)
+		     : "r"(memory), "r"(way), "r"(2 * way)
+		     : "x9", "cc", "memory");
+	say(name, counter() - began, 1000);
+	local_irq_restore(flags);
+}
+
+/* --- chains of jumps --- */
+
+#define JUMPS(name, count, bytes)                            \
+	asm(".pushsection .text\n.balign 4096\n" #name ":\n" \
+	    ".rept	" #count " - 1\n"                    \
+	    "	b	. + " #bytes "\n"                    \
+	    "	.skip	" #bytes " - 4\n"                    \
+	    ".endr\n	ret\n.balign 4096\n.popsection");    \
+	void name(void)
+JUMPS(jumps_64, 64, 64);
+JUMPS(jumps_192, 192, 64);
+JUMPS(jumps_4_pages, 4, 4160);
+JUMPS(jumps_12_pages, 12, 4160);
+
+static void jump(const char *name, void (*chain)(void), u64 count)
+{
+	unsigned long flags;
+	u64 began;
+
+	local_irq_save(flags);
+	chain();
+	chain();
+	began = counter();
+	for (u64 i = 0; i < 100; i++)
+		chain();
+	say(name, counter() - began, 100 * count);
+	local_irq_restore(flags);
+}
+
+/* --- registers --- */
+
+#define AGAIN(name, instruction, operand)                  \
+	do {                                               \
+		unsigned long flags;                       \
+		u64 began, steps = 1000;                   \
+                                                           \
+		local_irq_save(flags);                     \
+		began = counter();                         \
+		asm volatile(".balign 64\n"                \
+			     "1:	" instruction "\n" \
+			     "	subs	%0, %0, #1\n"          \
+			     "	b.ne	1b"                    \
+			     : "+r"(steps)                 \
+			     : "r"(operand)                \
+			     : "x9", "cc", "memory");      \
+		say(name, counter() - began, 1000);        \
+		local_irq_restore(flags);                  \
+	} while (0)
+
+static void registers(void)
+{
+	AGAIN("register_none", "nop", gpio);
+	AGAIN("gpio_read", "ldr	w9, [%1]", gpio + 0x400); /* a direction */
+	AGAIN("gpio_write", "str	wzr, [%1]", gpio); /* of no line */
+	AGAIN("interrupts_read", "ldr	w9, [%1]", interrupts + 4); /* the controller's type */
+	AGAIN("interrupts_write", "str	wzr, [%1]", interrupts + 0x100); /* enables none */
+	AGAIN("other_read", "ldr	w9, [%1]", uart + 0x18); /* its flags */
+	AGAIN("other_write", "str	wzr, [%1]", uart + 0x18); /* read-only */
+	AGAIN("timer_read", "mrs	x9, cntvct_el0", gpio);
+	AGAIN("timer_write", "msr	cntp_cval_el0, xzr", gpio); /* nobody uses it */
+}
+
+/* --- what other processes leave of it --- */
+
+static void after_others(void)
+{
+	unsigned long flags;
+	u64 began;
+
+	for (u64 i = 0; i < 64; i++)
+		*(void **)(memory + i * LINE) = memory + (i + 1) % 64 * LINE;
+	follow(memory, 128);
+	msleep(40);
+	local_irq_save(flags);
+	began = counter();
+	follow(memory, 64);
+	say("after_others", counter() - began, 64);
+	local_irq_restore(flags);
+}
+
+static int __init known_memory_init(void)
+{
+	memory = (char *)__get_free_pages(GFP_KERNEL | __GFP_ZERO, ORDER);
+	gpio = ioremap(0x09030000, 0x1000);
+	interrupts = ioremap(0x08000000, 0x1000);
+	uart = ioremap(0x09000000, 0x1000);
+	if (!memory || !gpio || !interrupts || !uart)
+		return -ENOMEM;
+	chase("one_line", 4, LINE);
+	chase("first_fits", KIB(8), LINE);
+	chase("first_not", KIB(12), LINE);
+	chase("second_fits", KIB(48), LINE);
+	chase("second_not", KIB(128), LINE);
+	chase("third_fits", KIB(192), LINE);
+	chase("third_not", KIB(512), LINE);
+	chase("pages_fit", 8, PAGE_SIZE + LINE);
+	chase("pages_not", 9, PAGE_SIZE + LINE);
+	chase("table_fits", 60, PAGE_SIZE + LINE);
+	chase("table_not", 80, PAGE_SIZE + LINE);
+	over("store_first", store, KIB(4));
+	over("store_second", store, KIB(48));
+	over("store_third", store, KIB(192));
+	over("store_memory", store, KIB(1024));
+	over("zero_first", zero, KIB(4));
+	over("zero_memory", zero, KIB(1024));
+	who_goes("abac", 4096);
+	who_goes("abac_far", 65536);
+	jump("jumps_fit", jumps_64, 64);
+	jump("jumps_not", jumps_192, 192);
+	jump("jumped_pages_fit", jumps_4_pages, 4);
+	jump("jumped_pages_not", jumps_12_pages, 12);
+	registers();
+	after_others();
+	return 0;
+}
+module_init(known_memory_init);
+MODULE_DESCRIPTION("Known answers for a model of memory");
+MODULE_LICENSE("GPL");
