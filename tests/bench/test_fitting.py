@@ -22,6 +22,7 @@ SAID = {
     "command_line": "quiet",
     "instruction_ns": 4,
     "memory": "cortex-a72",
+    "program": "answer.c",
     "processors": 2,
     "stage": "in-band",
     "interrupt_cpu": 0,
