@@ -9,7 +9,7 @@ import signal
 import sys
 import tempfile
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -30,6 +30,7 @@ LISTED = {program.name for program in programs.programs()}
 without_grammars()  # each worker imports the notebooks' tests
 gc.set_threshold(50_000)  # as tennis.cli does: what is imported and collected stays
 UNIT = {"system", "base", "lab", "unit"}  # the stages that scripts/setup.sh --unit installs
+STOPPING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 WORKER = "PYTEST_XDIST_WORKER"  # the environment's name of which one of several this is
 DISPENSABLE = {"fc-list"}  # matplotlib asks it once for its list of fonts, and does without it
 
@@ -167,3 +168,29 @@ def in_time() -> Iterator[None]:
     yield
     signal.alarm(0)
     signal.signal(signal.SIGALRM, before)
+
+
+@pytest.fixture
+def typed(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> Iterator[Callable[..., tuple[object, str, str]]]:
+    """Give a function that runs the command here and returns (exit code, output, errors).
+
+    A process of its own (``tests.support.terminal``) costs more.
+    """
+    from tennis.cli import main
+
+    handlers = {number: signal.getsignal(number) for number in STOPPING}
+
+    def run(*words: object) -> tuple[object, str, str]:
+        monkeypatch.setattr("sys.argv", ["tennis", *map(str, words)])
+        code: object = 0
+        try:
+            main()
+        except SystemExit as stopped:
+            code = stopped.code or 0
+        return code, *capsys.readouterr()
+
+    yield run
+    for number, handler in handlers.items():  # Ctrl-C is the tests' again
+        signal.signal(number, handler)

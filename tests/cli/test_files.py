@@ -12,28 +12,10 @@ from pathlib import Path
 
 import pytest
 
-from tennis.cli import main
 from tennis.rally.manifest import seal_of
 from tennis.rally.text import quoted
 from tennis.stats.summary import STATISTICS
 from tests.support.synthetic import TIME_NOTE, make_rally
-
-
-@pytest.fixture
-def tennis(monkeypatch, capsys):
-    """Give a function that runs the command and returns (exit code, output, errors)."""
-
-    def run(*words):
-        monkeypatch.setattr("sys.argv", ["tennis", *map(str, words)])
-        code = 0
-        try:
-            main()
-        except SystemExit as stopped:
-            code = stopped.code or 0
-        out, err = capsys.readouterr()
-        return code, out, err
-
-    return run
 
 
 @pytest.fixture(scope="module")
@@ -53,8 +35,8 @@ def test_a_terminal_without_greek_letters(rally):
     assert said["ascii"].count(" us") == said["utf-8"].count(" µs")  # its lines differ, too
 
 
-def test_stats_as_json(tennis, rally):
-    code, out, _ = tennis("stats", rally, "--json")
+def test_stats_as_json(typed, rally):
+    code, out, _ = typed("stats", rally, "--json")
     assert code == 0
     found = json.loads(out)
     top = {"balls", "misses", "strays", "doubles", "suspect", "interrupt_ns", "scheduling_ns"}
@@ -64,8 +46,8 @@ def test_stats_as_json(tennis, rally):
     assert each == set(found["interrupt_ns"]) == set(found["scheduling_ns"])
 
 
-def test_stats_for_people(tennis, rally):
-    code, out, _ = tennis("stats", rally)
+def test_stats_for_people(typed, rally):
+    code, out, _ = typed("stats", rally)
     assert code == 0
     for words in (TIME_NOTE, "replay", "missed", "of 300", "2 of 300 balls had no answer in time"):
         assert words in out
@@ -75,11 +57,11 @@ def test_stats_for_people(tennis, rally):
 
 
 @pytest.mark.parametrize("columns", [1, 20, 30, 40, 60, 80, 200])
-def test_stats_cuts_no_figure(tennis, rally, columns, monkeypatch):
+def test_stats_cuts_no_figure(typed, rally, columns, monkeypatch):
     monkeypatch.setenv("COLUMNS", "200")
-    wide = tennis("stats", rally)[1]
+    wide = typed("stats", rally)[1]
     monkeypatch.setenv("COLUMNS", str(columns))
-    narrow = tennis("stats", rally)[1]
+    narrow = typed("stats", rally)[1]
     assert "…" not in narrow
     assert ("95 % interval" in narrow) == (columns >= 60)
     words = wide.replace("..", "").split()
@@ -93,20 +75,20 @@ def test_stats_cuts_no_figure(tennis, rally, columns, monkeypatch):
         assert max(map(len, narrow.splitlines()[1:until])) <= columns
 
 
-def test_nothing_played(tennis, tmp_path):
+def test_nothing_played(typed, tmp_path):
     nothing = make_rally(tmp_path / "none", balls=0, ended="interrupted", planned=50).path
-    out = tennis("stats", nothing)[1]
+    out = typed("stats", nothing)[1]
     assert "Interrupted: 0 of 50 planned balls." in out
     assert "No ball was played." in out
     assert "All 0" not in out
-    assert tennis("plot", nothing)[0] == 0
+    assert typed("plot", nothing)[0] == 0
     assert "no ball was played" in (tmp_path / "none-plots" / "series.svg").read_text()
 
 
-def test_an_interrupted_rally_says_so(tennis, tmp_path):
+def test_an_interrupted_rally_says_so(typed, tmp_path):
     rally = make_rally(tmp_path / "some", balls=40, ended="interrupted", planned=50).path
-    assert "Interrupted: 40 of 50 planned balls." in tennis("stats", rally)[1]
-    found = json.loads(tennis("stats", rally, "--json")[1])
+    assert "Interrupted: 40 of 50 planned balls." in typed("stats", rally)[1]
+    found = json.loads(typed("stats", rally, "--json")[1])
     assert (found["ended"], found["planned"], found["balls"]) == ("interrupted", 50, 40)
 
 
@@ -139,7 +121,7 @@ def test_matplotlib_without_a_home(rally, tmp_path):
     assert list((tmp_path / "tmp").iterdir()) == []
 
 
-def test_events_that_are_no_json(tennis, rally, tmp_path):
+def test_events_that_are_no_json(typed, rally, tmp_path):
     copy = tmp_path / "copy"
     shutil.copytree(rally, copy)
     (copy / "events.jsonl").write_bytes(b'{"what": "\xff\n' + b"[" * 100_000)
@@ -148,66 +130,66 @@ def test_events_that_are_no_json(tennis, rally, tmp_path):
     manifest["files"]["events.jsonl"] = digest
     manifest["seal"] = seal_of(manifest)
     (copy / "manifest.json").write_text(json.dumps(manifest))
-    assert tennis("stats", copy)[0] == 0
-    code, out, err = tennis("report", copy, "--out", tmp_path / "page.html")
+    assert typed("stats", copy)[0] == 0
+    code, out, err = typed("report", copy, "--out", tmp_path / "page.html")
     assert (code, out) == (1, "")
     assert "events.jsonl line 1 is not a JSON object" in err
     assert err.count("\n") == 1
     assert not (tmp_path / "page.html").exists()
 
 
-def test_plot_writes_what_it_says(tennis, rally, tmp_path):
+def test_plot_writes_what_it_says(typed, rally, tmp_path):
     out = tmp_path / "pictures"
-    code, said, _ = tennis("plot", rally, "--out", out)
+    code, said, _ = typed("plot", rally, "--out", out)
     assert code == 0
     written = [out / f"{kind}.svg" for kind in ("histogram", "distribution", "series")]
     assert said.split() == list(map(str, written))
     assert all(path.read_bytes().startswith(b"<?xml") for path in written)
     before = written[0].read_bytes()
-    code, said, err = tennis("plot", rally, "--out", out, "--kind", "histogram")
+    code, said, err = typed("plot", rally, "--out", out, "--kind", "histogram")
     assert (code, said) == (2, "")
     assert "--force" in err
-    code, said, _ = tennis("plot", rally, "--out", out, "--kind", "histogram", "--force")
+    code, said, _ = typed("plot", rally, "--out", out, "--kind", "histogram", "--force")
     assert code == 0
     assert written[0].read_bytes() == before
-    code, said, _ = tennis("plot", rally, "--out", out, "--kind", "series", "--format", "png")
+    code, said, _ = typed("plot", rally, "--out", out, "--kind", "series", "--format", "png")
     assert (code, said.split()) == (0, [str(out / "series.png")])
 
 
-def test_plot_draws_several_rallies_on_common_axes(tennis, rally, tmp_path):
+def test_plot_draws_several_rallies_on_common_axes(typed, rally, tmp_path):
     out = tmp_path / "pictures"
-    code, said, _ = tennis("plot", rally, rally, "--out", out)
+    code, said, _ = typed("plot", rally, rally, "--out", out)
     assert code == 0
     assert said.split() == [
         str(out / f"{kind}.svg") for kind in ("overview", "histogram", "distribution")
     ]
-    code, _, err = tennis("plot", rally, rally, "--out", out, "--kind", "series")
+    code, _, err = typed("plot", rally, rally, "--out", out, "--kind", "series")
     assert code == 2
     assert "of several rallies there are overview, histogram, distribution" in err
-    code, _, err = tennis("plot", *[rally] * 17, "--out", out)
+    code, _, err = typed("plot", *[rally] * 17, "--out", out)
     assert code == 2
     assert "at most 16" in err
 
 
-def test_plot_writes_nothing_where_one_picture_exists(tennis, rally, tmp_path):
+def test_plot_writes_nothing_where_one_picture_exists(typed, rally, tmp_path):
     (tmp_path / "series.svg").write_text("mine")
-    assert tennis("plot", rally, "--out", tmp_path)[0] == 2
+    assert typed("plot", rally, "--out", tmp_path)[0] == 2
     assert [path.name for path in tmp_path.iterdir()] == ["series.svg"]
 
 
-def test_report(tennis, rally, tmp_path):
+def test_report(typed, rally, tmp_path):
     out = tmp_path / "page.html"
-    assert tennis("report", rally, "--out", out)[:2] == (0, f"{out}\n")
+    assert typed("report", rally, "--out", out)[:2] == (0, f"{out}\n")
     assert out.read_text().startswith("<!doctype html>")
-    assert tennis("report", rally, "--out", out)[0] == 2
-    assert tennis("report", rally, rally, "--out", out, "--force")[0] == 0
+    assert typed("report", rally, "--out", out)[0] == 2
+    assert typed("report", rally, rally, "--out", out, "--force")[0] == 0
 
 
 @pytest.mark.parametrize("command", ["stats", "plot", "report"])
-def test_failures_are_one_line_and_exit_1(tennis, tmp_path, command, monkeypatch):
+def test_failures_are_one_line_and_exit_1(typed, tmp_path, command, monkeypatch):
     monkeypatch.chdir(tmp_path)
     for folder in (tmp_path / "none", tmp_path):
-        code, out, err = tennis(command, folder)
+        code, out, err = typed(command, folder)
         assert (code, out) == (1, "")
         assert err.startswith("tennis: ")
         assert err.count("\n") == 1
@@ -224,22 +206,22 @@ def test_failures_are_one_line_and_exit_1(tennis, tmp_path, command, monkeypatch
         ("report",),
     ],
 )
-def test_usage_errors_exit_2(tennis, words):
-    code, out, err = tennis(*words)
+def test_usage_errors_exit_2(typed, words):
+    code, out, err = typed(*words)
     assert (code, out) == (2, "")
     assert err.startswith("tennis: ")
     assert "--help" in err
     assert err.count("\n") == 1
 
 
-def test_a_place_that_cannot_be_written(tennis, rally, tmp_path):
+def test_a_place_that_cannot_be_written(typed, rally, tmp_path):
     (tmp_path / "file").write_text("x")
     for words in (
         ("report", rally, "--out", tmp_path / "file" / "page.html"),
         ("report", rally, "--out", tmp_path / "none" / "page.html"),
         ("plot", rally, "--out", tmp_path / "file" / "pictures"),
     ):
-        code, _, err = tennis(*words)
+        code, _, err = typed(*words)
         assert code == 1, err
         assert "cannot write" in err
         assert err.count("\n") == 1
@@ -247,20 +229,20 @@ def test_a_place_that_cannot_be_written(tennis, rally, tmp_path):
 
 @pytest.mark.parametrize("scheme", ["spy", "SPY", "loop", "hwgrep", "rfc2217", "alt"])
 @pytest.mark.parametrize("command", [("doctor",), ("brickwall", "flash"), ("brickwall", "verify")])
-def test_a_port_is_a_device_or_a_socket(tennis, command, scheme, tmp_path):
+def test_a_port_is_a_device_or_a_socket(typed, command, scheme, tmp_path):
     """One of pyserial's other ports writes a file where it is told to."""
     spied = tmp_path / "spied"
-    code, out, err = tennis(*command, "--port", f"{scheme}:///dev/null?file={spied}")
+    code, out, err = typed(*command, "--port", f"{scheme}:///dev/null?file={spied}")
     assert code != 0
     assert "name a serial device (/dev/ttyACM0) or socket://HOST:PORT" in out + err
     assert not spied.exists()
 
 
-def test_no_name_moves_the_cursor(tennis, rally, tmp_path):
+def test_no_name_moves_the_cursor(typed, rally, tmp_path):
     named = tmp_path / "a\x1b[31mred"
     shutil.copytree(rally, named)
     for words in (("plot", named), ("report", named, "--out", tmp_path / "\x1b[2J.html")):
-        code, out, err = tennis(*words)
+        code, out, err = typed(*words)
         assert (code, "\x1b" in out + err) == (0, False)
         assert "[31m" in out or "[2J" in out
 
@@ -275,6 +257,6 @@ def test_a_path_with_control_characters_is_shown_as_a_shell_reads_it(tmp_path):
     assert quoted(named).isprintable()
 
 
-def test_a_line_that_somebody_typed_is_cut(tennis):
-    code, _, err = tennis("rally", "--seed", "9" * 100_000, "--out", "x")
+def test_a_line_that_somebody_typed_is_cut(typed):
+    code, _, err = typed("rally", "--seed", "9" * 100_000, "--out", "x")
     assert (code, len(err) < 2100, err.endswith("\n")) == (2, True, True)

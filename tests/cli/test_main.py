@@ -5,13 +5,11 @@
 import os
 import struct
 import subprocess
-from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
 from tennis import wire
-from tennis.cli import main
 from tennis.play.planning import plan_of
 from tennis.rally.disk import write_whole
 from tests.support.synthetic import make_rally
@@ -55,41 +53,17 @@ USAGE = [
 ]
 
 
-@dataclass(frozen=True)
-class Ended:
-    """How a command ended, and what its streams said."""
-
-    code: object
-    out: str
-    err: str
-
-
-@pytest.fixture
-def typed(monkeypatch, capsys, in_time):
-    """Return what runs a command here: a process of its own imports Tennis again each time."""
-    del in_time
-
-    def run(*words: str | Path) -> Ended:
-        monkeypatch.setattr("sys.argv", ["tennis", *map(str, words)])
-        with pytest.raises(SystemExit) as ended:
-            main()
-        said = capsys.readouterr()
-        return Ended(ended.value.code, said.out, said.err)
-
-    return run
-
-
 @pytest.mark.parametrize("words", USAGE, ids=str)
+@pytest.mark.usefixtures("in_time")
 def test_what_cannot_be_meant(words, tmp_path, monkeypatch, typed):
     monkeypatch.chdir(tmp_path)
-    done = typed(*map(os.fsdecode, words))
-    said = done.err
-    assert done.code == 2, said
+    code, out, said = typed(*map(os.fsdecode, words))
+    assert code == 2, said
     assert said.startswith("tennis: ")
     assert len(said.splitlines()) == 1
     assert len(said) < 400
     assert "\x1b" not in said
-    assert done.out == ""
+    assert out == ""
     assert list(tmp_path.iterdir()) == []
 
 
@@ -188,6 +162,7 @@ def test_an_unfinished_rally_that_somebody_made_up(tmp_path):
     ["frames.bin", "console.log", "qemu.log", "emulator.log", "bench.jsonl", "target-before.txt"],
 )
 @pytest.mark.parametrize("put", ["link", "dangling link", "fifo", "folder"])
+@pytest.mark.usefixtures("in_time")
 def test_an_unfinished_rally_that_leads_elsewhere(tmp_path, name, put, typed):
     """Going on would append to the file behind the link, or cut it, or wait for ever."""
     part = tmp_path / "r.part"
@@ -203,10 +178,10 @@ def test_an_unfinished_rally_that_leads_elsewhere(tmp_path, name, put, typed):
         "fifo": lambda: os.mkfifo(part / name),
         "folder": (part / name).mkdir,
     }[put]()
-    done = typed("resume", tmp_path / "r")
-    assert done.code == 1
-    assert f"{part / name} is a link or something else that tennis does not put" in done.err
-    assert len(done.err.splitlines()) == 1
+    code, _, said = typed("resume", tmp_path / "r")
+    assert code == 1
+    assert f"{part / name} is a link or something else that tennis does not put" in said
+    assert len(said.splitlines()) == 1
     assert mine.exists() == (put == "link")
     assert put != "link" or mine.read_text() == "my thesis"
 

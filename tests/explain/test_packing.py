@@ -4,7 +4,6 @@
 
 import json
 import os
-import signal
 import stat
 import subprocess
 import sys
@@ -17,7 +16,6 @@ import pytest
 
 from tennis.bench.qemu import plugins
 from tennis.checkout import ROOT, cache_folder
-from tennis.cli import main
 from tennis.errors import RallyError, UsageError
 from tennis.explain.explanation import Explanation
 from tennis.explain.packed_ball import (
@@ -46,7 +44,6 @@ from tests.support.virtual import table
 virtual = pytest.mark.virtual
 one_worker = pytest.mark.xdist_group("one-ball")  # it was played again for both
 HASH = "0" * 64
-STOPPING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 ALL = {README, SCRIPT, BALL, "rally/manifest.json", "rally/balls.parquet", "rally/events.jsonl"}
 
 
@@ -333,30 +330,14 @@ def test_one_ball_that_was_not_late(hog, one_ball):
     assert story.rise + sum(part.ns for part in story.parts[1:]) == fall[story.ball]
 
 
-def command(monkeypatch, capsys, *words):
-    """Run a command; return its exit code, and what it said."""
-    monkeypatch.setattr("sys.argv", ["tennis", *map(str, words)])
-    handlers = {number: signal.getsignal(number) for number in STOPPING}
-    code = 0
-    try:
-        main()
-    except SystemExit as stopped:
-        code = stopped.code
-    finally:  # Ctrl-C is the tests' again
-        for number, handler in handlers.items():
-            signal.signal(number, handler)
-    said = capsys.readouterr()
-    return code, said.out, said.err
-
-
 @virtual
 @one_worker
-def test_a_packed_ball_comes_again(hog, one_ball, tmp_path, monkeypatch, capsys):
+def test_a_packed_ball_comes_again(hog, one_ball, tmp_path, monkeypatch, typed):
     monkeypatch.chdir(tmp_path)
     number = one_ball.story.ball
     # it was just played again, and is not once more
     monkeypatch.setattr(packing, "explain", lambda *_, **__: one_ball)
-    code, said, _ = command(monkeypatch, capsys, "pack", hog.path, "--ball", number, "--quiet")
+    code, said, _ = typed("pack", hog.path, "--ball", number, "--quiet")
     file = tmp_path / f"hog-ball-{number}.zip"
     assert (code, said.splitlines()[0]) == (0, one_ball.story.sentence)
     assert f"  tennis check {file.name}" in said.splitlines()
@@ -366,7 +347,7 @@ def test_a_packed_ball_comes_again(hog, one_ball, tmp_path, monkeypatch, capsys)
     for version in ("qemu", "kernel", "kernel_image_sha256"):
         words = " ".join(content[f"{top}/{README}"].decode().split())
         assert hog.manifest.tool.versions[version] in words
-    code, said, _ = command(monkeypatch, capsys, "check", file, "--quiet")
+    code, said, _ = typed("check", file, "--quiet")
     assert code == 0
     assert f"The same ball: balls 0 to {number} are the same in every tick" in said
     assert "another source" not in said
@@ -376,13 +357,13 @@ def test_a_packed_ball_comes_again(hog, one_ball, tmp_path, monkeypatch, capsys)
     true = ball["racquet_source_sha256"]
     altered = ball | {"racquet_source_sha256": f"{'1' if true[0] == '0' else '0'}{true[1:]}"}
     packed_again(file, content | {f"{top}/{BALL}": json.dumps(altered).encode()})
-    code, said, _ = command(monkeypatch, capsys, "check", file, "--quiet")
+    code, said, _ = typed("check", file, "--quiet")
     assert code == 0
     assert "another source, or ball.json was altered, with no effect: the Racquet (SHA" in said
     # one call stack that took 2 ns less: the same boot tells
     ball["stacks"][-1]["ns"] -= 2
     packed_again(file, content | {f"{top}/{BALL}": json.dumps(ball).encode()})
-    code, said, error = command(monkeypatch, capsys, "check", file, "--quiet")
+    code, said, error = typed("check", file, "--quiet")
     assert (code, said) == (1, "")
     assert "came again to the tick, and its story is another (it was altered)" in error
 

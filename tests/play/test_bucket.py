@@ -18,7 +18,8 @@ from tennis.play.cluster.client import Cluster
 from tennis.play.match import play_match
 from tennis.rally import open_rally
 from tennis.store.place import Place
-from tests.play.test_cluster import files, match, one_cluster, scheduler, silent, virtual, workers
+from tests.play.test_cluster import files, match, one_cluster, scheduler, virtual, workers
+from tests.support.small_match import silent
 from tests.support.synthetic import make_rally
 
 __all__ = ["scheduler"]  # a fixture

@@ -10,6 +10,7 @@ import socket
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -19,15 +20,13 @@ from tennis.checkout import ROOT
 from tennis.cli import cli
 from tennis.errors import BenchError, RallyError, UsageError
 from tennis.listener import listening
-from tennis.match.plan import KernelAxis, LoadAxis, MatchPlan
 from tennis.play.checking import check_rally
 from tennis.play.cluster import tasks
 from tennis.play.cluster.client import Cluster, sample
 from tennis.play.match import Match, play_match
-from tennis.play.rally import Observer
-from tennis.play.schedule import scheduled_rallies
 from tennis.rally import open_rally
 from tennis.store.place import Place
+from tests.support.small_match import silent, small_match
 from tests.support.synthetic import make_rally
 
 virtual = pytest.mark.virtual
@@ -35,21 +34,7 @@ one_cluster = pytest.mark.xdist_group("cluster")
 DASK = str(Path(sys.executable).with_name("dask"))
 DISHONEST = ROOT / "tests" / "support" / "dishonest_worker.py"
 CONNECT_S = 60
-
-
-@contextlib.contextmanager
-def silent(_: str) -> Iterator[Observer]:
-    yield lambda _: None
-
-
-def match(repetitions: int, balls: int = 40) -> Match:
-    plan = MatchPlan(
-        kernels={"mainline": KernelAxis()},
-        loads={"idle": LoadAxis()},
-        balls=balls,
-        repetitions=repetitions,
-    )
-    return Match(plan, *scheduled_rallies(plan, {}, Path()))
+match = partial(small_match, "mainline")
 
 
 @pytest.fixture
@@ -208,7 +193,11 @@ def test_told_to_stop_and_gone_on_with(scheduler, tmp_path):
         cluster = Cluster(scheduler, str(tmp_path / "store"), 0)
         with listening(said.append):
             outcome = play_match(
-                match(3), tmp_path / "m", silent, lambda: any("1/3" in s for s in said), cluster
+                match(3),
+                tmp_path / "m",
+                silent,
+                lambda: any("1/3" in s for s in said),
+                cluster,
             )
         assert outcome.interrupted
         assert 1 <= len(files(tmp_path / "m")) < 3

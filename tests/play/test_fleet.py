@@ -7,25 +7,24 @@ which boots in no time: who plays what, and what happens when one fails, is the 
 boards show is on the physical check-list.
 """
 
-import contextlib
 import threading
-from pathlib import Path
+from functools import partial
 
 import pytest
 
 from tennis.bench.sloth.bench import SlothBench
 from tennis.errors import BenchError, UsageError
 from tennis.listener import listening
-from tennis.match.plan import KernelAxis, LoadAxis, MatchPlan
 from tennis.play.fleet import FleetBench, FleetCrew, fleet_of, seen_by_fleet
-from tennis.play.match import Match, play_match
-from tennis.play.schedule import scheduled_rallies
+from tennis.play.match import play_match
 from tennis.rally import open_rally, part_path
+from tests.support.small_match import silent, small_match
 from tests.support.terminal import run
 
 # all on one worker: they share a match
 pytestmark = pytest.mark.xdist_group("fleet")
 virtual = pytest.mark.virtual
+match = partial(small_match, "sloth")
 
 
 class Board(SlothBench):
@@ -42,21 +41,6 @@ class Board(SlothBench):
         if self._fails(len(self.played)):
             raise BenchError("its power is off")
         return super().start(plan, folder)
-
-
-def match(repetitions):
-    plan = MatchPlan(
-        kernels={"sloth": KernelAxis()},
-        loads={"idle": LoadAxis()},
-        balls=40,
-        repetitions=repetitions,
-    )
-    return Match(plan, *scheduled_rallies(plan, {}, Path()))
-
-
-@contextlib.contextmanager
-def silent(_):
-    yield lambda _: None
 
 
 def crew(**boards):

@@ -2,47 +2,30 @@
 # SPDX-License-Identifier: MIT
 """Several rallies at once: the same match, which can be stopped, killed, and gone on with."""
 
-import contextlib
 import os
 import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 import pytest
 
 from tennis.listener import listening
-from tennis.match.plan import KernelAxis, LoadAxis, MatchPlan
-from tennis.play.match import Match, play_match
-from tennis.play.rally import Observer
-from tennis.play.schedule import scheduled_rallies
+from tennis.play.match import play_match
 from tennis.play.workers import Workers
 from tennis.rally import open_rally
 from tests.support.mock_target import running
 from tests.support.patience import processor_s, wait_until
+from tests.support.small_match import silent, small_match
 
 pytestmark = pytest.mark.virtual
 
 TENNIS = str(Path(sys.executable).with_name("tennis"))
 NAME = "sloth-idle-native-task"  # it boots in no time
 LIMIT_S = 300.0  # of processor time: 3,000 balls of an idle target take a tenth
-
-
-@contextlib.contextmanager
-def silent(_: str) -> Iterator[Observer]:
-    yield lambda _: None
-
-
-def match(repetitions: int) -> Match:
-    plan = MatchPlan(
-        kernels={"sloth": KernelAxis()},
-        loads={"idle": LoadAxis()},
-        balls=40,
-        repetitions=repetitions,
-    )
-    return Match(plan, *scheduled_rallies(plan, {}, Path()))
+match = partial(small_match, "sloth")
 
 
 def test_workers_play_the_same_match_and_go_on_with_it(tmp_path):

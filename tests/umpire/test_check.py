@@ -11,7 +11,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
 
-from tennis.cli import main
 from tennis.pages.rally import report
 from tennis.rally import Rally, part_path, seal
 from tennis.rally.balls import schema
@@ -403,30 +402,15 @@ def test_sigrok_decodes_the_simulated_capture_as_the_rally_was_played(rally, tmp
 
 
 # --- command line ---
-@pytest.fixture
-def tennis(monkeypatch, capsys):
-    def run(*words):
-        monkeypatch.setattr("sys.argv", ["tennis", *map(str, words)])
-        code = 0
-        try:
-            main()
-        except SystemExit as stopped:
-            code = stopped.code or 0
-        out, err = capsys.readouterr()
-        return code, out, err
-
-    return run
-
-
-def test_the_command_says_verdict_bias_and_clock(rally, tmp_path, tennis):
+def test_the_command_says_verdict_bias_and_clock(rally, tmp_path, typed):
     good, bad = tmp_path / "good.sr", tmp_path / "bad.sr"
-    assert tennis("umpire", "simulate", rally.path, "--out", good)[0] == 0
+    assert typed("umpire", "simulate", rally.path, "--out", good)[0] == 0
     planted = ("--interrupt-bias-ns", 430, "--clock-ppm", 30, "--out", bad)
-    assert tennis("umpire", "simulate", rally.path, *planted)[0] == 0
-    code, out, _ = tennis("umpire", "check", rally.path, "--capture", good)
+    assert typed("umpire", "simulate", rally.path, *planted)[0] == 0
+    code, out, _ = typed("umpire", "check", rally.path, "--capture", good)
     assert code == 0
     assert "pass: 1000 balls: no bias above" in out
-    code, out, _ = tennis("umpire", "check", rally.path, "--capture", bad, "--json")
+    code, out, _ = typed("umpire", "check", rally.path, "--capture", bad, "--json")
     assert code == 1
     said = json.loads(out)
     assert said["verdict"] == "fail"
@@ -436,35 +420,35 @@ def test_the_command_says_verdict_bias_and_clock(rally, tmp_path, tennis):
     assert set(said["scheduling"]) >= {"bias_ns", "bias_ci_ns", "sd_ns"}
 
 
-def test_the_page_is_whole_and_repeats(rally, tmp_path, tennis):
+def test_the_page_is_whole_and_repeats(rally, tmp_path, typed):
     capture, page = tmp_path / "capture.sr", tmp_path / "page.html"
-    tennis("umpire", "simulate", rally.path, "--out", capture)
+    typed("umpire", "simulate", rally.path, "--out", capture)
     words = ("umpire", "check", rally.path, "--capture", capture, "--out", page)
-    assert tennis(*words)[0] == 0
+    assert typed(*words)[0] == 0
     first = page.read_text()
     for said in ("Umpire: pass", "table 6.1", "data:image/png;base64", "Bland-Altman", "0.43"):
         assert said in first
     assert "<script" not in first
     assert "://" not in first
-    code, _, err = tennis(*words)
+    code, _, err = typed(*words)
     assert code == 2
     assert "exists" in err
-    assert tennis(*words, "--force")[0] == 0
+    assert typed(*words, "--force")[0] == 0
     assert page.read_text() == first
 
 
-def test_a_suggested_option_mends_the_check(rally, tmp_path, tennis):
+def test_a_suggested_option_mends_the_check(rally, tmp_path, typed):
     capture = tmp_path / "capture.sr"
-    tennis("umpire", "simulate", rally.path, "--swap", "--invert", "reply", "--out", capture)
-    code, out, _ = tennis("umpire", "check", rally.path, "--capture", capture)
+    typed("umpire", "simulate", rally.path, "--swap", "--invert", "reply", "--out", capture)
+    code, out, _ = typed("umpire", "check", rally.path, "--capture", capture)
     assert code == 1
     assert "--ping reply --reply ping --invert reply" in out
     mended = ("--ping", "reply", "--reply", "ping", "--invert", "reply")
-    code, out, _ = tennis("umpire", "check", rally.path, "--capture", capture, *mended)
+    code, out, _ = typed("umpire", "check", rally.path, "--capture", capture, *mended)
     assert code == 0, out
 
 
-def test_a_suggested_option_can_be_copied_into_a_shell(rally, tmp_path, tennis):
+def test_a_suggested_option_can_be_copied_into_a_shell(rally, tmp_path, typed):
     plain, capture = tmp_path / "plain.sr", tmp_path / "capture.sr"
     simulate(rally, plain, Analyser(swapped=True))
     with zipfile.ZipFile(plain) as source, zipfile.ZipFile(capture, "w") as target:
@@ -474,23 +458,23 @@ def test_a_suggested_option_can_be_copied_into_a_shell(rally, tmp_path, tennis):
                 content = content.replace(b"probe1=ping", b"probe1=Ping (V)")
                 content = content.replace(b"probe2=reply", b"probe2=$(reboot)")
             target.writestr(name, content)
-    code, out, _ = tennis("umpire", "check", rally.path, "--capture", capture)
+    code, out, _ = typed("umpire", "check", rally.path, "--capture", capture)
     assert code == 1
     assert "--ping '$(reboot)' --reply 'Ping (V)'" in out
 
 
 @pytest.mark.parametrize("content", [b"", b"PK\x03\x04garbage", b"hello\n"])
-def test_a_capture_that_is_none_is_no_verdict(rally, tmp_path, tennis, content):
+def test_a_capture_that_is_none_is_no_verdict(rally, tmp_path, typed, content):
     capture = tmp_path / "capture.sr"
     capture.write_bytes(content)
-    code, out, _ = tennis("umpire", "check", rally.path, "--capture", capture, "--json")
+    code, out, _ = typed("umpire", "check", rally.path, "--capture", capture, "--json")
     assert code == 1
     assert json.loads(out)["verdict"] == "not run"
     assert json.loads(out)["interrupt"]["bias_ns"] is None
 
 
-def test_a_rally_without_a_capture_is_told_what_to_do(rally, tennis):
-    code, out, _ = tennis("umpire", "check", rally.path)
+def test_a_rally_without_a_capture_is_told_what_to_do(rally, typed):
+    code, out, _ = typed("umpire", "check", rally.path)
     assert code == 1
     assert "not run" in out
     assert "tennis rally --umpire" in out
@@ -513,10 +497,10 @@ def test_a_report_says_what_the_umpire_saw(rally, tmp_path):
         assert f"<dt>Umpire</dt><dd>{words}" in report([watched])
 
 
-def test_nothing_is_overwritten(rally, tmp_path, tennis):
+def test_nothing_is_overwritten(rally, tmp_path, typed):
     capture = tmp_path / "capture.sr"
     capture.write_bytes(b"mine")
-    code, _, err = tennis("umpire", "simulate", rally.path, "--out", capture)
+    code, _, err = typed("umpire", "simulate", rally.path, "--out", capture)
     assert code == 2
     assert "exists" in err
     assert capture.read_bytes() == b"mine"
