@@ -111,10 +111,18 @@ ifneq ($(wildcard exam/conf.py),)
 	@$(SPHINX) -b html exam exam/_build/html && echo "docs: exam/_build/html/index.html"
 endif
 
+.PHONY: site
+site: books ## make build/site: the books, and recorded rallies to explore; opens without a server
+	@$(BIN)/python scripts/make_site.py
+
 .PHONY: dist
 dist: ## build what people install, into dist/: wheel, sdist, list of parts, checksums
 	@$(if $(READY),:,scripts/setup.sh --dist)
 	@scripts/dist.sh dist
+
+.PHONY: release-check
+release-check: ## is this tree, with its dist/, a release? a line for each check (docs/releasing.md)
+	@$(BIN)/python scripts/release_check.py
 
 .PHONY: slides
 slides: docs ## print each deck of slides as a PDF, a page a slide

@@ -56,8 +56,8 @@ die() {
 unsupported() {
     die "$1" \
         "" \
-        "Tennis sets itself up on Debian 12 or 13 and on Raspberry Pi OS (64-bit, 12 or newer)," \
-        "on x86-64 and arm64. Anywhere else it plays in a container. In this folder:" \
+        "Tennis sets itself up on Debian 12 or 13, on Raspberry Pi OS (64-bit, 12 or newer) and on Ubuntu" \
+        "(24.04 or newer), on x86-64 and arm64. Anywhere else it plays in a container. In this folder:" \
         "" \
         "  docker run --rm -it -v \"\$PWD\":/tennis -v tennis-cache:/root/.cache -w /tennis debian:13 \\" \
         "    sh -c 'apt-get update && apt-get install -y --no-install-recommends make && make demo'" \
@@ -80,11 +80,13 @@ check_platform() {
     fi
     [[ $id != raspbian ]] ||
         unsupported "${pretty} is the 32-bit system; Raspberry Pi OS (64-bit) is needed."
-    [[ $id == debian ]] ||
-        unsupported "this is ${pretty:-an unknown Linux}, not Debian or Raspberry Pi OS."
-    case $version in
-        12 | 13) ;;
-        none | 1[4-9]) say "Note: ${pretty} is newer than what Tennis is tested on (Debian 12 and 13)." ;;
+    [[ $id == debian || $id == ubuntu ]] ||
+        unsupported "this is ${pretty:-an unknown Linux}, not Debian, Raspberry Pi OS or Ubuntu."
+    case $id-$version in
+        ubuntu-1[0-9].* | ubuntu-2[0-3].*) unsupported "${pretty} is too old: 24.04 is the first with Python 3.11 or newer." ;;
+        ubuntu-*) say "Note: Tennis takes the packages of Ubuntu, and kernels of Debian. Nobody tried that on ${pretty} yet." ;;
+        debian-12 | debian-13) ;;
+        debian-none | debian-1[4-9]) say "Note: ${pretty} is newer than what Tennis is tested on (Debian 12 and 13)." ;;
         *) unsupported "${pretty} is too old." ;;
     esac
     command -v apt-get >/dev/null || unsupported "apt-get is missing."

@@ -6,8 +6,10 @@ The mirror is the one that this machine's apt already uses; the suites and archi
 lacks are looked up there with a private apt state in the cache folder.
 """
 
+import os
 import platform
 import re
+import threading
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -22,6 +24,9 @@ from tennis.listener import say
 KEYRING = Path("/usr/share/keyrings/debian-archive-keyring.gpg")
 SILENT_S = 20  # a mirror that says nothing
 DOWNLOAD_S = 2 * 3600  # one that says little
+PROGRESS_S = 5.0  # how often a download says how much is there
+ANYWHERE = "https://deb.debian.org/debian"  # of a system with apt that is not Debian's
+ADDRESS = re.compile(r"(https?|file)://[^\s\[\]]+")
 HOST_ARCHITECTURES = {"x86_64": "amd64", "aarch64": "arm64"}
 
 
@@ -34,7 +39,15 @@ def host_architecture() -> str:
 
 
 def mirror() -> str:
-    """Return the Debian mirror of this machine's apt configuration."""
+    """Return the Debian mirror of this machine's apt configuration; ``TENNIS_MIRROR`` overrides it.
+
+    Another system with apt, Ubuntu, has none there: it gets Debian's own. Debian's keys sign what
+    comes, wherever it is from. Raises BenchError.
+    """
+    if named := os.environ.get("TENNIS_MIRROR"):
+        if not ADDRESS.fullmatch(named):
+            raise BenchError(f"TENNIS_MIRROR is no address of a mirror: {named!a}")
+        return named
     text = run(
         [
             "apt-get",
@@ -52,6 +65,8 @@ def mirror() -> str:
     for _, _, release, site in targets:  # before the first apt-get update there is no origin
         if release in {"bookworm", "trixie"} and site.rstrip("/").endswith("/debian"):
             return site
+    if not _is_debian():
+        return ANYWHERE
     raise BenchError(
         "apt on this machine knows no Debian mirror",
         next_step=(
@@ -59,6 +74,15 @@ def mirror() -> str:
             "Raspberry Pi OS, or use the container recipe in docs/install.md"
         ),
     )
+
+
+def _is_debian() -> bool:
+    """Tell whether this system is a Debian, or says nothing of itself."""
+    try:
+        about = platform.freedesktop_os_release()
+    except OSError:
+        return True
+    return about.get("ID") in {"debian", "raspbian"}
 
 
 @dataclass(frozen=True)
@@ -192,13 +216,14 @@ class Suite:
         downloads.mkdir(exist_ok=True)
         for leftover in downloads.glob(f"{package.name}_*.deb"):
             leftover.unlink()  # of a download that was interrupted
-        run(
-            ["apt-get", *self._options, "-q", "download", f"{package.name}={package.version}"],
-            what=f"downloading {package.name}",
-            limit_s=DOWNLOAD_S,
-            downloads=True,
-            cwd=downloads,
-        )
+        with _telling(package, [downloads, self.home / "cache" / "archives"]):
+            run(
+                ["apt-get", *self._options, "-q", "download", f"{package.name}={package.version}"],
+                what=f"downloading {package.name}",
+                limit_s=DOWNLOAD_S,
+                downloads=True,
+                cwd=downloads,
+            )
         archives = list(downloads.glob(f"{package.name}_*.deb"))
         if len(archives) != 1:
             raise BenchError(f"apt downloaded no single file for {package.name}: {archives}")
@@ -225,3 +250,33 @@ class Suite:
         )
         archive.unlink()
         return folder
+
+
+@contextmanager
+def _telling(package: Package, folders: Iterable[Path]) -> Iterator[None]:
+    """Say every few seconds how many bytes of a package are there, for the length of a block."""
+    places, ended = list(folders), threading.Event()
+
+    def tell() -> None:
+        while not ended.wait(PROGRESS_S):
+            if there := _bytes_of(package, places):
+                say(f"  {package.name}: {there / 1e6:.0f} of {package.size / 1e6:.0f} MB")
+
+    telling = threading.Thread(target=tell, daemon=True)
+    telling.start()
+    try:
+        yield
+    finally:
+        ended.set()
+        telling.join()
+
+
+def _bytes_of(package: Package, places: Iterable[Path]) -> int:
+    """Return how many bytes of a package lie in some folders, or in apt's folder for parts."""
+    found = 0
+    for path in (one for place in places for one in place.rglob(f"{package.name}_*")):
+        try:
+            found = max(found, path.stat().st_size)
+        except OSError:  # it was moved meanwhile
+            continue
+    return found

@@ -12,19 +12,14 @@ import click
 from tennis.cli.completion import Folder
 from tennis.cli.words import echo
 from tennis.errors import UsageError
-from tennis.explain.sections import kept
-from tennis.explain.sections.summary import curve as curve_of
-from tennis.explain.sections.summary import summarize_sections
-from tennis.plots import KINDS, TOGETHER, distribution
+from tennis.explain.sections.picture import with_sections
+from tennis.plots import KINDS, TOGETHER
 from tennis.plots.drill import kinds_of, sizes, spans
-from tennis.plots.one import Curve as OneCurve
 from tennis.plots.picture import Format, Picture
 from tennis.plots.sweep import Curve, rates, screens
 from tennis.rally import Rally, open_folder, open_rally
 from tennis.rally.disk import refuse_existing, write_whole, writing
-from tennis.stats.summary import percent
 from tennis.sweep.folder import Sweep, is_sweep, open_sweep
-from tennis.units import format_ns
 
 MAX = 16  # rows that one picture can hold
 LOST = 0.5  # a rate at which a smaller share of pings is paired: most is lost
@@ -48,18 +43,6 @@ def three(sweep: Sweep) -> list[int]:
 def open_at(sweep: Sweep, rate_hz: int) -> Rally:
     """Open the rally of a rate."""
     return open_rally(sweep.path / sweep.record.at(rate_hz).name)
-
-
-def with_sections(rally: Rally) -> Picture:
-    """Draw a rally's distribution; that of every instant with it, where it was recorded."""
-    sections = kept.read(rally)
-    if sections is None:
-        return distribution(rally)
-    over_ns, share = curve_of(sections)
-    left = summarize_sections(sections, None).not_sure
-    which = f"the instants predicted ({percent(1 - left)})" if left > 0.005 else "every instant"
-    label = f"interrupt latency at {which}, worst {format_ns(int(over_ns[-1]))}"
-    return distribution(rally, OneCurve(over_ns, share, label))
 
 
 @dataclass(frozen=True)

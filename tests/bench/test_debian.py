@@ -69,6 +69,49 @@ def test_without_a_network_that_is_said(tmp_path):
     )
 
 
+OF_UBUNTU = "Ubuntu|Ubuntu|noble|http://archive.ubuntu.example/ubuntu\n"
+
+
+@pytest.mark.parametrize(
+    ("system", "named", "mirror"),
+    [
+        ("ubuntu", "", debian.ANYWHERE),
+        ("ubuntu", "http://mirror.example/debian", "http://mirror.example/debian"),
+        ("debian", "", None),  # its own apt says where packages come from, or nobody does
+        ("ubuntu", "http://mirror.example/debian ] x", None),
+    ],
+)
+def test_ubuntu_gets_kernels_from_debian(monkeypatch, system, named, mirror):
+    monkeypatch.setattr(debian, "run", lambda *_, **__: OF_UBUNTU)
+    monkeypatch.setattr(debian.platform, "freedesktop_os_release", lambda: {"ID": system})
+    monkeypatch.setenv("TENNIS_MIRROR", named)
+    if mirror is None:
+        with pytest.raises(BenchError, match="mirror"):
+            debian.mirror()
+    else:
+        assert debian.mirror() == mirror
+
+
+def test_a_download_says_how_many_bytes_are_there(tmp_path, monkeypatch):
+    """apt writes beside, or into a folder for parts; the newest size counts."""
+    monkeypatch.setenv("TENNIS_CACHE", str(tmp_path))
+    monkeypatch.setattr(debian, "PROGRESS_S", 0.05)
+
+    def run(_, cwd, **__):
+        (cwd / "partial").mkdir()
+        (cwd / "partial" / "tea_1_arm64.deb").write_bytes(bytes(30_000_000))
+        time.sleep(0.5)
+        (cwd / "partial" / "tea_1_arm64.deb").rename(cwd / "tea_1_arm64.deb")
+
+    monkeypatch.setattr(debian, "run", run)
+    suite, said = debian.Suite("trixie", "arm64"), []
+    suite.home.mkdir(parents=True)
+    with listening(said.append):
+        suite._download(debian.Package("tea", "1", "arm64", "", 96_000_000))
+    assert said
+    assert said[-1] == "  tea: 30 of 96 MB"  # the first may be of a file that grows
+
+
 class NotFound(http.server.BaseHTTPRequestHandler):
     """A mirror that has nothing."""
 

@@ -64,7 +64,7 @@ def browser() -> Iterator[Browser]:
         started.close()
 
 
-def make_books() -> None:
+def make_books(_: Path) -> None:
     """Bring both books up to date where they are read: they lead to each other."""
     command = ["make", "READY=1", "books"]
     made = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
@@ -92,7 +92,7 @@ def graded(folder: Path) -> tuple[Path, Path]:
 @pytest.fixture(scope="module")
 def pages(tmp_path_factory) -> dict[str, Path]:
     """Write one page of each kind that the commands write."""
-    made_once(tmp_path_factory, "books", lambda _: make_books())
+    made_once(tmp_path_factory, "books", make_books)
     out = tmp_path_factory.mktemp("pages")
     rallies = [
         make_rally(out / "a", balls=300, kernel="mainline", load="stress", misses=2),

@@ -13,7 +13,7 @@ from tests.explain.test_packing import explained
 
 ADDRESS = "https://forge.invalid/a-real-time-group/tennis.git"
 EMPTY = '[project.urls]\n# Source = "https://..."\n'
-PAGES = {"README.md", "docs/install.md", "CONTRIBUTING.md", "CITATION.cff"}
+PAGES = {"README.md", "docs/install.md", "CONTRIBUTING.md", "SUPPORT.md", "CITATION.cff"}
 
 spec = importlib.util.spec_from_file_location("address", ROOT / "scripts/address.py")
 script = importlib.util.module_from_spec(spec)
@@ -23,7 +23,7 @@ spec.loader.exec_module(script)
 @pytest.fixture
 def tree(tmp_path, monkeypatch):
     """Copy what says the address, and the place to fill, and take that for the checkout."""
-    for name in (*PAGES, "pyproject.toml"):
+    for name in (*PAGES, "codemeta.json", "pyproject.toml"):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_bytes((ROOT / name).read_bytes())
     monkeypatch.setattr(script, "ROOT", tmp_path)

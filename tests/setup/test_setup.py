@@ -50,10 +50,17 @@ def run(tmp_path):
     return run_it
 
 
+def test_ubuntu_gets_debian_s_keys_and_is_told_that_nobody_tried(run):
+    done = run("--plan", release='ID=ubuntu\nVERSION_ID="24.04"\nPRETTY_NAME="Ubuntu 24.04"\n')
+    assert done.returncode == 0, done.stderr
+    assert "Nobody tried that on Ubuntu 24.04 yet" in done.stdout
+    assert " debian-archive-keyring" in done.stdout
+
+
 @pytest.mark.parametrize(
     ("release", "replaced", "message"),
     [
-        ('ID=ubuntu\nPRETTY_NAME="Ubuntu 24.04"\n', {}, "this is Ubuntu 24.04, not Debian"),
+        ('ID=ubuntu\nVERSION_ID="22.04"\nPRETTY_NAME="Ubuntu 22.04"\n', {}, "22.04 is too old"),
         ('ID=fedora\nPRETTY_NAME="Fedora 43"\n', {}, "this is Fedora 43, not Debian"),
         ('ID=raspbian\nVERSION_ID="12"\nPRETTY_NAME="Raspbian 12"\n', {}, "Raspbian 12 is the 32"),
         ('ID=debian\nVERSION_ID="11"\nPRETTY_NAME="Debian 11"\n', {}, "Debian 11 is too old"),

@@ -1,0 +1,141 @@
+# SPDX-FileCopyrightText: The Tennis authors
+# SPDX-License-Identifier: MIT
+"""The site in a real Chromium: static files, from a folder, on a telephone."""
+
+import dataclasses
+import importlib.util
+import shutil
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import Browser, sync_playwright
+
+from tennis.checkout import ROOT
+from tennis.errors import RallyError, UsageError
+from tennis.explain.explanation import Explanation
+from tennis.pages.explain import write
+from tennis.pages.explore import Recorded, rally_table, recorded
+from tennis.pages.explore import page as explore_page
+from tests.browser.test_pages import make_books
+from tests.explain.test_explain import late_ball
+from tests.support.shared import made_once
+from tests.support.synthetic import make_rally
+
+spec = importlib.util.spec_from_file_location("make_site", ROOT / "scripts/make_site.py")
+site = importlib.util.module_from_spec(spec)
+sys.modules["make_site"] = site  # its dataclass looks there
+spec.loader.exec_module(site)
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    program = shutil.which("chromium")
+    assert program, "chromium is missing: scripts/setup.sh --test installs it"
+    with sync_playwright() as playwright:
+        started = playwright.chromium.launch(executable_path=program, args=["--no-sandbox"])
+        yield started
+        started.close()
+
+
+@pytest.fixture(scope="module")
+def explored(tmp_path_factory) -> list[Recorded]:
+    """Return two rallies with an explanation each, as `tennis explain` writes it."""
+    out = tmp_path_factory.mktemp("explored")
+    found = []
+    for kernel in ("mainline", "rt"):
+        rally = make_rally(out / kernel, balls=400, kernel=kernel, misses=1)
+        story = late_ball(f"<b>{kernel}</b>")
+        served = rally_table(rally)["served_ns"][story.ball]
+        story = dataclasses.replace(story, served_ns=int(served))
+        write(Explanation(rally, "the latest ball of 400", [story], 400, []), out / f"{kernel}-why")
+        found.append(recorded(kernel, "A made-up rally.", rally, out / f"{kernel}-why"))
+    return found
+
+
+@pytest.fixture(scope="module")
+def visited(tmp_path_factory, explored) -> Path:
+    """Make a site of made-up rallies; return its folder."""
+    made_once(tmp_path_factory, "books", make_books)
+    out = tmp_path_factory.mktemp("site") / "site"
+    site.make(out, explore_page(explored, site.LINKS))
+    return out
+
+
+@pytest.mark.parametrize("width", [390, 1400])
+def test_a_visitor_reads_why_a_ball_was_late(browser, visited, explored, width):
+    """From a folder, without a server: the latest ball, then one that is explained, then a book."""
+    page = browser.new_page(viewport={"width": width, "height": 900})
+    asked, wrong = [], []
+    page.on("request", lambda request: asked.append(request.url))
+    page.on("requestfailed", lambda request: wrong.append(request.url))
+    page.on("pageerror", lambda error: wrong.append(str(error)))
+    page.on("console", lambda line: wrong.append(line.text) if line.type == "error" else None)
+    page.goto((visited / "index.html").as_uri())
+    fits = "document.documentElement.scrollWidth <= innerWidth"
+    assert page.evaluate(fits)
+    page.click("#latest-1")
+    assert "no answer in time" in page.inner_text(
+        "#said-1"
+    )  # a missed ball is later than all others
+    page.click("#next-1")
+    assert explored[1].summary.interrupt_ns.said("latest") in page.inner_text("#said-1")
+    assert page.locator("#why-1").get_attribute("href") is None
+    # the ring of the explained ball is where its dot is
+    at = page.evaluate("place => window.tennis.place(...place)", [1, 3])
+    page.locator("#picture-1").click(position={"x": at[0], "y": at[1]})
+    assert page.inner_text("#said-1").startswith("Ball 3,")
+    page.click("#why-1")
+    assert page.locator("#ball-1-3").evaluate("one => one.open")
+    assert "<b>rt</b>" in page.locator("#ball-1-3 .answer").inner_text()
+    page.check("input[value=both]")
+    serious = [
+        (one["id"], one["nodes"][0]["html"][:200])
+        for one in Axe().run(page).response["violations"]
+        if one["impact"] in {"serious", "critical"}
+    ]
+    assert serious == []
+    page.get_by_role("link", name="The reference book").first.click()
+    page.goto((visited / "docs/commands/explain.html").as_uri())
+    assert page.evaluate(fits)
+    assert page.locator(".sidebar-tree .current-page").count() == 1
+    named = page.locator(".sidebar-tree a", has_text="Quick start")
+    assert (visited / "docs/commands" / named.get_attribute("href")).resolve().exists()
+    assert wrong == []
+    # Sphinx also asks for the texts of the pages it found, which a browser refuses of a folder
+    page.goto((visited / "docs/search.html").as_uri() + "?q=lease")
+    page.get_by_text("Search finished").first.wait_for()
+    assert "tennis benches" in page.inner_text("#search-results")
+    assert [url for url in asked if not url.startswith(("file:", "data:"))] == []
+    page.close()
+
+
+def test_a_site_that_is_not_whole_is_refused(visited, explored, tmp_path, monkeypatch):
+    assert site.size(visited) < site.MAX_BYTES
+    assert list(site.lost(visited)) == []
+    whole = explore_page(explored, site.LINKS)
+    with pytest.raises(UsageError, match=r"1 links lead nowhere.*docs/nowhere.html"):
+        site.make(tmp_path / "lost", explore_page(explored, {"Lost": "docs/nowhere.html"}))
+    with monkeypatch.context() as small, pytest.raises(UsageError, match="more than 1,000"):
+        small.setattr(site, "MAX_BYTES", 1000)
+        site.make(tmp_path / "large", whole)
+    with monkeypatch.context() as other, pytest.raises(ValueError, match="0 times, not once"):
+        other.setattr(site, "STYLE", site.re.compile("<style>another theme</style>"))
+        site.make(tmp_path / "theme", whole)
+    (tmp_path / "mine").mkdir()
+    with pytest.raises(UsageError, match="is no site"):
+        site.make(tmp_path / "mine", whole)
+
+
+def test_an_explanation_of_another_rally_is_refused(explored, tmp_path):
+    """A page would show one rally's dots beside another one's causes."""
+    mainline, rt = explored
+    other = make_rally(tmp_path / "other", balls=400, kernel="rt", seed=99)
+    with pytest.raises(RallyError, match="explains another rally: ball 3"):
+        recorded("rt", "", other, rt.rally.path.with_name("rt-why"))
+    shutil.copytree(mainline.rally.path.with_name("mainline-why"), tmp_path / "why")
+    (tmp_path / "why" / "explanation.json").write_text('{"explained": [{"ball": "x"}]}')
+    with pytest.raises(RallyError, match="is no explanation"):
+        recorded("mainline", "", mainline.rally, tmp_path / "why")
