@@ -21,6 +21,8 @@
       }
     return `${Math.round(ns / 1e9)} s`;
   };
+  // zeros behind the point only: 100 µs stays that
+  const round = (text) => text.replace(/\.0+ /, " ");
   const value = (rally, ball) => latency !== "both" ? rally[latency][ball]
     : rally.interrupt[ball] === null || rally.scheduling[ball] === null ? null
     : rally.interrupt[ball] + rally.scheduling[ball];
@@ -74,7 +76,7 @@
       paper.strokeStyle = colour("line");
       paper.beginPath(); paper.moveTo(MARGIN.left, y); paper.lineTo(width - MARGIN.right, y); paper.stroke();
       paper.fillStyle = colour("soft"); paper.textAlign = "right";
-      paper.fillText(time(ns).replace(/\.?0+ /, " "), MARGIN.left - 6, y);
+      paper.fillText(round(time(ns)), MARGIN.left - 6, y);
     }
     paper.fillStyle = colour("soft"); paper.textAlign = "left";
     paper.fillText("0 s", MARGIN.left, height - 10);
@@ -144,7 +146,7 @@
   window.addEventListener("resize", redraw);
   window.matchMedia("(prefers-color-scheme: dark)").addEventListener("change", redraw);
   // where a ball's dot is, for those who look at this page by a program
-  window.tennis = { place: (index, ball) => place(rallies[index], ball) };
+  window.tennis = { place: (index, ball) => place(rallies[index], ball), time, round: (ns) => round(time(ns)) };
   measure();
   redraw();
   open();

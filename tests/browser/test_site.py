@@ -19,6 +19,7 @@ from tennis.explain.explanation import Explanation
 from tennis.pages.explain import write
 from tennis.pages.explore import Recorded, rally_table, recorded
 from tennis.pages.explore import page as explore_page
+from tennis.units import format_ns, format_round_ns
 from tests.browser.test_pages import make_books
 from tests.explain.test_explain import late_ball
 from tests.support.shared import made_once
@@ -83,6 +84,13 @@ def test_a_visitor_reads_why_a_ball_was_late(browser, visited, explored, width):
     page.click("#next-1")
     assert explored[1].summary.interrupt_ns.said("latest") in page.inner_text("#said-1")
     assert page.locator("#why-1").get_attribute("href") is None
+    # what the axes and sentences write is what all other pages write
+    powers = [10**power for power in range(10)]
+    assert page.evaluate("all => all.map(tennis.round)", powers) == [
+        format_round_ns(ns) for ns in powers
+    ]
+    times = [7, 999, 1005, 9_999, 99_960, 123_456, 999_600, 1_370_001, 59_999_999]
+    assert page.evaluate("all => all.map(tennis.time)", times) == [format_ns(ns) for ns in times]
     # the ring of the explained ball is where its dot is
     at = page.evaluate("place => window.tennis.place(...place)", [1, 3])
     page.locator("#picture-1").click(position={"x": at[0], "y": at[1]})
