@@ -7,10 +7,12 @@
  * an inherited file descriptor. The gaps are those of kit-firmware/brickwall/gaps.py.
  *
  * Parameters (all times in ns of virtual time): fd balls seed period gap_min gap_max pulse timeout
- * settle ready_timeout give_up over listen loop_back, and those of machine.c. A period other than 0 means open
- * loop. With over, the guest is told of the end and gets so long to look after its load. With
+ * settle ready_timeout give_up over listen loop_back shots children child_limit absolute, and those
+ * of machine.c. A period other than 0 means open loop. With over, the guest is told of the end and gets so long to look after its load. With
  * listen=1 nothing is served: each pulse of the reply line is a ball, served when it rose; with
- * loop_back=1, too, a wire leads from the reply line to the ping line.
+ * loop_back=1, too, a wire leads from the reply line to the ping line. With shots (a file descriptor)
+ * the balls are shots (shots.h) at the instants of that file, ns behind the first ball's earliest
+ * time, or with absolute=1 of the clock; so many children at once, each for so many ms of the host's.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -19,14 +21,21 @@
 
 #include "machine.h"
 #include "places.h"
+#include "shots.h"
+
+extern _Bool qemu_in_vcpu_thread(void);
+extern void *qemu_get_cpu(int index);
+extern void async_run_on_cpu(void *cpu, void (*work)(void *cpu, uint64_t data), uint64_t data);
 
 /* --- wire.py's frames --- */
 enum { HELLO = 1, BALLS, EVENTS, END, PLACES = 6 };
 enum { EVENT_READY = 1, EVENT_STRAY, EVENT_DOUBLE, EVENT_LATE_SERVE };
+enum { EVENT_SHOT_HUNG = 64, EVENT_SHOT_BROKE }; /* value: its child's signal, or 256 + exit code */
 enum { COMPLETE, NO_ANSWER, TARGET_ENDED, NEVER_READY };
 #define NONE_TICKS UINT32_MAX
 #define BALLS_A_FRAME 64
 #define GIVE_UP_BALLS 20 /* so many misses in a row, and give_up besides */
+#define SHOT_AFTER_NS 20000 /* behind the reply's fall a child looks so long for edges too many */
 
 struct __attribute__((packed)) header {
 	char magic[2];
@@ -52,6 +61,7 @@ static int64_t fd = -1, balls = 5000, seed = 1, period, gap_min = 500000, gap_ma
 static int64_t pulse = 1000, timeout = 200000000, settle = 1000000000;
 static int64_t ready_timeout = 120000000000, give_up = 10000000000, over;
 static int64_t instruction = 2, listen, loop_back;
+static int64_t shots = -1, children = 1, child_limit = 120000, absolute;
 
 static const struct parameter parameters[] = {
 	{ "fd", &fd },
@@ -69,6 +79,10 @@ static const struct parameter parameters[] = {
 	{ "instruction", &instruction },
 	{ "listen", &listen },
 	{ "loop_back", &loop_back },
+	{ "shots", &shots },
+	{ "children", &children },
+	{ "child_limit", &child_limit },
+	{ "absolute", &absolute },
 	{ 0 },
 };
 
@@ -123,6 +137,10 @@ static void send_event(int what, int64_t when, uint32_t value)
 {
 	struct event event = { when, what, value };
 
+	if (shots_in_child()) {
+		shots_keep_event(when, what, value);
+		return;
+	}
 	flush_balls(); /* events and balls stay in the order in which they happened */
 	send_frame(EVENTS, &event, sizeof(event));
 }
@@ -134,10 +152,11 @@ static _Noreturn void never_ready(int64_t now);
 static _Noreturn void silent(int64_t now);
 static void pass_on(int64_t now);
 static _Noreturn void end_qemu(int64_t now);
+static _Noreturn void end_shot(int64_t now);
 static struct deadline next_serve = { .met = serve }, pulse_end = { .met = end_pulse };
 static struct deadline timeout_end = { .met = time_out }, ready_end = { .met = never_ready };
 static struct deadline over_end = { .met = end_qemu }, silence_end = { .met = silent };
-static struct deadline wire_end = { .met = pass_on };
+static struct deadline wire_end = { .met = pass_on }, shot_end = { .met = end_shot };
 
 static void send_places(void)
 {
@@ -197,6 +216,14 @@ static void close_ball(int64_t now)
 {
 	deadline_clear(&timeout_end);
 	last_was_complete = current.fall != NONE_TICKS;
+	if (shots_in_child()) {
+		state = IDLE;
+		shots_keep_ball(current.served, current.rise, current.fall);
+		if (!last_was_complete)
+			shots_decided();
+		deadline_set(&shot_end, now + SHOT_AFTER_NS);
+		return;
+	}
 	ball_buffer[buffered++] = current;
 	sum.balls++;
 	sum.misses += !last_was_complete;
@@ -217,7 +244,92 @@ static void close_ball(int64_t now)
 		serve_at(now + next_gap());
 }
 
+/* --- shots --- */
+
+static void keep_shot(const struct shot *shot)
+{
+	struct ball ball = { shot->served, shot->rise, shot->fall };
+
+	for (uint32_t i = 0; !shot->lost && i < shot->events_count; i++) {
+		int what = shot->events[i].what;
+
+		sum.strays += what == EVENT_STRAY;
+		sum.doubles += what == EVENT_DOUBLE;
+		sum.late_serves += what == EVENT_LATE_SERVE;
+		send_event(what, shot->events[i].when, shot->events[i].value);
+	}
+	if (shot->lost) {
+		ball.rise = ball.fall = NONE_TICKS;
+		send_event(shot->hung ? EVENT_SHOT_HUNG : EVENT_SHOT_BROKE, shot->served,
+			   shot->lost);
+	}
+	ball_buffer[buffered++] = ball;
+	sum.balls++;
+	sum.misses += ball.fall == NONE_TICKS;
+	unanswered = ball.fall == NONE_TICKS ? unanswered + 1 : 0;
+	if (buffered == BALLS_A_FRAME)
+		flush_balls();
+}
+
+static _Noreturn void end_shot(int64_t now)
+{
+	shots_decided();
+}
+
+/* In QEMU itself: what is over is kept, in the order of the instants. */
+static void keep_shots(bool all)
+{
+	const struct shot *shot;
+
+	while ((shot = shots_take(all || shots_are_full())))
+		keep_shot(shot);
+}
+
+static void serve_ball(int64_t now);
+
+static void shoot(int64_t now)
+{
+	enum shots_how how;
+
+	keep_shots(false);
+	if (unanswered >= GIVE_UP_BALLS) {
+		shots_end();
+		end_rally(NO_ANSWER, now);
+	}
+	how = shots_fork(now, fd);
+	if (how == IN_CHILD) {
+		serve_ball(now);
+		return;
+	}
+	if (how == REFUSED) {
+		keep_shots(true);
+		flush_balls();
+		_exit(3);
+	}
+	if (!shots_all_begun()) {
+		serve_at(shots_instant());
+		return;
+	}
+	keep_shots(true);
+	complete(now);
+}
+
+static void shoot_there(void *cpu, uint64_t data)
+{
+	shoot(machine_now());
+}
+
 static void serve(int64_t now)
+{
+	if (!shots_are_played())
+		serve_ball(now);
+	else if (qemu_in_vcpu_thread())
+		shoot(now);
+	else /* a child has the thread that forks, and no other */
+		async_run_on_cpu(qemu_get_cpu(0), shoot_there, 0);
+}
+
+static void serve_ball(int64_t now)
 {
 	if (state == SERVED || state == RAISED)
 		close_ball(now); /* open loop: the next ball does not wait */
@@ -336,6 +448,11 @@ static void ready(int64_t now)
 		return;
 	}
 	state = IDLE;
+	if (shots >= 0) {
+		shots_read(shots, absolute ? 0 : now + settle, now, children, child_limit);
+		serve_at(shots_instant());
+		return;
+	}
 	serve_at(now + settle + (period ? 0 : next_gap()));
 }
 
@@ -364,6 +481,10 @@ static void say_hello(void)
 
 static void ended(int64_t now)
 {
+	if (shots_are_played() && state != ENDED) {
+		keep_shots(false);
+		shots_end();
+	}
 	if (state != ENDED)
 		end_rally(TARGET_ENDED, now);
 	end_qemu(now);

@@ -15,6 +15,7 @@ from tennis.bench.loads import System
 from tennis.errors import UsageError
 from tennis.rally.plan import Plan
 from tennis.rally.settings import EVERY_BENCH, SETTINGS, InstrumentKind, option_of
+from tennis.rally.shots import are_shots
 
 # what not every bench takes
 CHOSEN = tuple(name for name, row in SETTINGS.items() if row.taken_by is not EVERY_BENCH)
@@ -82,8 +83,9 @@ def _misfit(name: str, bench: Capabilities, every: Sequence[Capabilities]) -> Us
 
 def settings_of(plan: Plan) -> dict[str, Any]:
     """Return what a plan asks a bench for."""
-    return {
+    asked = {
         name: value
         for name in CHOSEN
         if name in Plan.model_fields and (value := getattr(plan, name)) != SETTINGS[name].usual
     }
+    return asked | ({"shots": plan.protocol.balls} if are_shots(plan.protocol) else {})

@@ -63,8 +63,8 @@ ROWS = 8
 @click.option(
     "--exact",
     is_flag=True,
-    help="With --sections: play a ball at the worst instant, and say what came. If a thread "
-    "answers, at five.",
+    help="With --sections: play the worst instants that are predicted, and more, until none may "
+    "be later; say what came.",
 )
 @click.option(
     "--try",

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import click
+from click.core import ParameterSource
 
 from tennis.cli.completion import Folder
 from tennis.cli.lab_folder import prediction_sealed
@@ -25,6 +26,7 @@ from tennis.rally.plan import Plan
 from tennis.rally.sealing import can_go_on
 from tennis.rally.serving import Serving
 from tennis.rally.settings import MORE
+from tennis.rally.shots import SHOTS, are_shots
 from tennis.rally.text import quoted
 
 
@@ -41,7 +43,7 @@ def load_option(text: str) -> tuple[str, int]:
     groups={
         "What to play": (
             *("--kernel", "--load", "--bottom-half", "--top-half", "--priorities"),
-            *("--balls", "--seed", "--out"),
+            *("--balls", "--shots", "--seed", "--out"),
         ),
         "More about the target": options_under(MORE),
         "When balls are served": (
@@ -52,8 +54,8 @@ def load_option(text: str) -> tuple[str, int]:
         "Another bench": ("--bench", "--port", "--target", "--as", "--instrument"),
     },
     usual=(
-        *("--kernel", "--load", "--bottom-half", "--top-half", "--priorities", "--balls", "--seed"),
-        *("--out", "--loop", "--rate-hz", "--stages", "--bench"),
+        *("--kernel", "--load", "--bottom-half", "--top-half", "--priorities", "--balls"),
+        *("--shots", "--seed", "--out", "--loop", "--rate-hz", "--stages", "--bench"),
     ),
     moved={
         "--resume": "tennis resume DIR",
@@ -120,6 +122,8 @@ def rally(
     from tennis.play.planning import plan_of
     from tennis.play.umpiring import umpire
 
+    if asked["shots"] is not None and _is_said("balls"):
+        raise UsageError("--balls and --shots are two kinds of rally", next_step="say one of them")
     if not out:
         raise UsageError("say where to keep the rally", next_step="--out DIR")
     stop = Stop()
@@ -140,6 +144,12 @@ def rally(
         show_stages(played, kernel=tree)
     if sections:
         _show_sections(played, tree)
+
+
+def _is_said(name: str) -> bool:
+    """Tell whether somebody typed an option that has a usual value."""
+    source = click.get_current_context().get_parameter_source(name)
+    return source is ParameterSource.COMMANDLINE
 
 
 def _check_recordings(plan: Plan, *, stages: bool, sections: bool) -> None:
@@ -178,7 +188,8 @@ def tell(played: Rally) -> None:
     """Say what there is now; a fault is an error, but the rally is kept."""
     counts, manifest, path = played.manifest.counts, played.manifest, quoted(played.path)
     misses = f"{counts.misses} {'miss' if counts.misses == 1 else 'misses'}"
-    kept = f"{path}: {counts.balls} balls, {misses}"
+    noun = SHOTS if are_shots(manifest.protocol) else "balls"
+    kept = f"{path}: {counts.balls} {noun}, {misses}"
     if counts.late_serves and manifest.bench == "virtual":
         echo(
             f"tennis: {counts.late_serves} late serves: "

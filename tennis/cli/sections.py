@@ -16,13 +16,7 @@ from tennis.cli.progress import shown
 from tennis.cli.stop import Stop
 from tennis.cli.words import echo, print_line
 from tennis.explain.sections.kept import Sections
-from tennis.explain.sections.summary import (
-    Cause,
-    Summary,
-    causes,
-    summarize_sections,
-    worst_instants,
-)
+from tennis.explain.sections.summary import Cause, Summary, causes, summarize_sections
 from tennis.listener import listening
 from tennis.rally import Rally
 from tennis.rally.text import plain
@@ -30,7 +24,7 @@ from tennis.stats.summary import percent, summarize
 from tennis.units import format_count, format_ns
 
 if TYPE_CHECKING:
-    from tennis.play.sections import Shot
+    from tennis.play.worst_search import Searched
 
 CAUSES = 12
 
@@ -39,10 +33,11 @@ def show_sections(rally: Rally, *, exact: bool, kernel: str | None, as_json: boo
     """Print what a ping at each instant would have met; record it where nobody has."""
     from tennis.explain.sections import kept
     from tennis.play.rally import Watch
-    from tennis.play.sections import Shot, play_at, record
+    from tennis.play.sections import play_at, record
+    from tennis.play.worst_search import search
 
     sections = kept.read(rally)
-    shots: list[Shot] = []
+    found_worst: Searched | None = None
     with listening(lambda text: echo(text, err=True)), shown("sections") as observe:
         watch = Watch(observe, Stop())
         if sections is None:
@@ -51,33 +46,45 @@ def show_sections(rally: Rally, *, exact: bool, kernel: str | None, as_json: boo
         assert sections is not None  # noqa: S101
         summary = summarize_sections(sections, summarize(rally).interrupt_ns.max)
         if exact:
-            shots = play_at(rally, worst_instants(sections), kernel=kernel, watch=watch)
+            play = partial(play_at, rally, kernel=kernel, watch=watch)
+            found_worst = search(sections, play)
     found = causes(sections)
     if as_json:
         content = {
             "file": str(rally.path / kept.SECTIONS),
             **summary.as_json(),
             "causes": [cause.as_json() for cause in found],
-            "played": asdict(max(shots, key=_measured)) if shots else None,
-            "all_played": [asdict(shot) for shot in shots],
+            "played": asdict(found_worst.worst) if found_worst else None,
+            "all_played": [asdict(shot) for shot in found_worst.shots] if found_worst else [],
+            "ways_played": [asdict(way) for way in found_worst.ways] if found_worst else [],
+            "not_played_up_to_ns": found_worst.open_ns if found_worst else None,
         }
         echo(json.dumps(content, indent=2))
         return
     _print(rally, sections, summary, found)
+    if found_worst:
+        _print_played(found_worst)
+
+
+def _print_played(found: "Searched") -> None:
     line = partial(print_line, Console(highlight=False))
-    for shot in shots:
-        off = shot.measured_ns - shot.predicted_ns
-        line(
-            f"Played, one ball at {shot.at_ns:,} ns: predicted {shot.predicted_ns:,} ns, measured "
-            f"{shot.measured_ns:,} ns: {'exact' if not off else f'{off:+,} ns'}.",
-            "bold",
-        )
-    if len(shots) > 1:
-        line(f"The latest that was played: {format_ns(max(map(_measured, shots)))}.", "bold")
-
-
-def _measured(shot: "Shot") -> int:
-    return shot.measured_ns
+    worst = found.worst
+    off = "not predicted"
+    if worst.predicted_ns is not None:
+        later = worst.measured_ns - worst.predicted_ns
+        off = f"predicted {worst.predicted_ns:,} ns: {f'{later:+,} ns' if later else 'exact'}"
+    line(
+        f"Played, {format_count(len(found.shots), 'shot')} of one boot. The worst: at "
+        f"{worst.at_ns:,} ns, measured {worst.measured_ns:,} ns, {off}.",
+        "bold",
+    )
+    for one in found.ways:
+        rest = f", the others {one.earliest_ns:+,} to {one.latest_ns:+,} ns"
+        line(f"{one.way}: {one.exact:,} of {one.shots:,} exact{rest * (one.exact < one.shots)}")
+    if found.open_ns is None:
+        line("No other instant that is predicted can be later, if none is further off than these.")
+    else:
+        line(f"Others were not played, and may be as late as {found.open_ns:,} ns.", "yellow")
 
 
 def _print(rally: Rally, sections: Sections, summary: Summary, found: list[Cause]) -> None:

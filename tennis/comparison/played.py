@@ -21,6 +21,7 @@ from tennis.rally.copies import Copies, answers_of
 from tennis.rally.cycles import too_short
 from tennis.rally.folder import MANIFEST
 from tennis.rally.settings import OF_A_BOOT, SETTINGS, facts
+from tennis.rally.shots import are_shots, span_ns
 from tennis.rally.text import plain
 from tennis.units import format_count
 
@@ -147,6 +148,8 @@ def _facts(rally: Rally) -> dict[str, str]:
     target, protocol, versions = manifest.target, manifest.protocol, manifest.tool.versions
     gaps = f"{protocol.gap_min_ns / 1000:g} to {protocol.gap_max_ns / 1000:g} us"
     served = f"{protocol.rate_hz:g} Hz" if protocol.rate_hz else f"gaps of {gaps}"
+    if are_shots(protocol):
+        served = f"at random instants of {span_ns(protocol) / 1000:g} us"
     found: dict[str, str] = {
         "bench": manifest.bench,
         "times": manifest.time_note,

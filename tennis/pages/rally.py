@@ -22,6 +22,7 @@ from tennis.rally.command import command_of
 from tennis.rally.disk import write_whole
 from tennis.rally.folder import CAPTURE
 from tennis.rally.manifest import Instrument, SerialLine
+from tennis.rally.shots import are_shots, span_ns
 from tennis.rally.text import plain
 from tennis.stats import Latency, Summary, summarize
 from tennis.units import format_count, format_round_ns
@@ -180,12 +181,13 @@ def _facts(rally: Rally, summary: Summary) -> dict[str, str]:
     """Return what the rally was played with, in words."""
     manifest = rally.manifest
     target, protocol, instrument = manifest.target, manifest.protocol, manifest.instrument
-    served = (
-        f"open loop, {protocol.rate_hz:g} Hz"
-        if protocol.loop == "open" and protocol.rate_hz
-        else f"{protocol.loop} loop, gap {format_round_ns(protocol.gap_min_ns)} to "
-        f"{format_round_ns(protocol.gap_max_ns)}"
-    )
+    if are_shots(protocol):
+        served = f"shots at random instants of {format_round_ns(span_ns(protocol))}"
+    elif protocol.loop == "open" and protocol.rate_hz:
+        served = f"open loop, {protocol.rate_hz:g} Hz"
+    else:
+        gaps = format_round_ns(protocol.gap_min_ns), format_round_ns(protocol.gap_max_ns)
+        served = f"{protocol.loop} loop, gap {gaps[0]} to {gaps[1]}"
     tasks = ", ".join(
         f"{task.task} {task.policy} {task.priority}".strip() for task in target.tasks[:12]
     )

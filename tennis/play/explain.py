@@ -35,6 +35,7 @@ from tennis.rally import Rally
 from tennis.rally.folder import CONSOLE
 from tennis.rally.opening import open_folder
 from tennis.rally.plan import Plan
+from tennis.rally.shots import are_shots
 from tennis.units import format_count, format_ns, format_round_ns
 
 WORST = 20
@@ -120,7 +121,13 @@ class Profiled(Generic[Found]):
 
 
 def refuse_others(rally: Rally, plan: Plan) -> None:
-    """Raise UsageError for what is not Linux alone."""
+    """Raise UsageError for what is not Linux alone, and for shots."""
+    if are_shots(plan.protocol):
+        raise UsageError(
+            f"{rally.path} is a rally of shots, and only balls that follow each other are "
+            "explained so far",
+            next_step="play the same with --balls, and explain that",
+        )
     if can(plan).system == "sloth":
         raise UsageError(
             f"{rally.path} was played on SLOTH: only balls of Linux can be explained",

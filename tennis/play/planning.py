@@ -27,7 +27,7 @@ from tennis.rally.manifest import (
 from tennis.rally.plan import UNKNOWN, Plan
 from tennis.rally.program import read as read_program
 from tennis.rally.serving import Serving
-from tennis.rally.settings import SETTINGS, Recordings, SettingsSaid, option_of, recorded
+from tennis.rally.settings import SETTINGS, Instants, Recordings, SettingsSaid, option_of, recorded
 from tennis.rally.text import plain, quoted
 
 
@@ -138,7 +138,10 @@ def plan_of(**requested: Any) -> Plan:
         said |= _of_own_racquet(said)
     if "program" in said:
         said |= _of_program(said)
-    protocol = _serving(served).protocol()
+    shots = said.get("shots")
+    if shots is not None and said.get("umpire"):
+        raise UsageError("--umpire: the edges of shots are on no wire", next_step="leave it out")
+    protocol = _serving(served).protocol(shots)
     draft = _draft(said, protocol)
     registry.refuse(draft, said)
     usual = registry.usual(draft, said)
@@ -157,7 +160,10 @@ def _draft(said: Mapping[str, Any], protocol: Protocol) -> Plan:
         "protocol": protocol,
     }
     unknown = {"load": UNKNOWN, "bottom_half": UNKNOWN, "priorities": UNKNOWN}
-    return _checked(Plan, {**unknown, **_without(said, *Recordings.model_fields), **update})
+    return _checked(
+        Plan,
+        {**unknown, **_without(said, *Recordings.model_fields, *Instants.model_fields), **update},
+    )
 
 
 def _without(said: Mapping[str, Any], *names: str) -> dict[str, Any]:

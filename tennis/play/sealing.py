@@ -45,7 +45,14 @@ REPORTED = {
         "a ball was served while the last one waited for its answer: the reply wire has glitches",
     ),
     "held_line": ("held", "the reply line is held high: it was up when a ball was served"),
+    "shot_hung": (
+        "shot_hung",
+        "the child of a shot did not end: its row is no answer of the target's",
+    ),
+    "shot_broke": ("shot_broke", "the child of a shot broke: its row is no answer of the target's"),
 }
+# what the virtual bench says of shots (target/virtual/instrument.c); a Brickwall has none
+SHOT_EVENTS = {64: "shot_hung", 65: "shot_broke"}
 
 
 @dataclass
@@ -298,7 +305,7 @@ def _records(form: str, payload: bytes, what: str) -> Iterator[Any]:
 
 def _name(what: int, value: int) -> str:
     """Return what an event is called; an overrun that lost no edge has a name of its own."""
-    name = wire.EVENT_NAMES.get(what, "unknown")
+    name = wire.EVENT_NAMES.get(what) or SHOT_EVENTS.get(what, "unknown")
     which = wire.OVERRUNS.get(value)
     return which if name == "overrun" and which in {"no_ping", "undecided"} else name
 
@@ -385,6 +392,6 @@ def _events(known: RunRecord, journal: Journal, tick_hz: int) -> Iterator[dict[s
         yield {"what": "load_started", "at_ns": known.load.started_ns, "load": known.load.name}
     for payload in journal.payloads(wire.EVENTS):
         for when, what, value in _unpacked(payload):
-            name = wire.EVENT_NAMES.get(what, f"unknown_{what}")
+            name = wire.EVENT_NAMES.get(what) or SHOT_EVENTS.get(what, f"unknown_{what}")
             yield {"what": name, "at_ns": ticks_to_ns(when, tick_hz), "value": value}
     yield from known.events

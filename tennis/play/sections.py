@@ -9,7 +9,7 @@ instant can be played: a ball that is the first of a boot meets what is recorded
 
 import contextlib
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -38,7 +38,7 @@ from tennis.explain.sections.thread_model import ThreadModel
 from tennis.play.explain import refuse_others
 from tennis.play.progress import Progress
 from tennis.play.rally import Watch
-from tennis.play.replaying import NONE, balls_of, plan_again, replay, unlike
+from tennis.play.replaying import balls_of, plan_again, replay, unlike
 from tennis.rally import Rally
 from tennis.rally.balls import records
 from tennis.rally.folder import CONSOLE
@@ -61,8 +61,13 @@ class Shot:
     """A ball that was played at a chosen instant, the first of its boot; ns."""
 
     at_ns: int
-    predicted_ns: int
+    predicted_ns: int | None  # None: nothing was
     measured_ns: int
+
+    @property
+    def later_ns(self) -> int | None:
+        """Return by how much it came later than predicted; below 0: earlier."""
+        return None if self.predicted_ns is None else self.measured_ns - self.predicted_ns
 
 
 def check_plan(plan: Plan) -> None:
@@ -189,20 +194,20 @@ def _of_thread(
 
 def play_at(
     rally: Rally,
-    instants: Sequence[tuple[int, int]],
+    instants: Sequence[tuple[int, int | None]],
     *,
     kernel: str | None = None,
     plan: Plan | None = None,
     watch: Watch,
 ) -> list[Shot]:
-    """Play a ball at each of some instants, in a boot of its own; (at_ns, predicted_ns).
+    """Play a ball at each of some instants: (at_ns, predicted_ns), in the order of the instants.
 
-    ``plan`` as for ``all_sections``.
+    All in one boot, each in a child of its own. ``plan`` as for ``all_sections``. Raises UsageError
+    for an instant at which the target was not ready, BenchError where a ball did not come.
     """
     plan = plan or plan_again(rally, kernel)
     check(rally, plan)
-    machine = _Machine(rally, plan, balls_of(rally), watch)
-    return [machine.shot(at_ns, predicted_ns) for at_ns, predicted_ns in instants]
+    return _Machine(rally, plan, balls_of(rally), watch).shots(dict(instants))
 
 
 class _Machine:
@@ -267,51 +272,70 @@ class _Machine:
                 )
             return recorder.records()
 
-    def shot(self, at_ns: int, predicted_ns: int) -> Shot:
-        """Play one ball at an instant. Raises BenchError if none comes then."""
-        served_ns, rise_ns = self._only_ball(at_ns)
-        # between two instructions nothing can be served
-        if not 0 <= served_ns - at_ns < self._plan.instruction_ns:
-            raise BenchError(
-                f"the ball at {at_ns} ns came at {served_ns} ns",
-                next_step="`tennis check` tells whether the rally repeats here",
+    def shots(self, predicted: Mapping[int, int | None]) -> list[Shot]:
+        """Play one ball at each instant. Raises BenchError if none comes then."""
+        every = sorted(predicted)
+        if every[0] <= self._ready():
+            raise UsageError(
+                f"at {every[0]:,} ns the target of {self._rally.path} was not ready",
+                next_step=f"name instants behind {self._ready():,} ns",
             )
-        if rise_ns == NONE:
-            raise BenchError(
-                f"the ball at {at_ns} ns was not answered in time",
-                next_step="play the rally with a longer --timeout-ms",
-            )
-        return Shot(at_ns, predicted_ns, rise_ns)
+        found = []
+        for at_ns, (served_ns, rise_ns) in zip(every, self._played(every), strict=True):
+            # between two instructions nothing can be served
+            if not 0 <= served_ns - at_ns < self._plan.instruction_ns:
+                raise BenchError(
+                    f"the ball at {at_ns} ns came at {served_ns} ns",
+                    next_step="`tennis check` tells whether the rally repeats here",
+                )
+            if rise_ns == wire.NONE_TICKS:
+                raise BenchError(
+                    f"the ball at {at_ns} ns was not answered in time",
+                    next_step="play the rally with a longer --timeout-ms",
+                )
+            found.append(Shot(at_ns, predicted[at_ns], rise_ns))
+        return found
 
-    def _only_ball(self, at_ns: int) -> tuple[int, int]:
-        """Return when the ball of a boot was served, and its latency; ns."""
+    def _played(self, every: Sequence[int]) -> list[tuple[int, int]]:
+        """Return when the ball of each instant was served, and its latency; ns."""
+        balls: list[tuple[int, int]] = []
+        progress = Progress(planned=len(every))
         with self._folder() as scratch:
-            session = self._playing(self._first_ball_at(at_ns), scratch, None)
+            extras = Extras(instants_ns=every)
+            session = VirtualBench(extras).start(self._plan, Path(scratch))
             with contextlib.closing(session):
                 for frame in session.frames():
                     if self._watch.stop():
                         raise KeyboardInterrupt
+                    self._watch.observe(progress)
                     if frame is not None and frame.kind == wire.BALLS:
+                        progress.add(frame.payload)
+                        came = records(frame.payload)
+                        balls += zip(came["served"].tolist(), came["rise"].tolist(), strict=True)
+                    if len(balls) == len(every):
                         session.stop()
-                        ball = records(frame.payload)[0]
-                        return int(ball["served"]), int(ball["rise"])
+                        return balls
         raise BenchError(
-            f"no ball came at {at_ns} ns",
+            f"no ball came at {every[len(balls)]} ns",
             next_step="`tennis check` tells whether the rally repeats here",
         )
 
-    def _first_ball_at(self, at_ns: int) -> Protocol:
+    def _ready(self) -> int:
+        """Return when the target was ready; ns. Raises UsageError where nobody knows."""
         if self._ready_ns is None:
             raise UsageError(
                 f"{self._rally.path} does not say when its target was ready",
                 next_step="play it again",
             )
+        return int(self._ready_ns)
+
+    def _first_ball_at(self, at_ns: int) -> Protocol:
         return self._plan.protocol.model_copy(
             update={
                 "balls": 1,
                 "gap_min_ns": GAP_NS,
                 "gap_max_ns": GAP_NS,
-                "settle_ns": at_ns - int(self._ready_ns) - GAP_NS,
+                "settle_ns": at_ns - self._ready() - GAP_NS,
             }
         )
 

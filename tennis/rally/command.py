@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from tennis.rally.manifest import OWN, Manifest, Target
 from tennis.rally.serving import GAP_MAX_US, GAP_MIN_US, Serving
 from tennis.rally.settings import OF_TARGET, USUAL
+from tennis.rally.shots import are_shots
 
 SERVING = Serving()
 _WITH_THE_KERNEL = ("kernel", "load", "load_options", "command_line", "instruction_ns")
@@ -50,7 +51,12 @@ def _served(manifest: Manifest) -> list[str]:
         for row in OF_TARGET
         if row.recorded and row.name not in left_out
     }
-    return [*words, *_options(usual), *_serving(manifest), *_balls(manifest, "balls")]
+    return [
+        *words,
+        *_options(usual),
+        *_serving(manifest),
+        *_balls(manifest, "shots" if are_shots(manifest.protocol) else "balls"),
+    ]
 
 
 def _drilled(manifest: Manifest) -> list[str]:

@@ -27,6 +27,7 @@ from tennis.errors import RallyError, UsageError
 from tennis.rally import balls as table
 from tennis.rally.manifest import IN_BAND, OWN, THREADED, Manifest
 from tennis.rally.settings import OF_TARGET, USUAL, differences
+from tennis.rally.shots import SHOTS, are_shots
 from tennis.rally.tally import Tally
 from tennis.rally.text import plain
 
@@ -120,6 +121,7 @@ class Rally:
         parts += [target.top_half] if target.top_half in THREADED else []
         parts += [IN_BAND] if target.stage == IN_BAND else []
         parts += [target.added] if target.added else []
+        parts += [SHOTS] if are_shots(self.manifest.protocol) else []
         parts += [
             row.in_brief(is_so)
             for row, is_so, _ in differences(self.manifest, USUAL, OF_TARGET)

@@ -283,7 +283,8 @@ class LoadRecord(StrictModel):
 class Protocol(StrictModel):
     """How the balls were served."""
 
-    loop: Literal["closed", "open", "listen"]  # listen: a drill's pulses, which nobody served
+    # listen: a drill's pulses, which nobody served; shots: instants that do not follow each other
+    loop: Literal["closed", "open", "listen", "shots"]
     balls: Annotated[int, Field(gt=0, le=2**32)]  # planned
     seed: Annotated[int, Field(ge=0, lt=2**32)]
     gap_min_ns: Ns

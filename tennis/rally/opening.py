@@ -20,6 +20,7 @@ from tennis.rally import rows
 from tennis.rally.disk import open_regular
 from tennis.rally.folder import AFTER, BALLS, BEFORE, CONSOLE, EVENTS, MANIFEST, Rally, part_path
 from tennis.rally.manifest import SCHEMA_VERSION, Manifest, seal_of
+from tennis.rally.shots import are_shots
 from tennis.rally.tally import Counter, Tally
 from tennis.share import processors
 
@@ -141,7 +142,12 @@ def _count(balls: Path, manifest: Manifest, pool: ThreadPoolExecutor) -> tuple[T
             f"{balls.parent} has {counts.balls} balls of {protocol.balls} planned: it was made up",
             next_step="use the original folder",
         )
-    rules = rows.BallRules(tick_hz, protocol.timeout_ns, ordered="clock_backwards" not in faults)
+    rules = rows.BallRules(
+        tick_hz,
+        protocol.timeout_ns,
+        ordered="clock_backwards" not in faults,
+        alone=are_shots(protocol),
+    )
     begins = table.check(balls, balls=counts.balls, tick_hz=tick_hz)
     groups = len(begins) - 1
     left = iter(range(groups))  # whoever is free takes the next group

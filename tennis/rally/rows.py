@@ -34,6 +34,7 @@ class BallRules:
     tick_hz: int
     timeout_ns: int
     ordered: bool = True  # no ball was served before the one before it was over
+    alone: bool = False  # each was played as if there were no other: they may overlap (shots)
 
     @property
     def latest_ticks(self) -> int:
@@ -86,17 +87,21 @@ def _check_rows(
         fall = np.where(no_fall, np.uint32(0), fall)
     if max(rise.max(), fall.max()) > rules.latest_ticks:
         _refuse(path, f"an answer later than the timeout of {rules.timeout_ns} ns")
+    last_ns = float(served[-1] + fall[-1] * (NS_PER_S / rules.tick_hz) - ROUNDING_NS)
+    rounding_ns = ROUNDING_NS
+    if rules.alone:
+        fall, last_ns, rounding_ns = np.zeros_like(fall), float(served[-1]), 0
     # both times are rounded; most batches need no look at each ball
     tick_ns = NS_PER_S / rules.tick_hz
     steps = np.subtract(served[1:], served[:-1])
     shortest = steps.min(initial=LONGEST_NS)
     if (rules.ordered and served[0] < before.over_ns) or (
         rules.ordered
-        and shortest < fall.max() * tick_ns - ROUNDING_NS
-        and np.any(steps < fall[:-1] * tick_ns - ROUNDING_NS)
+        and shortest < fall.max() * tick_ns - rounding_ns
+        and np.any(steps < fall[:-1] * tick_ns - rounding_ns)
     ):
         _refuse(path, "a ball that was served before the one before it was over")
-    return Span(int(served[0]), float(served[-1] + fall[-1] * tick_ns - ROUNDING_NS))
+    return Span(int(served[0]), last_ns)
 
 
 def _group(path: Path, rows: pa.RecordBatch, room: Ticks) -> RowGroup:

@@ -11,6 +11,7 @@ from pydantic import Field
 
 from tennis.errors import UsageError
 from tennis.rally.manifest import Protocol, StrictModel
+from tennis.rally.shots import SHOTS
 
 BALLS_MAX = 10**8  # also the Brickwall's limit, and a rally folder's
 RATE_HZ, GAP_MIN_US, GAP_MAX_US = 1000.0, 500.0, 1500.0  # where nobody says
@@ -74,8 +75,13 @@ class Serving(StrictModel):
         ),
     ] = 1
 
-    def protocol(self) -> Protocol:
-        """Return what an instrument is told. Raises UsageError for what does not go together."""
+    def protocol(self, shots: int | None = None) -> Protocol:
+        """Return what an instrument is told. Raises UsageError for what does not go together.
+
+        ``shots``: so many instants in place of balls that follow each other.
+        """
+        if shots is not None:
+            return self._shots(shots)
         gap_min_us, gap_max_us = self._gaps()
         rate_hz, timeout_ms, shortest_us = None, self.timeout_ms, gap_min_us
         if self.loop == "open":
@@ -99,6 +105,14 @@ class Serving(StrictModel):
             timeout_ns=round(timeout_ms * 1_000_000),
             settle_ns=round(self.settle_s * 1_000_000_000),
         )
+
+    def _shots(self, shots: int) -> Protocol:
+        if self.loop == "open" or self.rate_hz is not None:
+            raise UsageError(
+                "--shots are no balls of an open loop", next_step="leave --loop and --rate-hz out"
+            )
+        served = self.model_copy(update={"balls": shots}).protocol()
+        return served.model_copy(update={"loop": SHOTS})
 
     def _gaps(self) -> tuple[float, float]:
         """Return the shortest and the longest gap in us; an open loop has none."""

@@ -52,6 +52,7 @@ from tennis.rally.manifest import (
 )
 from tennis.rally.program import identity, known_by
 from tennis.rally.serving import Serving
+from tennis.rally.shots import SHOTS_MAX
 from tennis.units import format_count
 
 InstrumentKind = Literal["builtin", "pico"]
@@ -634,6 +635,36 @@ class Recordings(StrictModel):
     ] = False
 
 
+class Instants(StrictModel):
+    """What is served in the place of balls that follow each other; a protocol's loop tells it."""
+
+    shots: Annotated[
+        Annotated[int, Field(ge=1, le=SHOTS_MAX)] | None,
+        Setting(
+            words="shots",
+            changes_balls=False,  # the protocol does
+            taken_by=VIRTUAL,
+            linux_only=True,
+            why="a board's boot cannot be gone through again from each instant",
+            apart=(
+                (None, "instrument", "pico"),
+                (None, "beneath", "sloth"),
+                (None, "drill", None),
+                (None, "witness", None),
+                (None, "stages", None),
+                (None, "sections", None),
+                *((None, "processors", several) for several in (2, 4)),
+            ),
+            of_a_lab=False,
+            heading=FIRST,
+            metavar="COUNT",
+            help="The number of shots, in place of balls that follow each other. They are instants "
+            "of one boot that no ball disturbs, drawn at random. Each is played as if it were the "
+            "first ball (virtual bench; docs/shots.md).",
+        ),
+    ] = None
+
+
 def _rows(*models: type[BaseModel]) -> dict[str, Setting]:
     return {
         name: replace(
@@ -657,7 +688,7 @@ def _of_target(name: str) -> Callable[[Manifest], Any] | None:
     return lambda manifest: getattr(manifest.target, name)
 
 
-SETTINGS: Mapping[str, Setting] = _rows(Setup, Recordings)
+SETTINGS: Mapping[str, Setting] = _rows(Setup, Recordings, Instants)
 # what a manifest tells of a rally's kind
 TOLD = tuple(row for row in SETTINGS.values() if row.recorded and row.changes_balls)
 OF_TARGET = tuple(row for row in TOLD if row.name in Settings.model_fields)
@@ -789,7 +820,7 @@ def _optional(title: str, rows: Mapping[str, Setting], base: type[Model]) -> typ
     """Make a model in which nobody need say a setting."""
     fields: dict[str, Any] = {}
     for name, row in rows.items():
-        of = Setup if name in Setup.model_fields else Recordings
+        of = next(one for one in (Setup, Recordings, Instants) if name in one.model_fields)
         kind = row.asked_as or of.model_fields[name].rebuild_annotation()
         fields[name] = (Optional[kind], None)  # noqa: UP045 (also of what is no class)
     return create_model(title, __base__=base, __module__=__name__, **fields)

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from tennis.rally import Rally, Tally
 from tennis.rally.calibration import doubt
 from tennis.rally.manifest import Manifest
+from tennis.rally.shots import SHOTS
 from tennis.rally.text import plain
 from tennis.stats.figures import Figures
 from tennis.stats.intervals import (
@@ -117,7 +118,8 @@ class Summary:
         reasons = {"interrupted": "Interrupted", "fault": "Ended by a fault"}
         if self.ended not in reasons or (self.ended == "fault" and self.balls >= self.planned):
             return ""
-        balls = "ball" if self.planned == 1 else "balls"
+        noun = "shot" if self.loop == SHOTS else "ball"
+        balls = noun if self.planned == 1 else f"{noun}s"
         return f"{reasons[self.ended]}: {self.balls} of {self.planned} planned {balls}"
 
     @property
@@ -141,6 +143,11 @@ class Summary:
             sentences.append(
                 f"A program answered, and no module of the kit's: {self.program}. Interrupt is the "
                 "time from the ping to its reply's rise, scheduling from there to the fall."
+            )
+        if self.loop == SHOTS:
+            sentences.append(
+                "Shots: instants drawn at random from one boot that no ball disturbs, each played "
+                "as its first ball. None follows another."
             )
         if self.where:
             told = "; ".join(map(_on_processor, self.where))

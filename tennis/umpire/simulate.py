@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from tennis.errors import UsageError
 from tennis.rally import Rally
 from tennis.rally.manifest import Protocol
+from tennis.rally.shots import are_shots
 from tennis.umpire.agreement.rally_balls import RallyBalls, rally_balls
 from tennis.umpire.captures.edges import MAX_TICKS, Edges, alternating, merged
 from tennis.umpire.captures.srzip import write_levels
@@ -102,6 +103,11 @@ def simulate(rally: Rally | SimulatedRally, out: Path, analyser: Analyser = GOOD
 
     Raises UsageError where it does or where the capture would be too long, RallyError.
     """
+    if isinstance(rally, Rally) and are_shots(rally.manifest.protocol):
+        raise UsageError(
+            f"{rally.path} is a rally of shots: their edges are on no wire",
+            next_step="simulate a rally of balls",
+        )
     if out.exists() or out.is_symlink():
         raise UsageError(f"{out} exists", next_step="choose another name for the capture")
     if not 1000 <= analyser.rate_hz <= NS_PER_S:

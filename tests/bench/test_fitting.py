@@ -35,6 +35,7 @@ SAID = {
     "stages": True,
     "sections": True,
     "analyser": "fx2lafw",
+    "shots": 40,
 }
 
 

@@ -30,8 +30,11 @@ def test_the_worst_instant_is_met_when_it_is_played(tmp_path):
     assert done.exit_code == 0, done.output
     told = json.loads(done.stdout)
     assert HELD_US * 1000 < told["worst"]["latency_ns"] < HELD_US * 1000 + 20_000
-    assert told["played"]["measured_ns"] == told["played"]["predicted_ns"]
-    assert told["played"]["predicted_ns"] == told["worst"]["latency_ns"]
+    shots = {shot["at_ns"]: shot for shot in told["all_played"]}
+    there = shots[told["worst"]["at_ns"]]
+    assert there["measured_ns"] == there["predicted_ns"] == told["worst"]["latency_ns"]
+    # asleep, before the load's timer: later by the way out of the idle task, which is not predicted
+    assert 0 <= told["played"]["measured_ns"] - there["measured_ns"] < 5_000
     assert told["balls_predicted"] == 60
     # how long an interrupt's way in takes from the idle task is not constant: nothing is guessed
     assert 0.5 < told["not_predicted_share"] < 1

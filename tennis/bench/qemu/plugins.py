@@ -28,6 +28,7 @@ SOURCES = (  # of both instruments
 INSIDE = ("inside.h", "qemu.h", "parameters.c", "parameters.h")  # of those that look into the guest
 LANES = ("lanes.c", "lanes.h", "clock.h")
 MEMORY = ("stalls.c", "stalls.h", "machine.h", "clock.h")
+SHOTS = ("shots.c", "shots.h")
 SECTIONS = ("masks.c", "waits.c", "watched.c", "sections.h")
 Plugin = Literal["instrument", "link", "profile", "guest", "sections", "memory"]
 FIRMWARE_VERSION = "1"
@@ -102,6 +103,7 @@ def exported_symbols(program: Path) -> set[str]:
 def sources(plugin: Plugin) -> list[Path]:
     """Return the files that a plugin is made of."""
     inside = {
+        "instrument": (*SHOTS, *SOURCES),
         "profile": (*LANES, *INSIDE),
         "guest": INSIDE,
         "sections": (*SECTIONS, *INSIDE),

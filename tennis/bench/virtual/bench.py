@@ -3,7 +3,8 @@
 """The virtual bench: a real arm64 kernel in QEMU, in deterministic virtual time."""
 
 import hashlib
-from collections.abc import Collection, Mapping
+import os
+from collections.abc import Collection, Iterator, Mapping
 from decimal import Decimal
 from pathlib import Path
 from typing import Any, ClassVar, cast
@@ -32,10 +33,12 @@ from tennis.bench.virtual.machine import (
     line_names,
     packages_of,
 )
+from tennis.bench.virtual.shots import held_open, parameters
 from tennis.digests import sha256_of
 from tennis.edition import EDITION, KEY, PUBLIC_VERSION
-from tennis.errors import UsageError
+from tennis.errors import BenchError, UsageError
 from tennis.rally.folder import CONSOLE
+from tennis.rally.journal import Frame
 from tennis.rally.manifest import (
     CORES,
     NO_MODULE,
@@ -49,6 +52,7 @@ from tennis.rally.manifest import (
 from tennis.rally.plan import Plan
 from tennis.rally.program import read as read_program
 from tennis.rally.settings import of_target, taken_by
+from tennis.rally.shots import are_shots, instants
 
 BOARD = "QEMU virt, {processors} Cortex-A57, PL061"
 # how long the target may take for the load's health behind the last ball, of virtual time
@@ -475,8 +479,27 @@ class BuiltInSession(PipedSession):
         if plan.drill:  # it has to tell what it measured
             settings["over"] = DRILL_OVER_NS
             settings["loop_back"] = int(plan.drill.name == "response")
-        self._machine = Machine(parts, extras, folder, settings, [self.writer])
+        descriptors = [self.writer]
+        at_ns, absolute = extras.instants_ns, extras.instants_ns is not None
+        if at_ns is None and are_shots(protocol):
+            at_ns = instants(protocol, plan.instruction_ns)
+        if at_ns is not None:
+            descriptors.append(held_open(at_ns))
+            settings |= parameters(descriptors[-1], extras.children, absolute=absolute)
+        try:
+            self._machine = Machine(parts, extras, folder, settings, descriptors)
+        finally:
+            for descriptor in descriptors[1:]:
+                os.close(descriptor)
+        self._shoots = at_ns is not None
         self.started()
+
+    def frames(self) -> Iterator[Frame | None]:
+        """Yield the instrument's frames. Raises BenchError where shots end before their time."""
+        yield from super().frames()
+        why = self._machine.gave_up() if self._shoots else ""
+        if why:
+            raise BenchError(why)
 
     def look_after(self) -> None:
         """Raise BenchError if the target says nothing at all."""

@@ -12,6 +12,7 @@ import signal
 import subprocess
 import tempfile
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -27,12 +28,14 @@ from tennis.bench.qemu import device_tree, plugins
 from tennis.bench.qemu.plugins import Qemu
 from tennis.bench.targets.console import LIMIT_BYTES, Console
 from tennis.bench.virtual import initramfs, program
+from tennis.bench.virtual.shots import Children
 from tennis.checkout import ROOT
 from tennis.errors import BenchError
 from tennis.rally.cycles import balls_for
 from tennis.rally.folder import CONSOLE
 from tennis.rally.manifest import THREADED, Protocol, Witness
 from tennis.rally.plan import UNKNOWN, Plan
+from tennis.rally.text import plain
 from tennis.wiring import wiring
 
 TARGET = ROOT / "target"
@@ -42,6 +45,7 @@ COMMAND_LINE = "console=ttyAMA0 panic=-1 oops=panic kpti=off"
 SECOND_US = 1_000_000
 LISTENS_US = 200_000  # until a Brickwall surely listens
 MACHINE = "virt,gic-version=2,dtb-randomness=on"
+GAVE_UP = 3  # QEMU's exit code if the instrument cannot go on
 MEMORY_MB = 1024  # the root is in memory, and stress fills it
 PEER_TARGET = "10.77.0.1"  # the target's address, as the script network sets it
 
@@ -83,6 +87,9 @@ class Extras:
     protocol: Protocol | None = None
     # known answers in the target's place, see machine.c: answer_seed, answer_min, answer_max (ns)
     answers: Mapping[str, int] = field(default_factory=dict)
+    # instants in the place of balls, ns of the clock that begins with the machine; rising
+    instants_ns: Sequence[int] | None = None
+    children: Children = field(default_factory=Children)  # of shots
     monitor: Path | None = None  # the socket at which QEMU tells where the processor is
     patience: Patience = USUAL
     beneath: str | Path = "racquet"  # which application of SLOTH's, beneath Linux
@@ -194,6 +201,15 @@ class Machine:
             self._process.wait(limit_s)
         except subprocess.TimeoutExpired as error:
             raise BenchError(f"the target did not end within {limit_s:g} s") from error
+
+    def gave_up(self) -> str:
+        """Return why the instrument ended QEMU. "": it did not, or QEMU has not ended."""
+        with suppress(subprocess.TimeoutExpired):
+            self._process.wait(timeout=self._patience.first_word_s)
+        if self._process.poll() != GAVE_UP:
+            return ""
+        said = self._stderr.read_text(errors="replace")[-LIMIT_BYTES:].strip().splitlines()
+        return plain(said[-1].removeprefix("instrument: "), 200) if said else "the instrument ended"
 
     def stop(self) -> None:
         """Ask QEMU to end; the instrument sends what it holds."""

@@ -16,7 +16,6 @@ from tennis.units import format_ns
 
 NEAR = 0.95  # what is as late as that part of the worst counts as meeting it
 CURVE_POINTS = 600
-WAITS = 5  # of a thread, that are played
 LIMITS_NS = tuple(b * 10**e for e in range(3, 9) for b in (1, 2, 5))
 
 
@@ -174,17 +173,6 @@ def summarize_sections(sections: Sections, latest_ball_ns: int | None) -> Summar
         half_ns=about.half_within_ns,
         nearly_all_ns=about.nearly_all_within_ns,
     )
-
-
-def worst_instants(sections: Sections) -> list[tuple[int, int]]:
-    """Return which instants to play to know the worst, and what is predicted there; ns.
-
-    The worst one, or, if a thread answers, one of each of the worst WAITS waits: its latency is
-    predicted within what its balls were off, so the worst of them is not known before.
-    """
-    count = WAITS if sections.about.thread else 1
-    rows = sections.longest.slice(0, count).to_pylist()
-    return [(row["at_ns"], row["latency_ns"]) for row in rows]
 
 
 @dataclass(frozen=True)

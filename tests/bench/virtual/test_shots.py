@@ -1,0 +1,309 @@
+# SPDX-FileCopyrightText: The Tennis authors
+# SPDX-License-Identifier: MIT
+"""Shots: each instant of one boot is what a boot of its own gives, whatever the host does."""
+
+import contextlib
+import os
+import signal
+import threading
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+from tennis import gaps, wire
+from tennis.bench.commands import run
+from tennis.bench.virtual.bench import VirtualBench
+from tennis.bench.virtual.machine import Extras
+from tennis.bench.virtual.shots import CHILD_MB, MB, QEMU_MB, Children, side_by_side
+from tennis.cli import cli
+from tennis.errors import BenchError, UsageError
+from tennis.play.planning import plan_of
+from tennis.play.rally import Watch, play, resume
+from tennis.rally.balls import records
+from tennis.rally.serving import Serving
+from tennis.rally.settings import kind_of, unusual
+from tennis.rally.shots import instants, span_ns
+from tests.support.virtual import played
+
+virtual = pytest.mark.virtual
+HELD_US = 200
+# some instants are missed: the load keeps interrupts off for longer than a ball is waited for
+ASKED = {
+    "load": "hog",
+    "load_options": {"hold_us": HELD_US},
+    "timeout_ms": 0.1,
+    "seed": 5,
+    "gap_min_us": 100,
+    "gap_max_us": 300,
+}
+GAP_NS = 10_000
+
+
+def bytes_of(rally):
+    return [(rally.path / name).read_bytes() for name in ("balls.parquet", "events.jsonl")]
+
+
+def rows(rally):
+    columns = ("served_ns", "rise_ticks", "fall_ticks")
+    kept = [batch.to_pydict() for batch in rally.batches(list(columns))]
+    return [row for one in kept for row in zip(*(one[name] for name in columns), strict=True)]
+
+
+# --- what is drawn, and refused ---
+
+
+def test_instants_are_uniform_whole_instructions_in_their_order():
+    protocol = Serving(seed=3, gap_min_us=10, gap_max_us=30).protocol(20_000)
+    drawn = instants(protocol, 2)
+    assert span_ns(protocol) == 20_000 * 20_000
+    assert drawn == sorted(drawn)
+    assert len(drawn) == 20_000
+    assert all(0 <= at < span_ns(protocol) and at % 2 == 0 for at in drawn)
+    # the largest distance to a uniform distribution: above it in 1 of 1,000 draws
+    even = (np.arange(20_000) + 0.5) / 20_000
+    assert np.abs(np.array(drawn) / span_ns(protocol) - even).max() < 1.95 / np.sqrt(20_000)
+    one, two = (gaps.mix(gaps.mix(3) + n * 0x9E3779B9) for n in (1, 2))
+    first = ((one << 32 | two) * span_ns(protocol)) >> 64
+    assert first - first % 2 in drawn
+    assert instants(protocol.model_copy(update={"seed": 4}), 2) != drawn
+
+
+def test_shots_are_a_kind_of_their_own():
+    """And are never pooled with balls."""
+    shots, balls = plan_of(shots=40), plan_of(balls=40)
+    assert kind_of(shots, shots.protocol) != kind_of(balls, balls.protocol)
+    assert (shots.protocol.loop, shots.protocol.balls) == ("shots", 40)
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--balls", "40"], "--balls and --shots are two kinds of rally"),
+        (["--loop", "open"], "--shots are no balls of an open loop"),
+        (["--rate-hz", "100"], "--shots are no balls of an open loop"),
+        (["--processors", "2"], "--shots cannot be used with --processors 2"),
+        (["--witness", "cyclictest"], "--shots cannot be used with --witness"),
+        (["--beneath", "sloth"], "--shots cannot be used with --beneath"),
+        (["--instrument", "pico"], "--shots cannot be used with --instrument"),
+        (["--stages"], "--shots cannot be used with --stages"),
+        (["--sections"], "--shots cannot be used with --sections"),
+        (["--umpire"], "--umpire: the edges of shots are on no wire"),
+        (["--kernel", "sloth"], "--shots needs Linux on --bench virtual"),
+        (["--bench", "pi"], "--shots needs Linux on --bench virtual"),
+    ],
+)
+def test_what_shots_do_not_go_with_is_refused_before_the_boot(tmp_path, words, said):
+    done = CliRunner().invoke(cli, ["rally", "--shots", "40", *words, "--out", str(tmp_path / "r")])
+    assert isinstance(done.exception, UsageError), done.output
+    assert said in str(done.exception)
+    assert not (tmp_path / "r.part").exists()
+
+
+@pytest.mark.parametrize("count", ["0", "10000000", "many"])
+def test_too_many_shots_are_refused(tmp_path, count):
+    words = ["rally", "--shots", count, "--out", str(tmp_path / "r")]
+    assert CliRunner().invoke(cli, words).exit_code
+
+
+def test_as_many_children_as_the_host_bears():
+    def room(children):
+        return (QEMU_MB + children * CHILD_MB) * MB
+
+    assert side_by_side(4, room(9)) == 4
+    assert side_by_side(4, room(2)) == 2
+    with pytest.raises(UsageError, match=r"--shots: .* MB of memory are free"):
+        side_by_side(4, room(1) - 1)
+
+
+# --- on the virtual bench ---
+
+
+@pytest.fixture(scope="module")
+def shots(tmp_path_factory):
+    """Return a rally of shots, some of which are missed."""
+    return played(tmp_path_factory.mktemp("shots") / "r", shots=60, **ASKED)
+
+
+def alone(rally, at_ns):
+    """Play one ball at an instant, the first of a boot of its own."""
+    ready_ns = next(event["at_ns"] for event in rally.events if event["what"] == "ready")
+    plan = plan_of(shots=60, **ASKED)
+    serving = {"loop": "closed", "balls": 1, "gap_min_ns": GAP_NS, "gap_max_ns": GAP_NS}
+    serving["settle_ns"] = at_ns - ready_ns - GAP_NS
+    extras = Extras(protocol=plan.protocol.model_copy(update=serving))
+    folder = rally.path.parent / "alone"
+    folder.mkdir(exist_ok=True)
+    with contextlib.closing(VirtualBench(extras).start(plan, folder)) as session:
+        for frame in session.frames():
+            if frame is not None and frame.kind == wire.BALLS:
+                session.stop()
+                ball = records(frame.payload)[0]
+                return tuple(int(ball[name]) for name in ("served", "rise", "fall"))
+    raise AssertionError("no ball came")
+
+
+@virtual
+def test_a_shot_is_what_a_boot_of_its_own_gives(shots):
+    """The latest one that was answered, and one that was missed."""
+    every = rows(shots)
+    assert len(every) == 60
+    assert 0 < shots.misses < 60
+    assert [row[0] for row in every] == sorted(row[0] for row in every)
+    answered = [row for row in every if row[2] is not None]
+    latest = max(answered, key=lambda row: row[1])
+    assert latest[1] > 10_000
+    assert alone(shots, latest[0]) == latest
+    missed = next(row for row in every if row[2] is None)
+    assert alone(shots, missed[0])[2] == wire.NONE_TICKS
+
+
+@virtual
+def test_bytes_do_not_depend_on_how_many_children_run(shots, tmp_path):
+    other = played(tmp_path / "r", Extras(children=Children(5)), shots=60, **ASKED)
+    assert bytes_of(other) == bytes_of(shots)
+    assert not other.manifest.suspect
+
+
+@virtual
+def test_its_folder_says_what_it_is(shots, tmp_path):
+    assert shots.label.endswith("/ shots")
+    assert "loop shots" in unusual(shots.manifest)
+    told = CliRunner().invoke(cli, ["stats", str(shots.path)]).output
+    assert "Shots: instants drawn at random from one boot" in " ".join(told.split())
+    for words in (["explain"], ["explain", "--sections"], ["explain", "--stages"]):
+        done = CliRunner().invoke(cli, [*words, str(shots.path)])
+        assert "is a rally of shots" in str(done.exception)
+    done = CliRunner().invoke(
+        cli, ["umpire", "simulate", str(shots.path), "--out", str(tmp_path / "capture.sr")]
+    )
+    assert "their edges are on no wire" in str(done.exception)
+    page = tmp_path / "page.html"
+    assert not CliRunner().invoke(cli, ["report", str(shots.path), "--out", str(page)]).exit_code
+    text = page.read_text()
+    assert "--shots 60 --seed 5" in text
+    assert "shots at random instants of 12 ms" in text
+
+
+def children_of(parent):
+    """Return the processes that QEMU forked."""
+    with contextlib.suppress(OSError):
+        for task in Path(f"/proc/{parent}/task").iterdir():
+            yield from map(int, (task / "children").read_text().split())
+
+
+def emulators():
+    """Return the emulators that this process started."""
+    for child in children_of(os.getpid()):
+        with contextlib.suppress(OSError):
+            if b"qemu-system" in Path(f"/proc/{child}/cmdline").read_bytes():
+                yield child
+
+
+def stopped(child):
+    """Stop a process; tell whether it had not ended before."""
+    with contextlib.suppress(OSError):
+        os.kill(child, signal.SIGSTOP)
+        for _ in range(1000):
+            state = Path(f"/proc/{child}/stat").read_text().rpartition(")")[2].split()[0]
+            if state in "TZX":
+                return state == "T"
+            time.sleep(0.001)
+    return False
+
+
+@contextlib.contextmanager
+def two_children_are_lost():
+    """Stop two children of QEMU's that have not ended, and kill one of them."""
+    over = threading.Event()
+
+    def look():
+        lost, seen = [], set()
+        while len(lost) < 2 and not over.wait(0.002):
+            for child in [one for emulator in emulators() for one in children_of(emulator)]:
+                if len(lost) < 2 and child not in seen and stopped(child):
+                    lost.append(child)
+                    if len(lost) == 2:
+                        os.kill(child, signal.SIGKILL)
+                seen.add(child)
+
+    thread = threading.Thread(target=look)
+    thread.start()
+    try:
+        yield
+    finally:
+        over.set()
+        thread.join()
+
+
+@virtual
+def test_a_child_that_breaks_or_hangs_is_a_row_that_says_so(shots, tmp_path):
+    extras = Extras(children=Children(2, limit_ms=4000))
+    with two_children_are_lost():
+        rally = played(tmp_path / "r", extras, shots=60, **ASKED)
+    whole, came = rows(shots), rows(rally)
+    lost = [n for n, (ours, theirs) in enumerate(zip(whole, came, strict=True)) if ours != theirs]
+    assert [row[0] for row in came] == [row[0] for row in whole]
+    assert all(came[n][1:] == (None, None) for n in lost)
+    said = {event["what"]: event["at_ns"] for event in rally.events if "shot" in event["what"]}
+    assert set(said) == {"shot_hung", "shot_broke"}
+    assert set(said.values()) >= {came[n][0] for n in lost}
+    assert [fault.code for fault in rally.manifest.faults] == ["shot_hung", "shot_broke"]
+    assert rally.manifest.suspect
+
+
+@virtual
+def test_what_was_played_is_kept_and_goes_on(tmp_path):
+    """After Ctrl-C in the middle; the bytes are those of a rally that nobody stopped."""
+    came = 0
+
+    def observe(progress):
+        nonlocal came
+        came = progress.balls
+
+    plan, out = plan_of(shots=200, **ASKED), tmp_path / "r"
+    stopped = play(VirtualBench(), plan, out, Watch(observe, lambda: came >= 64))
+    kept = rows(stopped)
+    assert 64 <= len(kept) < 200
+    assert stopped.manifest.ended == "interrupted"
+    whole = resume(VirtualBench(), out, Watch())
+    assert rows(whole)[: len(kept)] == kept
+    assert (len(rows(whole)), whole.manifest.ended) == (200, "complete")
+
+
+NO_FORK = r"""
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <errno.h>
+#include <unistd.h>
+
+pid_t fork(void)
+{
+	static int forks;
+	pid_t (*real)(void) = (pid_t (*)(void))dlsym(RTLD_NEXT, "fork");
+
+	if (++forks > 70) {
+		errno = EAGAIN;
+		return -1;
+	}
+	return real();
+}
+"""
+
+
+@virtual
+def test_a_host_that_allows_no_more_processes(tmp_path, monkeypatch):
+    source, library = tmp_path / "no_fork.c", tmp_path / "no_fork.so"
+    source.write_text(NO_FORK)
+    run(["gcc", "-shared", "-fPIC", "-o", library, source], what="building a library")
+    plan, out = plan_of(shots=100, **ASKED), tmp_path / "r"
+    bench = VirtualBench()
+    bench.parts(plan)  # what builds needs processes
+    monkeypatch.setenv("LD_PRELOAD", str(library))
+    with pytest.raises(BenchError, match=r"QEMU can have no child \(Resource.*tennis resume") as no:
+        play(bench, plan, out, Watch())
+    assert "\n" not in str(no.value)
+    monkeypatch.delenv("LD_PRELOAD")
+    assert len(rows(resume(bench, out, Watch()))) == 100
