@@ -46,7 +46,10 @@ def mirror() -> str:
     """
     if named := os.environ.get("TENNIS_MIRROR"):
         if not ADDRESS.fullmatch(named):
-            raise BenchError(f"TENNIS_MIRROR is no address of a mirror: {named!a}")
+            raise BenchError(
+                f"TENNIS_MIRROR is no address of a mirror: {named!a}",
+                next_step="name one that begins with https:// or http://",
+            )
         return named
     text = run(
         [

@@ -240,7 +240,9 @@ def read(path: Path) -> Profile:
     except EditedError as error:
         raise TennisError(f"{path} {error}", next_step=error.next_step) from error
     except OSError as error:
-        raise TennisError(f"{path} cannot be read: {error.strerror}") from error
+        raise TennisError(
+            f"{path} cannot be read: {error.strerror}", next_step="look at its owner and mode"
+        ) from error
     except ValidationError as error:
         # a name that is written wrong is missing, too
         first = min(error.errors(), key=lambda one: one["type"] != "extra_forbidden")
