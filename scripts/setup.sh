@@ -84,7 +84,7 @@ check_platform() {
         unsupported "this is ${pretty:-an unknown Linux}, not Debian, Raspberry Pi OS or Ubuntu."
     case $id-$version in
         ubuntu-1[0-9].* | ubuntu-2[0-3].*) unsupported "${pretty} is too old: 24.04 is the first with Python 3.11 or newer." ;;
-        ubuntu-*) say "Note: Tennis takes the packages of Ubuntu, and kernels of Debian. Nobody tried that on ${pretty} yet." ;;
+        ubuntu-*) say "Note: Tennis takes the packages of Ubuntu, and kernels of Debian, from TENNIS_MIRROR (docs/install.md). Nobody tried that on ${pretty} yet." ;;
         debian-12 | debian-13) ;;
         debian-none | debian-1[4-9]) say "Note: ${pretty} is newer than what Tennis is tested on (Debian 12 and 13)." ;;
         *) unsupported "${pretty} is too old." ;;

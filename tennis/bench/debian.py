@@ -25,7 +25,6 @@ KEYRING = Path("/usr/share/keyrings/debian-archive-keyring.gpg")
 SILENT_S = 20  # a mirror that says nothing
 DOWNLOAD_S = 2 * 3600  # one that says little
 PROGRESS_S = 5.0  # how often a download says how much is there
-ANYWHERE = "https://deb.debian.org/debian"  # of a system with apt that is not Debian's
 ADDRESS = re.compile(r"(https?|file)://[^\s\[\]]+")
 HOST_ARCHITECTURES = {"x86_64": "amd64", "aarch64": "arm64"}
 
@@ -41,8 +40,8 @@ def host_architecture() -> str:
 def mirror() -> str:
     """Return the Debian mirror of this machine's apt configuration; ``TENNIS_MIRROR`` overrides it.
 
-    Another system with apt, Ubuntu, has none there: it gets Debian's own. Debian's keys sign what
-    comes, wherever it is from. Raises BenchError.
+    Another system with apt, Ubuntu, has none there. Debian's keys sign what comes, wherever it is
+    from. Raises BenchError.
     """
     if named := os.environ.get("TENNIS_MIRROR"):
         if not ADDRESS.fullmatch(named):
@@ -69,7 +68,11 @@ def mirror() -> str:
         if release in {"bookworm", "trixie"} and site.rstrip("/").endswith("/debian"):
             return site
     if not _is_debian():
-        return ANYWHERE
+        raise BenchError(
+            "this system's apt has no packages of Debian's, and the kernels are Debian's",
+            next_step="name a mirror of Debian: export TENNIS_MIRROR=https://HOST/debian "
+            "(debian.org/mirror/list has them)",
+        )
     raise BenchError(
         "apt on this machine knows no Debian mirror",
         next_step=(

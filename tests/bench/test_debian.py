@@ -75,7 +75,7 @@ OF_UBUNTU = "Ubuntu|Ubuntu|noble|http://archive.ubuntu.example/ubuntu\n"
 @pytest.mark.parametrize(
     ("system", "named", "mirror"),
     [
-        ("ubuntu", "", debian.ANYWHERE),
+        ("ubuntu", "", None),  # no mirror is anybody's default
         ("ubuntu", "http://mirror.example/debian", "http://mirror.example/debian"),
         ("debian", "", None),  # its own apt says where packages come from, or nobody does
         ("ubuntu", "http://mirror.example/debian ] x", None),
