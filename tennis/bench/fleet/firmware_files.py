@@ -251,7 +251,7 @@ def _escaped(text: str) -> str:
 
 
 def main(words: list[str]) -> None:
-    """Print the file of the command line, and how long it may be."""
+    """Print the file of the command line."""
     if len(words) != 1:
         sys.exit("use: tennis-firmware FOLDER")
     try:
@@ -262,7 +262,7 @@ def main(words: list[str]) -> None:
         name = command_line(Path(words[0]), model)
     except Unclear as unclear:
         sys.exit(f"tennis-firmware: {unclear}")
-    print(json.dumps({"command_line": name, "longest": COMMAND_LINE_MAX}))
+    print(json.dumps({"command_line": name}))
 
 
 if __name__ == "__main__":
