@@ -127,6 +127,12 @@ def test_a_models_filter_is_clear_where_the_model_is(tmp_path):
     assert command_line(tmp_path) == "cmdline.txt"
 
 
+def test_a_line_below_our_block_has_its_own_number(tmp_path):
+    lay_out(tmp_path, f"#\n{BLOCK}[0x12345678]\ncmdline=other.txt\n", {})
+    with pytest.raises(Unclear, match=r"^line 9 of \S+/config.txt says cmdline=other.txt"):
+        command_line(tmp_path)
+
+
 def test_files_that_include_many_are_read_in_bounded_time(tmp_path):
     lay_out(tmp_path, "include a", dict.fromkeys("abc", "include b\ninclude c\n" * 2000))
     with pytest.raises(Unclear, match=f"more than {FILES_MAX} files are included"):

@@ -18,7 +18,7 @@ nobody says is ``Unclear`` if it could change the answer.
 import json
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 
@@ -110,8 +110,12 @@ class _Filters:
 
 def without_ours(text: str) -> str:
     """Return config.txt without the block that tennis-boot wrote for a kernel."""
+    return _blocks(text, lambda _: "")
+
+
+def _blocks(text: str, instead: Callable[[re.Match[str]], str]) -> str:
     pattern = rf"^{re.escape(BEGIN)}$.*?^{re.escape(END)}$\n?"
-    return re.sub(pattern, "", text, flags=re.MULTILINE | re.DOTALL)
+    return re.sub(pattern, instead, text, flags=re.MULTILINE | re.DOTALL)
 
 
 def lines_of(folder: Path, name: str, *, ours: bool = False) -> list[str]:
@@ -124,7 +128,11 @@ def lines_of(folder: Path, name: str, *, ours: bool = False) -> list[str]:
     if len(data) > FILE_MAX:
         raise Unclear(f"{folder / name} has more than {FILE_MAX} bytes")
     if not ours:
-        data = without_ours(data.decode(errors="surrogateescape")).encode(errors="surrogateescape")
+        # empty lines in its place: what is below keeps its number
+        text = data.decode(errors="surrogateescape")
+        data = _blocks(text, lambda block: "\n" * block[0].count("\n")).encode(
+            errors="surrogateescape"
+        )
     return [line[:LINE_MAX].decode(errors="replace").strip() for line in data.split(b"\n")]
 
 
