@@ -56,6 +56,8 @@ struct lane {
 
 struct symbol *symbols;
 size_t symbol_count;
+struct task_name *program_tasks;
+size_t program_task_count;
 
 static struct lane *lanes[LANES_MAX];
 static int lane_count;
@@ -267,6 +269,50 @@ static void walk(struct lane *lane, uint64_t x29)
 	}
 }
 
+/* --- a program of somebody's own --- */
+
+static bool is_program(const struct lane *lane)
+{
+	for (size_t t = 0; t < program_task_count; t++) {
+		if (!strncmp(lane->name, program_tasks[t].name, sizeof(lane->name)))
+			return true;
+	}
+	return false;
+}
+
+static int32_t program_function_at(uint64_t pc)
+{
+	int32_t function = pc < KERNEL_BEGIN ? function_at(pc) : UNKNOWN;
+
+	return function >= 0 && symbols[function].flags & PROGRAM ? function : UNKNOWN;
+}
+
+/* Its callers are found by frame records, as the kernel's are; a function without one is left out. */
+static int32_t program_stack(struct lane *lane, uint64_t pc)
+{
+	int32_t path[FRAMES_MAX], function = program_function_at(pc), node;
+	uint64_t x29 = read_register(lane->cpu, 29);
+	int length = 0;
+
+	if (function >= 0)
+		path[length++] = function;
+	while (length < FRAMES_MAX) {
+		uint64_t record[2];
+
+		if (x29 >= KERNEL_BEGIN || !x29 ||
+		    !read_memory(lane->cpu, x29, record, sizeof(record)) || record[0] <= x29)
+			break;
+		function = program_function_at(record[1] - 4);
+		if (function >= 0)
+			path[length++] = function;
+		x29 = record[0];
+	}
+	node = child(lane, lane->root, USER);
+	while (length)
+		node = child(lane, node, path[--length]);
+	return node;
+}
+
 /* Find the stack of the block that begins at pc. */
 void lane_enters(struct lane *lane, uint64_t pc, int32_t function)
 {
@@ -280,7 +326,8 @@ void lane_enters(struct lane *lane, uint64_t pc, int32_t function)
 	if (!(pstate & 0xC)) { /* exception level 0 */
 		lane->depth = 0;
 		lane->here_flags |= USER_MODE;
-		lane->here = child(lane, lane->root, USER);
+		lane->here = is_program(lane) ? program_stack(lane, pc)
+					      : child(lane, lane->root, USER);
 		return;
 	}
 	x29 = read_register(lane->cpu, 29);

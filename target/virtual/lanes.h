@@ -14,7 +14,11 @@
 struct __attribute__((packed)) symbol {
 	uint64_t address, flags;
 };
-enum { ENTRY = 1, SWITCH_TO = 2 };
+enum { ENTRY = 1, SWITCH_TO = 2, PROGRAM = 4 };
+/* tasks of a program of somebody's own: only in them its addresses are functions */
+struct __attribute__((packed)) task_name {
+	char name[16];
+};
 enum happening {
 	WANTS = 1, /* what: a lock that another has; other: the task; bit 0: sleeps until it gets it */
 	GOT, /* what: the lock; other: as before */
@@ -64,6 +68,8 @@ struct lane;
 
 extern struct symbol *symbols;
 extern size_t symbol_count;
+extern struct task_name *program_tasks;
+extern size_t program_task_count;
 int32_t function_at(uint64_t pc);
 
 bool lanes_connect(void); /* when the machine is there */

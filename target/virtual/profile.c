@@ -19,8 +19,8 @@
  * Locks. What a processor waits for is known when it enters the slow path of a lock, what it got when
  * it returns from there, and who gave it from the store that frees the lock.
  *
- * Parameters are file descriptors: windows, symbols (both read at once), out. Formats: here, in
- * lanes.h, and in tennis/bench/virtual/profiler.py.
+ * Parameters are file descriptors: windows, symbols, tasks (of a program of somebody's own; all three
+ * are read at once), out. Formats: here, in lanes.h, and in tennis/bench/virtual/profiler.py.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -56,7 +56,7 @@ struct __attribute__((packed)) window {
 #define SPINLOCK_SIZE 4
 #define WAITS_MAX 64
 
-static int64_t windows_fd = -1, symbols_fd = -1, out_fd = -1;
+static int64_t windows_fd = -1, symbols_fd = -1, tasks_fd = -1, out_fd = -1;
 static struct window *windows;
 static size_t window_count;
 
@@ -401,6 +401,7 @@ EXPORT int qemu_plugin_install(qemu_plugin_id_t id, const struct qemu_info *info
 	static const struct parameter parameters[] = {
 		{ "windows", &windows_fd },
 		{ "symbols", &symbols_fd },
+		{ "tasks", &tasks_fd },
 		{ "out", &out_fd },
 		{ 0 },
 	};
@@ -409,7 +410,8 @@ EXPORT int qemu_plugin_install(qemu_plugin_id_t id, const struct qemu_info *info
 		return -1;
 	windows = read_file(windows_fd, sizeof(*windows), &window_count);
 	symbols = read_file(symbols_fd, sizeof(*symbols), &symbol_count);
-	if (!windows || !symbols)
+	program_tasks = read_file(tasks_fd, sizeof(*program_tasks), &program_task_count);
+	if (!windows || !symbols || !program_tasks)
 		fail("no memory");
 	if (!queue_tb_flush && !tb_flush)
 		fail("this QEMU exports no way to translate code anew");

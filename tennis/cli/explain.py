@@ -18,6 +18,7 @@ from tennis.cli.completion import Folder
 from tennis.cli.numbers import time_ns
 from tennis.cli.progress import quiet_option, shown
 from tennis.cli.sections import show_sections
+from tennis.cli.settings import setting_option
 from tennis.cli.stages import show_stages
 from tennis.cli.words import echo, print_line
 from tennis.errors import UsageError
@@ -53,6 +54,7 @@ ROWS = 8
 @click.option(
     "--kernel", metavar="DIR", help="The built kernel tree, if the rally was played on one."
 )
+@setting_option("program", "The program that answered, if it was not a Racquet.")
 @click.option(
     "--sections",
     is_flag=True,
@@ -98,6 +100,7 @@ def explain(
     sections: bool,
     exact: bool,
     kernel: str | None,
+    program: Path | None,
     settings: tuple[str, ...],
     as_json: bool,
     out: Path | None,
@@ -122,7 +125,9 @@ def explain(
       tennis explain first --try kernel=rt-7 --over 100us
       tennis explain evl-idle --kernel ../linux-evl
       tennis explain switches --over 4us
+      tennis explain my-program --program answer.c
     """
+    _check_program(program, others=bool(stages or sections or exact or settings))
     over_ns = None if over is None else time_ns("--over", over)
     if settings:
         looks = stages or sections or exact
@@ -163,6 +168,7 @@ def explain(
             worst=worst,
             over_ns=over_ns,
             kernel=kernel,
+            program=program,
             watch=Watch(observe),
         )
     if out is not None:
@@ -171,6 +177,15 @@ def explain(
         echo(json.dumps(explanation.as_json(), indent=2))
         return
     _print(explanation, out)
+
+
+def _check_program(program: Path | None, *, others: bool) -> None:
+    """Raise UsageError for what does not look into a program; ``others``: it was asked for."""
+    if program is not None and others:
+        raise UsageError(
+            "--program: stages, sections and --try do not look into a program yet",
+            next_step="use --ball, --worst or --over",
+        )
 
 
 def _try(

@@ -12,8 +12,19 @@ from dataclasses import dataclass
 from typing import Literal
 
 Kind = Literal[
-    "masked", "irq", "path", "softirq", "scheduler", "kernel", "user", "racquet", "idle", "lost"
+    "masked",
+    "irq",
+    "path",
+    "softirq",
+    "scheduler",
+    "kernel",
+    "user",
+    "racquet",
+    "program",
+    "idle",
+    "lost",
 ]
+ANSWERS: frozenset[Kind] = frozenset({"racquet", "program"})  # what the reply comes from
 KINDS: dict[Kind, str] = {
     "masked": "kernel, interrupts off",
     "irq": "another interrupt",
@@ -23,6 +34,7 @@ KINDS: dict[Kind, str] = {
     "kernel": "kernel, interrupts on",
     "user": "user space",
     "racquet": "the Racquet",
+    "program": "the program",
     "idle": "idle",
     "lost": "not recorded in order",
 }
@@ -79,6 +91,7 @@ class What:
             "softirq": f"softirq: {self.label} (in {self.task})",
             "user": f"user space of {self.task}",
             "racquet": f"the Racquet: {self.label}",
+            "program": f"the program's own code in {self.task}: {self.label}",
         }
         return names.get(self.kind, KINDS[self.kind])
 
@@ -100,7 +113,7 @@ def innermost(layer: str, stack: Sequence[str], *, masked: bool) -> tuple[Kind, 
     leaf = stack[-1] if stack else ""
     if leaf in IDLE or leaf == IN_USER_SPACE:
         return ("idle" if leaf in IDLE else "user"), ""
-    return ("masked" if masked else "kernel"), _errand(stack)
+    return ("masked" if masked else "kernel"), errand(stack)
 
 
 def _after(stack: Sequence[str], callers: set[str], helpers: re.Pattern[str] | None = None) -> str:
@@ -112,14 +125,14 @@ def _after(stack: Sequence[str], callers: set[str], helpers: re.Pattern[str] | N
     return ""
 
 
-def _errand(stack: Sequence[str]) -> str:
+def errand(stack: Sequence[str]) -> str:
     """Return in a few words on what errand the kernel was."""
     for name in reversed(stack):
         if call := SYSTEM_CALL.fullmatch(name):
             return f"system call {call[1]}"
         if name in ERRANDS:
             return ERRANDS[name]
-    for errand, callers in THREADS:
+    for work, callers in THREADS:
         if thread := _after(stack, callers, LOOPS):
-            return f"{errand} {thread}"
+            return f"{work} {thread}"
     return "kernel code"

@@ -11,6 +11,7 @@ MASKED, USER_MODE = 1, 2
 USER, UNKNOWN = -2, -3  # in place of a function's index
 # what happens between processors; SLEEPS only says which functions do
 WANTS, GOT, GIVES, SENDS, TAKES, WAKES, MOVES, SLEEPS = range(1, 9)
+PROGRAM = "program"  # in place of a module: the function is one of a program of somebody's own
 SLEEPING = 1  # of a wait's ``other``, which is the task: it sleeps until it has the lock
 
 

@@ -3,7 +3,7 @@
 """A phase of a wait in order: how long the processor was at what, and who is to blame."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
 from types import MappingProxyType
@@ -49,7 +49,7 @@ class Blame:
     @property
     def short(self) -> str:
         """Say it in a few words."""
-        if self.what.kind == "user":
+        if self.what.kind in {"user", "program"}:
             return str(self.what)
         module = self.module_function
         return self.function if module in {"", self.function} else f"{module}, in {self.function}"
@@ -58,6 +58,10 @@ class Blame:
         """Say it in words."""
         if self.what.kind == "user":
             return str(self.what)
+        if self.what.kind == "program":
+            chain = [f for f in (self.function, *self.callers) if f not in {IN_USER_SPACE, "?"}]
+            named = " < ".join(f.partition(" ")[0] for f in chain[: CALLERS_SHOWN + 1])
+            return f"{named or 'code without a name'} (its own code, in {self.what.task})"
         text = self.function
         shown = list(self.callers[:CALLERS_SHOWN])
         if self.module_function in self.callers[CALLERS_SHOWN:]:
@@ -72,9 +76,14 @@ class Names:
     """Function names by index, safe to show; of tasks their priorities, as in ``FIFO 99``."""
 
     def __init__(
-        self, symbols: Sequence[Symbol], priorities: Mapping[str, str] = MappingProxyType({})
+        self,
+        symbols: Sequence[Symbol],
+        priorities: Mapping[str, str] = MappingProxyType({}),
+        program_tasks: Collection[str] = (),
     ) -> None:
         self.symbols = symbols
+        # of a program of somebody's own, if it answers
+        self.program_tasks = frozenset(plain(task, 40) for task in program_tasks)
         self.priorities = {plain(task, 40): words for task, words in priorities.items()}
         self.name = cache(self._name)
         self.is_racquet = cache(self._is_racquet)
@@ -155,6 +164,13 @@ class Segments:
             node = self._parents[node]
         return plain(self.phase.tasks[self._functions[node]], 40)
 
+    def context(self, segment: int) -> int:
+        """Return a number of the task that a segment is of: two tasks may have one name."""
+        node = int(self.node[segment])
+        while self._parents[node] >= 0:
+            node = self._parents[node]
+        return int(self._functions[node])
+
     def stack(self, node: int) -> list[str]:
         """Return the names of a stack, the outermost first."""
         return [self.names.name(function) for function in self.path(node)]
@@ -172,6 +188,9 @@ class Segments:
             elif base(name) in SCHEDULER:
                 layer, kind = index, "scheduler"
         own = [f for f in path[layer:] if self.names.is_racquet(f)]
+        if path[:1] == (USER,) and task in self.names.program_tasks:
+            named = self.names.name(path[-1]).partition(" ")[0] if len(path) > 1 else "no name"
+            return What("program", named, task)
         if own:
             return What("racquet", self.names.name(own[0]).partition(" ")[0], task)
         return What(*innermost(kind, stack[layer:], masked=masked), task)

@@ -103,6 +103,7 @@ class Story:
     latency: Latency | Span  # what the cause is about
     sentence: str
     parts: tuple[Segments, ...]
+    is_program: bool = False  # a program of somebody's own answers, and has no halves
     # of several processors: what each was at, first until the rise, then until the fall
     lanes: tuple[Lanes, ...] = ()
 
@@ -116,6 +117,17 @@ class Story:
         """Return what happened when, in order, in ns since the ping."""
         if self.latency in _MOMENTS:
             return list(zip(_MOMENTS[self.latency], (0, self.waited), strict=True))
+        if self.is_program:
+            named: dict[str, int | None] = {
+                "ping rises": 0,
+                "interrupt taken": self.taken,
+                "its line's thread runs": self.thread_runs,
+                "the program runs": self.top_half,
+                "reply rises": self.rise,
+                "the program runs again": self.bottom_half,
+                "reply falls": self.fall,
+            }
+            return [(name, at) for name, at in named.items() if at is not None]
         named = {
             "ping rises": 0,
             "interrupt taken": self.taken,

@@ -11,8 +11,9 @@ import numpy as np
 from tennis.errors import BenchError
 from tennis.explain import between
 from tennis.explain.between import LockHeld
-from tennis.explain.kinds import What
+from tennis.explain.kinds import ANSWERS, What
 from tennis.explain.phases import Phase
+from tennis.explain.program import ProgramWay, after_the_rise, program_way, until_the_rise
 from tennis.explain.segments import Blame, Names, Segments
 from tennis.explain.story import Latency, Story
 from tennis.explain.thread import HandlerThread, handler_thread
@@ -42,7 +43,16 @@ def tell(  # noqa: PLR0913 (what is known of a ball)
     waited = sum(part.ns for part in parts)
     top_half = taken = thread_woken = thread_runs = thread_locks = thread = None
     blocked = range(len(first.whats))
-    if rise is not None:
+    way = program_way(first) if names.program_tasks and rise is not None else None
+    if way:
+        top_half = int(first.began[way.runs])
+        thread_runs = int(first.began[way.thread]) if way.thread is not None else None
+        if way.handler is not None:
+            entry = _entry(first, way.handler)
+            taken, blocked = int(first.began[entry]), range(entry)
+    elif names.program_tasks:
+        pass  # it never ran, or was cut off: what ran instead is told
+    elif rise is not None:
         own = next((i for i, what in enumerate(first.whats) if what.kind == "racquet"), None)
         if own is None and not first.phase.cut:
             raise BenchError(
@@ -76,6 +86,8 @@ def tell(  # noqa: PLR0913 (what is known of a ball)
         waiting,
         answerer,
         bottom_half is not None,
+        way,
+        frozenset(names.program_tasks),
     )
     cause, latency, sentence = _because(ball, waited, edges, late, about)
     return Story(
@@ -96,6 +108,7 @@ def tell(  # noqa: PLR0913 (what is known of a ball)
         latency=latency,
         sentence=sentence,
         parts=parts,
+        is_program=bool(names.program_tasks),
         lanes=tuple(lanes) if len(lanes[0]) > 1 else (),
     )
 
@@ -111,11 +124,11 @@ def _entry(part: Segments, own: int) -> int:
 
 def _bottom_half(part: Segments) -> int | None:
     """Return the first segment of the bottom half: the Racquet again, after something else."""
-    other = next((i for i, what in enumerate(part.whats) if what.kind != "racquet"), None)
+    other = next((i for i, what in enumerate(part.whats) if what.kind not in ANSWERS), None)
     if other is None:
         return None
     rest = range(other, len(part.whats))
-    return next((i for i in rest if part.whats[i].kind == "racquet"), None)
+    return next((i for i in rest if part.whats[i].kind in ANSWERS), None)
 
 
 @dataclass(frozen=True)
@@ -130,6 +143,8 @@ class _Late:
     waiting: range  # from the rise until the bottom half begins
     answerer: str
     begun: bool  # the bottom half
+    way: ProgramWay | None  # of a program of somebody's own
+    program_tasks: frozenset[str]  # of such a program; empty: the Racquet answers
 
     def named(self, task: str) -> str:
         """Return a task with its priority, where that is known."""
@@ -199,7 +214,10 @@ def _because(
     if rise is None or not rest or (about or longer) == "interrupt":
         cause, why = _interrupt_words(first, late, missed=rise is None)
         return cause, "interrupt", f"{head}: {why}."
-    cause, why = _scheduling_words(rest[0], late)
+    if late.program_tasks:
+        cause, why = after_the_rise(rest[0], late.named)
+    else:
+        cause, why = _scheduling_words(rest[0], late)
     return cause, "scheduling", f"{head}: {why}."
 
 
@@ -211,6 +229,8 @@ def _interrupt_words(part: Segments, late: _Late, *, missed: bool) -> tuple[Blam
     blocked = late.blocked
     masked = [i for i in blocked if part.masked[i]]
     masked_ns = _sum(part, masked)
+    if late.program_tasks and 2 * masked_ns < part.ns:
+        return until_the_rise(part, late.way, late.named)
     if missed and 2 * masked_ns < part.ns:
         cause = part.blame(part.weights_of(blocked))
         return cause, f"the interrupt never led to the Racquet; most of the time {_ran(cause)}"

@@ -10,7 +10,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from tennis.explain.kinds import IRQ_ENTRY
+from tennis.explain.kinds import ANSWERS, IRQ_ENTRY
 from tennis.explain.phases import WAKES, Phase
 from tennis.explain.segments import Names, Segments
 
@@ -66,11 +66,11 @@ def woken_task(part: Segments, segment: int) -> str | None:
 
 
 def _first_own(part: Segments) -> int | None:
-    return next((i for i, what in enumerate(part.whats) if what.kind == "racquet"), None)
+    return next((i for i, what in enumerate(part.whats) if what.kind in ANSWERS), None)
 
 
 def _last_own(part: Segments) -> int | None:
-    return max((i for i, what in enumerate(part.whats) if what.kind == "racquet"), default=None)
+    return max((i for i, what in enumerate(part.whats) if what.kind in ANSWERS), default=None)
 
 
 def _woken_elsewhere(lanes: Sequence[Segments], runs: Segments, own: int) -> Segments:

@@ -24,6 +24,7 @@ COLOURS: dict[Kind, str] = {
     "kernel": "#93c9ec",
     "user": "#83cdab",
     "racquet": "#5ea3d6",
+    "program": "#5ea3d6",
     "idle": "#e6e9ed",
     "lost": "#ffffff",
 }

@@ -7,6 +7,7 @@ profiler beside the instrument (``tennis.bench.virtual.profiler``), and every ba
 held against the rally: what is explained is what happened then, not something like it.
 """
 
+import re
 import tempfile
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
@@ -18,7 +19,7 @@ from numpy.typing import NDArray
 
 from tennis.bench.registry import can
 from tennis.bench.targets.console import Console
-from tennis.bench.virtual import symbols
+from tennis.bench.virtual import elf, symbols
 from tennis.bench.virtual.bench import VirtualBench
 from tennis.bench.virtual.machine import Extras
 from tennis.bench.virtual.profiler import Profile, Window
@@ -29,6 +30,7 @@ from tennis.explain.phases import Phase
 from tennis.explain.segments import Names
 from tennis.explain.story import Latency, Span, Story
 from tennis.explain.telling import tell
+from tennis.listener import say
 from tennis.play.rally import Watch
 from tennis.play.replaying import NONE, balls_of, changes, plan_again, replay, unlike
 from tennis.rally import Rally
@@ -38,6 +40,8 @@ from tennis.rally.plan import Plan
 from tennis.rally.shots import are_shots
 from tennis.units import format_count, format_ns, format_round_ns
 
+# of the tasks that a manifest lists those that are not a program's
+KERNEL_THREAD = re.compile(r"(irq|ksoftirqd|ktimers|rcuc|kworker)/")
 WORST = 20
 WORST_MAX = 1000
 # how the latest balls are chosen
@@ -57,6 +61,7 @@ def explain(  # noqa: PLR0913 (which balls, in one of three ways)
     over_ns: int | None = None,
     about: Latency | None = None,
     kernel: str | None = None,
+    program: Path | None = None,
     watch: Watch | None = None,
 ) -> Explanation:
     """Play a rally or drill again as far as needed, and explain one ball or the latest ones.
@@ -65,14 +70,15 @@ def explain(  # noqa: PLR0913 (which balls, in one of three ways)
     ``over_ns`` takes all that waited longer, and those that were missed.
     The latest are those with the longest time from the ping to the reply's fall, and missed balls
     before them. ``about``: the latency to find the cause of, by default a ball's longer one.
-    ``kernel`` is the built tree of a rally that was played on one. Of a drill they are repetitions:
+    ``kernel`` is the built tree of a rally that was played on one, ``program`` what answered in one
+    in which no Racquet did. Of a drill they are repetitions:
     a periodic one is as late as it came after its period was over, another one as long as it took.
 
     Raises UsageError for what cannot be meant or explained, RallyError where the replay's balls are
     not the rally's, BenchError, and KeyboardInterrupt when told to stop.
     """
     rally = path if isinstance(path, Rally) else open_folder(path)
-    plan = plan_again(rally, kernel)
+    plan = plan_again(rally, kernel, program=program)
     refuse_others(rally, plan)
     if sum(asked is not None for asked in (ball, worst, over_ns)) > 1:
         raise UsageError("--ball, --worst and --over", next_step="use one of them")
@@ -120,6 +126,14 @@ class Profiled(Generic[Found]):
     changed: list[str]
 
 
+def tasks_of(rally: Rally) -> list[str]:
+    """Return the tasks of a program that answered; empty: a Racquet did."""
+    if rally.manifest.target.program is None:
+        return []
+    every = dict.fromkeys(task.task for task in rally.manifest.target.tasks)
+    return [task for task in every if not KERNEL_THREAD.match(task)]
+
+
 def refuse_others(rally: Rally, plan: Plan) -> None:
     """Raise UsageError for what is not Linux alone, and for shots."""
     if are_shots(plan.protocol):
@@ -158,6 +172,8 @@ def profile_balls(  # noqa: PLR0913 (a rally, which of its balls, and what becom
     versions = bench.versions(plan)
     changed = changes(rally, versions)
     parts = bench.parts(plan)
+    if parts.program and (why := elf.why_nameless(parts.program.files)):
+        say(f"the functions of {parts.program.brought.name} have no names here: {why}")
     functions = symbols.functions(parts, _facts(rally))
     ordered = sorted(chosen)
     telling = _telling(rally, table, about)
@@ -167,7 +183,7 @@ def profile_balls(  # noqa: PLR0913 (a rally, which of its balls, and what becom
         # the instrument ends QEMU with its last ball, before the profile of that ball is written
         protocol = protocol.model_copy(update={"balls": protocol.balls + 1})
     with (
-        Profile(parts.qemu, functions, windows, plan.processors) as profile,
+        Profile(parts.qemu, functions, windows, plan.processors, tasks_of(rally)) as profile,
         tempfile.TemporaryDirectory(prefix="tennis-explain-") as scratch,
     ):
         playing = VirtualBench(Extras(plugin=profile.plugin(), protocol=protocol))
@@ -183,7 +199,7 @@ def profile_balls(  # noqa: PLR0913 (a rally, which of its balls, and what becom
         priorities = {
             t.task: f"{t.policy.removeprefix('SCHED_')} {t.priority}" for t in tasks if t.priority
         }
-        names = Names(functions, priorities)
+        names = Names(functions, priorities, tasks_of(rally))
         found = []
         for number, phases in zip(ordered, profile.waits(), strict=False):
             if {phase.ball for phase in phases} != {number}:

@@ -162,7 +162,7 @@ def _check_program(rally: Rally, program: Path | None) -> None:
     if program is None:
         raise UsageError(
             f"{rally.path} was played with a program of somebody's own, {plain(answered.name, 60)}",
-            next_step="`tennis check` plays it again with --program FILE|DIR",
+            next_step="name it again with --program FILE|DIR (tennis check, tennis explain)",
         )
     brought = read(program)
     if brought.sha256 != answered.sha256:

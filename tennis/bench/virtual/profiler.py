@@ -20,6 +20,7 @@ from tennis.errors import BenchError
 from tennis.explain.phases import (
     GIVES,
     MOVES,
+    PROGRAM,
     SENDS,
     SLEEPS,
     TAKES,
@@ -31,7 +32,7 @@ from tennis.explain.phases import (
 
 # where the processor begins to handle an exception: x30 is the interrupted code's there
 ENTRIES = re.compile(r"vectors|el[01][th]?_(64|32)_\w+|el[01]_\w+|ret_to_\w+|__bp_harden_\w+")
-ENTRY, SWITCH_TO = 1, 2
+ENTRY, SWITCH_TO, OF_PROGRAM = 1, 2, 4
 # what begins with these functions: locks' slow paths, interprocessor interrupts, the scheduler. No
 # rwlocks: a reader that only asks for one stores into it, too, and would be taken for its holder
 HAPPENINGS = {
@@ -90,7 +91,12 @@ class Profile:
     """The plugin for one replay, and what it wrote. A context manager: it holds files open."""
 
     def __init__(
-        self, qemu: Qemu, symbols: Sequence[Symbol], windows: Sequence[Window], processors: int
+        self,
+        qemu: Qemu,
+        symbols: Sequence[Symbol],
+        windows: Sequence[Window],
+        processors: int,
+        program_tasks: Sequence[str] = (),
     ) -> None:
         plugins.check_exports(qemu, "profile", "explaining")
         self._plugin = plugins.build(qemu, "profile")
@@ -100,7 +106,8 @@ class Profile:
         times = np.array([(w.ball, w.served, w.rise, w.fall) for w in windows], "<i8")
         # closed when this context is left
         self._out: BinaryIO = tempfile.TemporaryFile(prefix="tennis-profile-")  # noqa: SIM115
-        self._inputs = [_file(times.tobytes()), _file(table.tobytes())]
+        tasks = np.array([name.encode() for name in program_tasks], "S16")
+        self._inputs = [_file(times.tobytes()), _file(table.tobytes()), _file(tasks.tobytes())]
         self._processors = processors
         self._awaited = 2 * processors * len(windows)  # phases, each of a processor
         self._read = 0  # bytes of whole phases
@@ -117,10 +124,10 @@ class Profile:
 
     def plugin(self) -> QemuPlugin:
         """Return the plugin as the machine takes it."""
-        windows, symbols = self._inputs
+        windows, symbols, tasks = self._inputs
         out = self._out.fileno()
-        parameters = {"windows": windows, "symbols": symbols, "out": out}
-        return QemuPlugin(self._plugin, parameters, [windows, symbols, out])
+        parameters = {"windows": windows, "symbols": symbols, "tasks": tasks, "out": out}
+        return QemuPlugin(self._plugin, parameters, [windows, symbols, tasks, out])
 
     def whole(self) -> bool:
         """Tell whether the plugin wrote everything. It goes on to write where its file ends."""
@@ -176,6 +183,8 @@ class Profile:
 
 
 def _flags(symbol: Symbol) -> int:
+    if symbol.module == PROGRAM:
+        return OF_PROGRAM
     if symbol.module is None and symbol.name == "cpu_switch_to":
         return SWITCH_TO
     if symbol.module is None and symbol.name in HAPPENINGS:

@@ -21,6 +21,7 @@ from pathlib import Path
 from tennis.bench import configuration
 from tennis.bench.cache import digest, once
 from tennis.bench.kernels.catalogue import Kernel, fingerprint
+from tennis.bench.virtual import elf
 from tennis.bench.virtual.machine import Extras, Machine, Parts
 from tennis.errors import BenchError
 from tennis.explain.phases import Symbol
@@ -72,6 +73,8 @@ def functions(parts: Parts, facts: Mapping[str, str]) -> list[Symbol]:
         "reading the names in the modules (once)",
     )
     both = _table(text, facts) + _table(modules, facts)
+    if parts.program:
+        both += elf.functions(parts.program.files)
     return sorted(both, key=lambda symbol: symbol.address)
 
 

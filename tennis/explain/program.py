@@ -1,0 +1,130 @@
+# SPDX-FileCopyrightText: The Tennis authors
+# SPDX-License-Identifier: MIT
+"""The way of a ball through a program of somebody's own: what it waited for, in a sentence.
+
+The kernel takes the interrupt, wakes the line's thread (drivers/gpio/gpiolib-cdev.c), and that
+wakes the program, which answers by a system call.
+"""
+
+from collections import defaultdict
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from tennis.explain.kinds import What, base, errand
+from tennis.explain.segments import Blame, Segments
+from tennis.units import format_ns
+
+# of a line's events: version 2 of the character device, and version 1
+HANDLERS = frozenset({"edge_irq_handler", "lineevent_irq_handler"})
+THREADS = frozenset({"edge_irq_thread", "lineevent_irq_thread"})
+WAITS_FOR = {
+    "system call futex": "for a lock of its own (futex)",
+    "page fault": "for a page of its memory",
+}
+Named = Callable[[str], str]
+
+
+@dataclass(frozen=True)
+class ProgramWay:
+    """How a ping came to a program's code: indices of segments; None: it came another way."""
+
+    handler: int | None  # the line's hard handler begins
+    thread: int | None  # the line's thread has the event
+    runs: int  # the task that answers is in its own code
+    context: int  # that task
+
+
+def program_way(part: Segments) -> ProgramWay | None:
+    """Return how the program came to answer at the end of a phase; None: its code did not run."""
+    if not part.whats:
+        return None
+    context = part.context(len(part.whats) - 1)
+    handler = next((i for i in range(len(part.whats)) if HANDLERS & _bases(part, i)), None)
+    begin = 0 if handler is None else handler
+    thread = next((i for i in range(begin, len(part.whats)) if THREADS & _bases(part, i)), None)
+    after = begin if thread is None else thread
+    own = (
+        i
+        for i in range(after, len(part.whats))
+        if part.whats[i].kind == "program" and part.context(i) == context
+    )
+    runs = next(own, None)
+    return None if runs is None else ProgramWay(handler, thread, runs, context)
+
+
+def until_the_rise(
+    part: Segments, way: ProgramWay | None, named: Named
+) -> tuple[Blame | None, str]:
+    """Say what took most of the time from the ping to the rise; ``named``: a task's priority.
+
+    Without a way the program did not answer.
+    """
+    if way is None:
+        cause = part.blame(part.weights)
+        ran = f"the processor was in {cause}" if cause else "nothing ran"
+        return cause, f"the program did not answer; most of the time {ran}"
+    who = named(part.task(int(part.node[way.runs])))
+    stretches = {
+        "handler": range(way.handler or 0),
+        "thread": range(way.handler or 0, way.thread or way.handler or 0),
+        "program": range(way.thread or way.handler or 0, way.runs),
+        "answer": range(way.runs, len(part.whats)),
+    }
+    longest = max(stretches, key=lambda name: _sum(part, stretches[name]))
+    its = stretches[longest]
+    if longest == "answer":
+        ran = format_ns(int(part.began[way.runs]))
+        cause, why = _own_time(part, its, way.context)
+        return cause, f"{who} ran after {ran}, and {why}"
+    cause = part.blame(part.weights_of(its))
+    most = f"most of the time the processor was in {cause}" if cause else "nothing ran"
+    took = format_ns(_sum(part, its))
+    if longest == "handler":
+        return cause, f"the interrupt was taken after {took}; {most}"
+    if longest == "thread":
+        assert way.thread is not None  # noqa: S101 (or this stretch has no length)
+        line = named(part.task(int(part.node[way.thread])))
+        return cause, f"the line's thread {line} did not run for {took}; {most}"
+    after = "after its line's thread had the ping" if way.thread is not None else "after the ping"
+    return cause, f"{who} did not get to its own code for {took} {after}; {most}"
+
+
+def after_the_rise(part: Segments, named: Named) -> tuple[Blame | None, str]:
+    """Say what took most of the time from the rise to the fall."""
+    context = part.context(0)
+    cause, why = _own_time(part, range(len(part.whats)), context)
+    return cause, f"{named(part.task(int(part.node[0])))} had raised the line, and {why}"
+
+
+def _own_time(part: Segments, its: range, context: int) -> tuple[Blame | None, str]:
+    """Say what a task was at, or what it waited for, where it should only answer."""
+    away = [i for i in its if part.context(i) != context]
+    took = format_ns(_sum(part, its))
+    if 2 * _sum(part, away) >= _sum(part, its):
+        cause = part.blame(part.weights_of(away))
+        gone = format_ns(_sum(part, away))
+        before = [i for i in range(its.start, away[0]) if part.context(i) == context]
+        wanted = errand(part.stack(int(part.node[before[-1]]))) if before else ""
+        reason = WAITS_FOR.get(wanted, f"in its {wanted}" if "system call" in wanted else "")
+        waited = f"waited {gone} {reason}" if reason else f"lost the processor for {gone}"
+        return cause, f"{waited}; most of the time the processor was in {cause}"
+    here = [i for i in its if part.context(i) == context]
+    groups = _groups(part, here)
+    most, ns = groups[0]
+    cause = part.blame(part.weights_of(i for i in here if part.whats[i] == most))
+    return cause, f"answered {took} later: {format_ns(ns)} of {most}, most in {cause}"
+
+
+def _groups(part: Segments, indices: Sequence[int]) -> list[tuple[What, int]]:
+    sums: dict[What, int] = defaultdict(int)
+    for index in indices:
+        sums[part.whats[index]] += int(part.length[index])
+    return sorted(sums.items(), key=lambda entry: -entry[1])
+
+
+def _bases(part: Segments, segment: int) -> set[str]:
+    return {base(name) for name in part.stack(int(part.node[segment]))}
+
+
+def _sum(part: Segments, indices: Sequence[int] | range) -> int:
+    return int(part.length[list(indices)].sum())

@@ -1,0 +1,145 @@
+# SPDX-FileCopyrightText: The Tennis authors
+# SPDX-License-Identifier: MIT
+"""What is told of a ball that a program answered: what it waited for, by its own functions."""
+
+import subprocess
+
+import pytest
+
+from tennis.bench.kernels import own_program
+from tennis.bench.virtual import elf
+from tennis.checkout import ROOT
+from tennis.explain.phases import PROGRAM, USER, Symbol
+from tennis.explain.segments import Names
+from tennis.explain.telling import tell
+from tennis.rally.program import read
+from tests.support.phases import made_phase
+
+FUNCTIONS = [
+    Symbol(0x1000, "main", PROGRAM),
+    Symbol(0x2000, "set", PROGRAM),
+    Symbol(0x3000, "el1h_64_irq"),
+    Symbol(0x4000, "edge_irq_handler"),
+    Symbol(0x5000, "edge_irq_thread"),
+    Symbol(0x6000, "cpu_do_idle"),
+    Symbol(0x7000, "__arm64_sys_ioctl"),
+    Symbol(0x8000, "do_mem_abort"),
+    Symbol(0x9000, "rt_spin_lock"),
+    Symbol(0xA000, "__rmqueue_pcplist"),
+    Symbol(0xB000, "__arm64_sys_futex"),
+    Symbol(0xC000, "work_on_it"),
+]
+MAIN, SET, IRQ, EDGE, THREAD, IDLE, IOCTL, FAULT, LOCK, PAGES, FUTEX, WORK = range(12)
+TASKS = ["swapper/0", "irq/18-answer", "answer", "stress"]
+PRIORITIES = {"irq/18-answer": "FIFO 50", "answer": "FIFO 50"}
+SWAPPER, LINE, ANSWER, STRESS = range(4)
+# each task, and where it is: parents before children
+NODES = [
+    (-1, SWAPPER), (-1, LINE), (-1, ANSWER), (-1, STRESS),
+    (0, IDLE), (0, IRQ), (5, EDGE), (1, THREAD),
+    (2, USER), (8, MAIN), (9, SET), (2, IOCTL),
+    (2, FAULT), (12, LOCK), (3, PAGES), (2, FUTEX),
+    (3, IRQ), (16, EDGE), (3, USER), (9, WORK),
+]  # fmt: skip
+IDLES, TAKEN, HANDLED, THREADED, IN_MAIN, IN_SET, RAISES = 4, 5, 6, 7, 9, 10, 11
+FAULTS, WAITS, HOLDS, LOCKS, ELSEWHERE, WORKS = 12, 13, 14, 15, 18, 19
+FALLS = [(RAISES, 0, 800), (IN_MAIN, 0, 20), (IN_SET, 0, 80), (RAISES, 0, 2000)]
+
+
+def story(*until_the_rise, names=None):
+    phases = [made_phase(0, NODES, until_the_rise, TASKS), made_phase(1, NODES, FALLS, TASKS)]
+    rise = sum(ns for _, _, ns in until_the_rise)
+    names = names or Names(FUNCTIONS, PRIORITIES, ["answer"])
+    return tell(3, 1000, (rise, rise + 2900), phases, names)
+
+
+WAY = [(IDLES, 0, 200), (TAKEN, 1, 800), (HANDLED, 1, 400), (THREADED, 0, 9000)]
+
+
+def test_its_moments_are_those_of_a_program():
+    told = story(*WAY, (IN_MAIN, 0, 100), (RAISES, 0, 2000))
+    assert told.moments == [
+        ("ping rises", 0),
+        ("interrupt taken", 200),
+        ("its line's thread runs", 1400),
+        ("the program runs", 10_400),
+        ("reply rises", 12_500),
+        ("the program runs again", 13_300),
+        ("reply falls", 15_400),
+    ]
+    assert "half" not in told.sentence
+    assert "Racquet" not in told.sentence
+
+
+@pytest.mark.parametrize(
+    ("phase", "said"),
+    [
+        # a page, for which the kernel wants a lock that an ordinary process holds
+        (
+            [*WAY, (IN_MAIN, 0, 100), (FAULTS, 0, 50), (WAITS, 0, 50), (HOLDS, 0, 1_000_000)],
+            (
+                "answer (FIFO 50) ran after 10.4 µs, and waited 1.00 ms for a page of its memory; "
+                "most of the time the processor was in __rmqueue_pcplist"
+            ),
+        ),
+        # its own lock
+        (
+            [*WAY, (IN_MAIN, 0, 100), (LOCKS, 0, 50), (ELSEWHERE, 0, 1_000_000), (IN_MAIN, 0, 9)],
+            (
+                "and waited 1.00 ms for a lock of its own (futex); most of the time the processor "
+                "was in user space of stress"
+            ),
+        ),
+        # pages that it fills
+        (
+            [*WAY, (IN_MAIN, 0, 100), (FAULTS, 0, 300_000), (IN_MAIN, 0, 100), (RAISES, 0, 2000)],
+            "and answered 302 µs later: 300 µs of page fault of answer, most in do_mem_abort",
+        ),
+        # what it computes itself
+        (
+            [*WAY, (WORKS, 0, 300_000), (RAISES, 0, 2000)],
+            (
+                "300 µs of the program's own code in answer: work_on_it, most in work_on_it < main "
+                "(its own code, in answer)"
+            ),
+        ),
+        # nobody gave it a priority
+        (
+            [*WAY, (ELSEWHERE, 0, 10_000_000), (IN_MAIN, 0, 100), (RAISES, 0, 2000)],
+            (
+                "answer (FIFO 50) did not get to its own code for 10.0 ms after its line's thread "
+                "had the ping; most of the time the processor was in user space of stress"
+            ),
+        ),
+        # nor the line's thread
+        (
+            [*WAY[:3], (ELSEWHERE, 0, 50_000), *WAY[3:], (IN_MAIN, 0, 100), (RAISES, 0, 2000)],
+            "the line's thread irq/18-answer (FIFO 50) did not run for 50.4 µs; most of the time",
+        ),
+        # another task's code at the same address is not the program's
+        ([*WAY, (ELSEWHERE, 0, 500)], "the program did not answer"),
+    ],
+)
+def test_the_sentence_names_what_it_waited_for(phase, said):
+    rose = [*phase, (IN_MAIN, 0, 100), (RAISES, 0, 100)]
+    told = story(*(phase if "did not answer" in said else rose))
+    assert said in told.sentence, told.sentence
+
+
+def test_a_program_s_functions_are_those_of_its_symbols(tmp_path):
+    built = own_program.built(read(ROOT / "target/programs/bad-mutex.c")).files
+    named = {symbol.name: symbol for symbol in elf.functions(built)}
+    assert {"main", "count_slowly", "pthread_mutex_lock"} <= named.keys()
+    assert named["main"].module == PROGRAM
+    assert elf.why_nameless(built) == ""
+    ((place, content),) = built.items()
+    (tmp_path / "x").write_bytes(content)
+    subprocess.run(["aarch64-linux-gnu-strip", tmp_path / "x"], check=True)
+    stripped = {place: (tmp_path / "x").read_bytes()}
+    assert elf.functions(stripped) == []
+    assert "it is stripped" in elf.why_nameless(stripped)
+    assert "no executable of its own" in elf.why_nameless({"/program/answer.py": b"import os\n"})
+    moved = {place: content[:16] + b"\x03\x00" + content[18:]}
+    assert "another one in each boot" in elf.why_nameless(moved)
+    for end in range(0, len(content), 9973):  # cut off anywhere, it is no trouble
+        elf.functions({place: content[:end]})
