@@ -85,6 +85,7 @@ def test_shots_are_a_kind_of_their_own():
         (["--loop", "open"], "--shots are no balls of an open loop"),
         (["--rate-hz", "100"], "--shots are no balls of an open loop"),
         (["--processors", "2"], "--shots cannot be used with --processors 2"),
+        (["--memory", "cortex-a72"], "--shots cannot be used with --memory"),
         (["--witness", "cyclictest"], "--shots cannot be used with --witness"),
         (["--beneath", "sloth"], "--shots cannot be used with --beneath"),
         (["--instrument", "pico"], "--shots cannot be used with --instrument"),
