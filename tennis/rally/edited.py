@@ -25,6 +25,7 @@ _MARKS = (  # the longer ones first: one begins as another does
     (codecs.BOM_UTF16_LE, "UTF-16"),
     (codecs.BOM_UTF16_BE, "UTF-16"),
 )
+_NUMBER = "correct the number"
 _SAVE = "save it as UTF-8"
 _PRINTED = frozenset(
     "\u00ab\u00bb\u2018\u2019\u201a\u201b\u201c\u201d\u201e\u201f"
@@ -88,9 +89,9 @@ def toml_of(data: bytes, next_step: str = "correct that line") -> dict[str, Any]
             "cannot be read: it is not TOML (too many brackets in brackets)", next_step
         ) from error
     except ValueError as error:  # more digits than Python takes
-        raise EditedError("is not TOML: a number has too many digits", next_step) from error
+        raise EditedError("is not TOML: a number has too many digits", _NUMBER) from error
     if _holds_large_number(content):
-        raise EditedError("holds a number of more than 64 bits", next_step)
+        raise EditedError("holds a number of more than 64 bits", _NUMBER)
     return content
 
 

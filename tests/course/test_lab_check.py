@@ -212,3 +212,12 @@ def test_a_folder_for_which_there_was_no_room_is_not_there_in_half(tmp_path):
     assert "free some space, then try again" in str(done.exception)
     assert not (tmp_path / "w").exists()
     assert run(*words).exit_code == 0
+
+
+def test_who_is_in_a_hubs_jupyterlab_starts_no_other_one(tmp_path, monkeypatch):
+    """Two at once met at port 8888, and one of them was shown the other's address."""
+    assert run("lab", "start", "01", "--as", "Zoe", "--out", tmp_path / "w").exit_code == 0
+    monkeypatch.setenv("JUPYTERHUB_SERVICE_PREFIX", "/user/zoe/")
+    done = run("lab", "open", "01", "--in", tmp_path / "w", "--no-browser")
+    assert done.exit_code != 0
+    assert "open w/notebook.md in its list of files" in str(done.exception)

@@ -10,7 +10,7 @@ from importlib.util import find_spec
 
 from tennis.checkout import cache_folder
 from tennis.course.work import NOTEBOOK, Work
-from tennis.errors import TennisError
+from tennis.errors import TennisError, UsageError
 from tennis.rally.disk import write_whole, writing
 
 SETTINGS = {
@@ -26,14 +26,20 @@ SETTINGS = {
         "checkForUpdates": False,
     },
 }
+HUB = "JUPYTERHUB_SERVICE_PREFIX"  # a variable of each server that a JupyterHub starts
 NEVER = "jupyterlab.handlers.announcements.NeverCheckForUpdate"
 
 
 def command(work: Work, *, browser: bool) -> tuple[list[str], Mapping[str, str]]:
     """Return the command that serves JupyterLab on a folder, and its environment.
 
-    Raises TennisError where JupyterLab is not installed, DiskFullError.
+    Raises TennisError where JupyterLab is not installed, UsageError in one, DiskFullError.
     """
+    if HUB in os.environ:  # of several users at once, each would look for the same free port
+        raise UsageError(
+            "this terminal is in a JupyterLab already, which a hub started",
+            next_step=f"open {work.folder.name}/{NOTEBOOK} in its list of files",
+        )
     if find_spec("jupyterlab") is None:
         raise TennisError("JupyterLab is not installed", next_step="scripts/setup.sh --lab")
     settings = cache_folder() / "jupyterlab"
