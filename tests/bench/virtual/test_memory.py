@@ -171,7 +171,7 @@ def known(out, name: str) -> dict[str, float]:
         }
     )
     rally = played(out, extras, balls=3, memory=name)
-    assert not rally.manifest.suspect
+    assert (rally.manifest.suspect, rally.manifest.counts.late_serves) == (False, 0)
     said = (out / "console.log").read_text(errors="replace")
     return {n: int(ps) / 1000 for n, ps in re.findall(r"known-memory: (\w+) (\d+)", said)}
 
@@ -183,7 +183,7 @@ def more_than(took: dict[str, float], base: str, names: dict[str, float]) -> Non
     """
     for name, cost in names.items():
         more = took[name] - took[base]
-        assert cost - 0.2 <= more <= 1.01 * cost + 0.6, f"{name}: {more:.2f} ns, and not {cost}"
+        assert cost - 0.5 <= more <= 1.01 * cost + 0.6, f"{name}: {more:.2f} ns, and not {cost}"
 
 
 @virtual
@@ -218,6 +218,8 @@ def test_known_answers(tmp_path):
         assert ns["store_memory_ns"] - 0.5 <= more <= ns["store_memory_ns"] + 2
     more_than(took, "jumps_fit", {"jumps_not": ns["second_ns"]})
     assert 2 <= took["jumps_fit"] <= 2.2
+    # 16 instructions a line, each line from the second cache, and of 64 lines one's page
+    assert 0 <= took["straight"] - 32 - ns["second_ns"] <= 0.5
     assert ns["second_tlb_ns"] + 2 <= took["jumped_pages_not"] <= ns["second_tlb_ns"] + 3.2
     # a jump takes 2 ns, and so many begin a chain that costs 3 more each time
     assert took["jumped_pages_fit"] < 4

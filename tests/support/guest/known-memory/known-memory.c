@@ -132,6 +132,11 @@ JUMPS(jumps_192, 192, 64);
 JUMPS(jumps_4_pages, 4, 4160);
 JUMPS(jumps_12_pages, 12, 4160);
 
+/* A line of code after the other, in one block as far as a page goes. */
+asm(".pushsection .text\n.balign 4096\nstraight:\n.rept 192 * 16 - 1\n	nop\n.endr\n	ret\n"
+    ".balign 4096\n.popsection");
+void straight(void);
+
 static void jump(const char *name, void (*chain)(void), u64 count)
 {
 	unsigned long flags;
@@ -229,6 +234,7 @@ static int __init known_memory_init(void)
 	jump("jumps_not", jumps_192, 192);
 	jump("jumped_pages_fit", jumps_4_pages, 4);
 	jump("jumped_pages_not", jumps_12_pages, 12);
+	jump("straight", straight, 192);
 	registers();
 	after_others();
 	return 0;
