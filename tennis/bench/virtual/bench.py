@@ -499,7 +499,7 @@ class BuiltInSession(PipedSession):
         yield from super().frames()
         why = self._machine.gave_up() if self._shoots else ""
         if why:
-            raise BenchError(why)
+            raise BenchError(why, next_step="docs/shots.md says what shots need")
 
     def look_after(self) -> None:
         """Raise BenchError if the target says nothing at all."""
