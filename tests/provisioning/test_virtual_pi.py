@@ -150,9 +150,7 @@ class Bench:
         self.root("test -d /sys/bus/platform/drivers/racquet/racquet && sync")
         ready = modules.program(ROOT / "target/virtual/racquet-ready.c")
         # nothing below /run can be executed
-        self.root(
-            "rm -rf /root/ready"
-        )  # of the balls before
+        self.root("rm -rf /root/ready")  # of the balls before
         self.ssh.copy({"racquet-ready": ready}, "/root/ready", root=True)
         since = time.monotonic()
         self.root("/root/ready/racquet-ready")
