@@ -16,6 +16,7 @@ import os
 import random
 import resource
 import shutil
+import struct
 import sys
 import tempfile
 import unicodedata
@@ -37,6 +38,8 @@ from tennis.bench.instruments.arq import Receiver
 from tennis.bench.kernels import requirements
 from tennis.bench.targets import latency_settings, snapshot
 from tennis.bench.targets.console import Console
+from tennis.bench.virtual import elf, memory
+from tennis.checkout import ROOT
 from tennis.commissioning import record as commissioning
 from tennis.commissioning.tables import boards
 from tennis.course import load_lab, predictions, work
@@ -58,7 +61,7 @@ from tennis.play.commissioning.equipment import CommissionRequest
 from tennis.play.packing import refuse_ball
 from tennis.play.rally import Watch
 from tennis.play.unpacking import unpack
-from tennis.rally import open_folder, open_rally
+from tennis.rally import open_folder, open_rally, program
 from tennis.rally.folder import JOURNAL, PLAN
 from tennis.rally.inside import read_inside
 from tennis.rally.journal import Journal
@@ -765,6 +768,67 @@ def firmware_configurations(scratch: Path) -> Callable[[random.Random], None]:
     return run
 
 
+TOML_OF_A_PROGRAM = b"""command = "./answer a"
+sources = ["answer.c"]
+packages = ["python3-minimal"]
+environment = { A = "b" }
+priority = 50
+limits = { priority = 60, locked_mb = 8, processes = 4, start_s = 3 }
+"""
+
+
+def executable() -> bytes:
+    """Return an ELF file for arm64 with a table of two functions, and no code."""
+    names = b"\0main\0_start\0"
+    symbols = bytes(24) + b"".join(
+        struct.pack("<IBBHQQ", name, 2, 0, 1, 0x400000 + name, 4) for name in (1, 6)
+    )
+    table = 64 + len(symbols) + len(names)
+    head = b"\x7fELF\x02\x01\x01".ljust(16, b"\0")
+    head += struct.pack("<HHIQQQIHHHHHH", 2, 183, 1, 0x400000, 0, table, 0, 64, 56, 0, 64, 3, 0)
+    sections = (
+        (0,) * 10,
+        (0, 2, 0, 0, 64, len(symbols), 2, 0, 0, 24),
+        (0, 3, 0, 0, 64 + len(symbols), len(names), 0, 0, 0, 1),
+    )
+    return head + symbols + names + b"".join(struct.pack("<IIQQQQIIQQ", *one) for one in sections)
+
+
+def programs_of_ones_own(scratch: Path) -> Callable[[random.Random], None]:
+    """Damage what a student brings in the Racquet's place: program.toml, an executable."""
+    whole, folder = executable(), scratch / "program"
+    assert [one.name for one in elf.functions({"a": whole})] == ["main", "_start"]
+    folder.mkdir()
+    (folder / "answer.c").write_text("int main(void) { return 0; }\n")
+
+    def run(rng: random.Random) -> None:
+        content = damaged(whole, rng)
+        for one in elf.functions({"a": content}):
+            assert one.name.isprintable()
+        (scratch / "answer").write_bytes(content)
+        with contextlib.suppress(TennisError):
+            program.read(scratch / "answer")
+        (folder / "program.toml").write_bytes(damaged(TOML_OF_A_PROGRAM, rng))
+        brought = program.read(folder)
+        assert set(brought.files) <= {"answer.c", "program.toml"}
+
+    return run
+
+
+def memory_profiles(scratch: Path) -> Callable[[random.Random], None]:
+    """Damage a profile's figures: what is taken has sizes and costs that the model can have."""
+    files = sorted((ROOT / "target" / "virtual" / "memory").glob("*.toml"))
+    contents = [path.read_bytes() for path in files]
+
+    def run(rng: random.Random) -> None:
+        (scratch / "damaged.toml").write_bytes(damaged(rng.choice(contents), rng))
+        path = scratch / "damaged.toml"
+        figures = memory.Memory("damaged", memory.read(path), path).parameters(2)
+        assert all(0 <= figure <= 1 << 31 for figure in figures.values()), figures
+
+    return run
+
+
 def texts(scratch: Path) -> Callable[[random.Random], None]:
     """Damage what members of groups hand in beside hand-ins, and what they are called."""
     code = work.code_of("01-first-serve", "Ada and Zo\u00eb", "Zo\u00eb")
@@ -915,6 +979,8 @@ TARGETS: dict[str, Target] = {
     "console": consoles,
     "snapshot": snapshots,
     "firmware": firmware_configurations,
+    "program": programs_of_ones_own,
+    "memory-profile": memory_profiles,
     "text": texts,
     "url": urls,
     "inventory": inventories,
@@ -945,6 +1011,7 @@ READERS: dict[str, tuple[str, ...] | str] = {
     "bench/kernels/catalogue.py": OURS,
     "bench/kernels/debugging.py": OURS,
     "bench/kernels/own_module.py": OURS,
+    "bench/kernels/own_program.py": OURS,
     "bench/kernels/packages.py": OURS,
     "bench/kernels/requirements.py": OURS,
     "bench/loads.py": "a load is run with the rights of who names it",
@@ -953,8 +1020,12 @@ READERS: dict[str, tuple[str, ...] | str] = {
     "bench/sloth/beneath.py": OURS,
     "bench/sloth/emulated.py": OURS,
     "bench/virtual/guest.py": "tests/course/test_module_trial.py makes its records up",
+    "bench/virtual/elf.py": ("program",),
     "bench/virtual/initramfs.py": OURS,
+    "bench/virtual/memory.py": ("memory-profile",),
     "bench/virtual/profiler.py": OURS,
+    "bench/virtual/program.py": OURS,
+    "bench/virtual/program_packages.py": OURS,
     "bench/virtual/recorder.py": OURS,
     "checkout.py": OURS,
     "commissioning/record.py": ("commissioning",),
@@ -978,6 +1049,7 @@ READERS: dict[str, tuple[str, ...] | str] = {
     "explain/stages.py": ("stages",),
     "match/folder.py": ("match", "sweep"),
     "match/plan.py": ("plan",),
+    "pages/explore.py": OURS,
     "play/checking.py": ("rally",),
     "play/cluster/rally.py": "a cluster's client, which is trusted",
     "play/cluster/tasks.py": OURS,
@@ -988,7 +1060,6 @@ READERS: dict[str, tuple[str, ...] | str] = {
     "play/packing.py": "it writes zip files, and reads none",
     "play/planning.py": OURS,
     "play/printed.py": OURS,
-    "play/rally.py": ("begun",),
     "play/sealing.py": ("begun",),
     "play/unpacking.py": ("packed-ball",),
     "play/verify.py": ("frames",),
@@ -1000,12 +1071,13 @@ READERS: dict[str, tuple[str, ...] | str] = {
     "rally/opening.py": ("rally", "drill"),
     "rally/footer.py": ("rally",),
     "rally/inside.py": ("drill",),
+    "rally/journal.py": ("begun",),
     "rally/plan.py": ("begun",),
+    "rally/program.py": ("program",),
     "rally/rows.py": ("rally", "drill"),
     "rally/zip_files.py": ("packed-ball", "sr"),
     "replicate/mechanisms.py": ("match",),
     "replicate/rules.py": OURS,
-    "scoreboard/following.py": "tests/scoreboard/test_following.py damages journals",
     "store/answering.py": OURS,
     "store/bucket.py": ("store",),
     "store/layout.py": ("store",),

@@ -13,6 +13,7 @@ from tennis.rally.program import ELF
 from tennis.rally.text import plain
 
 SYMBOLS_MAX = 200_000
+NAME_MAX = 256
 _SYMBOL_TABLE, _FUNCTION, _RESOLVED = 2, 2, 10  # sh_type; st_info: also of what is chosen at start
 _EXECUTABLE = 2  # e_type: it is where it says
 _SECTION = struct.Struct("<IIQQQQIIQQ")
@@ -68,7 +69,7 @@ def _symbols(content: bytes) -> Iterator[tuple[int, str]]:
                 )
                 if info & 0xF not in {_FUNCTION, _RESOLVED} or not place or not value:
                     continue
-                end = texts.find(b"\0", name)
-                yield value, plain(texts[name:end].decode("ascii", "replace"), 100)
-    except (struct.error, IndexError):
+                text = texts[name : name + NAME_MAX].partition(b"\0")[0]
+                yield value, plain(text.decode("ascii", "replace"), 100)
+    except (struct.error, IndexError, OverflowError):
         return
