@@ -7,7 +7,7 @@ import pytest
 from tennis.match.folder import another
 from tennis.match.plan import ScheduledRally
 from tennis.play.planning import plan_of
-from tennis.rally.manifest import OWN
+from tennis.rally.manifest import OWN, Program
 from tennis.rally.plan import Plan
 from tests.support.synthetic import make_rally
 
@@ -17,10 +17,20 @@ ELSEWHERE = {
     *("versions", "phase_of_a_second", "recording", "speed"),
 }
 # a setting of the plan -> what of the manifest says another one; and how that is said
+ANSWERED = Program(
+    name="answer",
+    kind="C",
+    sha256="0" * 64,
+    built_sha256="0" * 64,
+    command="answer",
+    way="GPIO character device",
+    priority=None,
+)
 OTHERS = {
     "kernel": ("target", {"kernel": "rt"}, "kernel rt"),
     "instrument": ("instrument", {"kind": "brickwall"}, "instrument pico"),
     "racquet": ("target", {"module": OWN}, f"module {OWN}"),
+    "program": ("target", {"program": ANSWERED}, "program answer, SHA-256 000000000000"),
     "load": ("load", {"name": "hog"}, "load hog"),
     "load_options": ("load", {"options": {"hold_us": 7}}, "load options"),
     "top_half": ("target", {"top_half": "forced"}, "top half forced"),
