@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: The Tennis authors
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * bad-log - its mistake: it writes a line into a file before it answers. The line's way goes through
- * the file system and its locks, which other programs hold.
+ * bad-log - its mistake: it writes a line into a file before it answers. The line's way goes
+ * through the file system and its locks, which other programs hold.
  */
 #include "in-time.h"
 

@@ -13,6 +13,7 @@ from tennis.play.planning import plan_of
 from tennis.play.replaying import plan_again
 from tennis.rally.command import command_of
 from tennis.rally.manifest import Drill, LoadRecord, Manifest, Protocol
+from tennis.rally.memory import canonical
 from tennis.rally.plan import Plan
 from tests.support.commands import planned
 from tests.support.synthetic import manifest
@@ -25,12 +26,13 @@ def virtual(*, load: dict[str, Any] | None = None, **facts: Any) -> Manifest:
     """Return the manifest of a virtual rally with the built-in instrument."""
     facts = {"kernel": "mainline", "bottom_half": "tasklet", "load": "idle"} | facts
     instrument = facts.pop("instrument", "virtual")
-    instruction_ns = facts.pop("instruction_ns", 2)
+    of_target = {"instruction_ns": facts.pop("instruction_ns", 2)}
+    of_target |= {"memory": canonical(facts.pop("memory"))} if "memory" in facts else {}
     made = manifest(
         balls=40, bench="virtual", instrument=instrument, command_line=COMMAND_LINE, **facts
     )
     record = LoadRecord.model_validate({"name": facts["load"], "command": "", **(load or {})})
-    target = made.target.model_copy(update={"instruction_ns": instruction_ns})
+    target = made.target.model_copy(update=of_target)
     return made.model_copy(update={"load": record, "target": target})
 
 
@@ -53,6 +55,7 @@ ALONE: dict[str, Manifest] = {
     "priorities": virtual(kernel="rt", priorities="irq=90,ksoftirqd=50", protocol=protocol()),
     "command line": virtual(added="rcu_nocbs=0 threadirqs", protocol=protocol()),
     "instruction": virtual(instruction_ns=4, protocol=protocol()),
+    "memory": virtual(memory="cortex-a72", protocol=protocol()),
     "processors": virtual(processors=2, interrupt_cpu=0, protocol=protocol()),
     "load's processors": virtual(processors=2, load={"cpus": "0-1"}, protocol=protocol()),
     "process": virtual(processors=2, bottom_half="user", bottom_half_cpu=1, protocol=protocol()),
