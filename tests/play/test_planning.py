@@ -13,6 +13,7 @@ from tennis.bench.kernels import catalogue
 from tennis.bench.kernels.requirements import virtual_needs
 from tennis.bench.qemu import plugins as instrument
 from tennis.bench.virtual.bench import VirtualBench
+from tennis.checkout import ROOT
 from tennis.errors import BenchError, UsageError
 from tennis.play.planning import bench_again, plan_of
 from tennis.rally.folder import part_path
@@ -321,3 +322,25 @@ def test_an_open_loop_without_a_rate_is_refused(rate_hz):
     with pytest.raises(UsageError, match=r"--rate-hz .* serves more than 0 balls a second"):
         plan_of(loop="open", rate_hz=rate_hz)
     assert plan_of(loop="open").protocol.rate_hz == 1000
+
+
+def test_a_program_is_named_again_and_refused_with_what_it_does_not_go_with():
+    """A folder that may come from somebody else never says what is started."""
+    programs = ROOT / "target/programs"
+    plan = plan_of(program=programs / "answer.c")
+    assert (plan.top_half, plan.bottom_half, plan.priorities) == ("program", "program", "default")
+    for named in ({}, {"program": programs / "bad-log.c"}):
+        with pytest.raises(UsageError, match="was begun with --program "):
+            bench_again(Path("r"), plan, **named)
+    assert bench_again(Path("r"), plan, program=programs / "answer.c").kind == "virtual"
+    with pytest.raises(UsageError, match="was begun without --program"):
+        bench_again(Path("r"), plan_of(), program=programs / "answer.c")
+    for other in (
+        *({"racquet": Path("a.c")}, {"top_half": "hard"}, {"bottom_half": "user"}),
+        *({"kernel": "sloth"}, {"bench": "pi"}, {"processors": 2}, {"stages": True}),
+        *({"sections": True}, {"instrument": "pico"}, {"beneath": "sloth"}, {"interrupt_cpu": 0}),
+    ):
+        with pytest.raises(UsageError) as error:
+            plan_of(program=programs / "answer.c", **other)
+        assert "program" in str(error.value)
+        assert "\n" not in str(error.value)
