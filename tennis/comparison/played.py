@@ -20,6 +20,7 @@ from tennis.rally import Rally, open_rally
 from tennis.rally.copies import Copies, answers_of
 from tennis.rally.cycles import too_short
 from tennis.rally.folder import MANIFEST
+from tennis.rally.memory import stalls_in
 from tennis.rally.settings import OF_A_BOOT, SETTINGS, facts
 from tennis.rally.shots import are_shots, span_ns
 from tennis.rally.text import plain
@@ -152,7 +153,8 @@ def _facts(rally: Rally) -> dict[str, str]:
         served = f"at random instants of {span_ns(protocol) / 1000:g} us"
     found: dict[str, str] = {
         "bench": manifest.bench,
-        "times": manifest.time_note,
+        # a memory is a setting, which two sides may differ in; what a nanosecond is, is none
+        "times": manifest.time_note.removesuffix(stalls_in(target.memory)),
         **facts(manifest),
         "kernel": f"{target.kernel} {target.release}",
         "instrument": manifest.instrument.kind,

@@ -22,6 +22,11 @@ NAME = r"[a-z][a-z0-9-]{0,39}"
 KEPT = rf"^(?:{NONE}|{NAME}@[0-9a-f]{{{DIGITS}}})$"  # as manifests and plans have it
 
 
+def stalls_in(kept: str) -> str:
+    """Return what a profile adds to the words about a rally's time; empty: there is none."""
+    return "" if kept == NONE else f" and stalls of memory {kept}"
+
+
 def names() -> list[str]:
     """Return the names of all profiles."""
     return sorted(path.stem for path in FOLDER.glob("*.toml"))

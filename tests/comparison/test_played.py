@@ -9,6 +9,7 @@ import pytest
 from tennis.comparison.played import Cell, _check_boots, matched, unlike
 from tennis.errors import RallyError, UsageError
 from tennis.rally import Rally
+from tennis.rally.memory import stalls_in
 from tests.support.synthetic import make_rally
 
 
@@ -73,3 +74,21 @@ def test_a_setting_of_the_running_kernel_that_differs_is_named(tmp_path):
     governed = full.manifest.target.model_copy(update={"governor": "ondemand"})
     slow = replace(full, manifest=full.manifest.model_copy(update={"target": governed}))
     assert unlike(full, slow) == {"governor": ("", "ondemand")}
+
+
+def test_a_memory_profile_is_a_difference_and_no_bench_of_its_own(tmp_path):
+    """What a nanosecond is stands in the same words; with another time it stays another bench."""
+    note = "virtual time, 2 ns per instruction"
+    usual = make_rally(tmp_path / "usual", load="idle", balls=50, time_note=note)
+    cold = make_rally(tmp_path / "cold", load="idle", balls=50, seed=2)
+
+    def played_with(kept: str, time: str) -> Cell:
+        target = cold.manifest.target.model_copy(update={"memory": kept})
+        update = {"target": target, "time_note": time + stalls_in(kept)}
+        return Cell("", [replace(cold, manifest=cold.manifest.model_copy(update=update))])
+
+    differences = matched([Cell("", [usual])], [played_with("pxa270@12345678", note)]).differences
+    assert differences["memory"] == ("none", "pxa270@12345678")
+    assert "times" not in differences
+    with pytest.raises(UsageError, match="were played on different benches"):
+        matched([Cell("", [usual])], [played_with("pxa270@12345678", note.replace("2", "4"))])

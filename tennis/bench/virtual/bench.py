@@ -49,6 +49,7 @@ from tennis.rally.manifest import (
     Priority,
     Target,
 )
+from tennis.rally.memory import stalls_in
 from tennis.rally.plan import Plan
 from tennis.rally.program import read as read_program
 from tennis.rally.settings import of_target, taken_by
@@ -102,8 +103,8 @@ class VirtualBench:
     @staticmethod
     def time_note(plan: Plan) -> str:
         """Return what a nanosecond of a rally means."""
-        stalls = "" if plan.memory == "none" else f" and stalls of memory {plan.memory}"
-        return f"virtual time, {plan.instruction_ns} ns per instruction{stalls}"
+        time = f"virtual time, {plan.instruction_ns} ns per instruction"
+        return time + stalls_in(plan.memory)
 
     def parts(self, plan: Plan) -> Parts:
         """Return what a plan with Linux needs, once: found, checked, built.
