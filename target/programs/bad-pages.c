@@ -13,7 +13,8 @@
 #define RECORD 4096
 #define RECORDS 65536 /* then it begins again */
 
-static char records[RECORDS][RECORD];
+/* volatile: nobody reads it, and the compiler would leave it out */
+static volatile char records[RECORDS][RECORD];
 
 int main(void)
 {

@@ -51,6 +51,15 @@ def test_init_is_that_of_all_rallies_but_for_the_racquet():
 
 
 @virtual
+def test_memory_that_is_not_locked_is_faulted_in_ball_by_ball(tmp_path):
+    """The compiler left out a store that nobody reads, and the bad program was a good one."""
+    code, said = rally(tmp_path / "pages", PROGRAMS / "bad-pages.c", balls=60)
+    assert code == 0, said
+    faults = open_rally(tmp_path / "pages").manifest.target.program.page_faults
+    assert 59 <= faults <= 61
+
+
+@virtual
 @together
 def test_a_rally_says_which_program_answered(played):
     one = open_rally(played / "c")
