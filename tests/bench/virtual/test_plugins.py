@@ -19,7 +19,10 @@ REFUSED = {
     "{known}=99999999999999999999": "no whole number of 64 bits",
     "{known}=1,{known}=2": "it came before",
 }
-KNOWN = {"instrument": "fd", "link": "places", "profile": "out", "guest": "out", "sections": "out"}
+KNOWN = {
+    **{"instrument": "fd", "link": "places", "profile": "out", "guest": "out", "sections": "out"},
+    "memory": "line_bytes",
+}
 
 
 @pytest.mark.parametrize("plugin", get_args(plugins.Plugin))
