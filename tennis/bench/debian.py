@@ -274,7 +274,7 @@ def _telling(package: Package, folders: Iterable[Path]) -> Iterator[None]:
         yield
     finally:
         ended.set()
-        telling.join()
+        telling.join(PROGRESS_S)
 
 
 def _bytes_of(package: Package, places: Iterable[Path]) -> int:
