@@ -34,7 +34,7 @@ SENT = (
 @click.option("--yes", is_flag=True, help="Ask nothing: measure at once, end at what fails.")
 @click.option(
     "--step",
-    "wanted",
+    "steps",
     type=click.Choice(names()),
     multiple=True,
     help="Do this step, also again, and no other. May be repeated.",
@@ -69,8 +69,20 @@ SENT = (
     help="Measure nothing: check the folder RECORD, and write the one file that you may send.",
 )
 @quiet_option
-def commission(  # the rest is what was asked for
-    *, out: Path | None, share: Path | None, yes: bool, wanted: tuple[str, ...], **asked: Any
+def commission(
+    *,
+    target: str | None,
+    out: Path | None,
+    share: Path | None,
+    yes: bool,
+    steps: tuple[str, ...],
+    port: str | None,
+    generator_port: str | None,
+    umpire: bool,
+    analyser: str | None,
+    balls: int,
+    inventory: Path | None,
+    holder: str | None,
 ) -> None:
     """Go through the first evening with a board: plug, measure, know what is wrong.
 
@@ -97,7 +109,7 @@ def commission(  # the rest is what was asked for
     from tennis.play.rally import Watch
 
     if share is not None:
-        if asked["target"] or wanted or yes:
+        if target or steps or yes:
             raise UsageError("--share measures nothing", next_step="leave the other options out")
         place, record = write_shared(share, out)
         echo(f"{place}: {record.summary}, {record.kind}. {SENT}")
@@ -105,43 +117,53 @@ def commission(  # the rest is what was asked for
         return
     if out is None:
         raise UsageError("say where to keep the record", next_step="--out DIR")
-    if asked["analyser"] and not asked["umpire"]:
+    if analyser and not umpire:
         raise UsageError("--analyser is for --umpire", next_step="say both")
-    if not yes and not wanted and asked["target"] is None and not (out / "record.json").exists():
-        asked |= _what_is_there(umpire=asked["umpire"])
+    if not yes and not steps and target is None and not (out / "record.json").exists():
+        target, umpire = _what_is_there(umpire=umpire)
+    request = CommissionRequest(
+        target=target,
+        inventory=inventory,
+        port=port,
+        generator_port=generator_port,
+        analyser=analyser,
+        umpire=umpire,
+        balls=balls,
+        holder=holder,
+    )
     console = Console(highlight=False)
     with (
         listening(lambda line: echo(f"tennis: {line}", err=True)),
         shown("commission") as observe,
     ):
-        work = Commissioning(out, CommissionRequest(**asked), Watch(observe))
+        work = Commissioning(out, request, Watch(observe))
         if not yes:
             _overview(console, work)
         try:
-            left = _go_through(console, work, list(wanted), yes=yes)
+            left = _go_through(console, work, list(steps), yes=yes)
         except KeyboardInterrupt:  # whatever was done to the target is undone by now
             echo("tennis: this step was not measured; the same command continues with it", err=True)
             raise
         work.save()
     echo(f"\n{quoted(out)}: {work.record.summary}; open {quoted(out / 'index.html')}")
     if still := work.todo():
-        if not wanted:
-            target = f"{asked['target']} " if asked["target"] else ""
-            again = f"tennis commission {target}--out {quoted(out)}"
+        if not steps:
+            named = f"{target} " if target else ""
+            again = f"tennis commission {named}--out {quoted(out)}"
             echo(f"still to do: {', '.join(still)}; to continue: {again}")
         sys.exit(1)
     if not left:
         echo(f"to send what was measured: tennis commission --share {quoted(out)}")
 
 
-def _what_is_there(*, umpire: bool) -> dict[str, Any]:
-    """Ask for what the command line did not name."""
+def _what_is_there(*, umpire: bool) -> tuple[str | None, bool]:
+    """Ask for what the command line did not name: the target, and whether there is an analyser."""
     echo("What is there? The Pico and its wires are found without asking. In addition:")
     target = click.prompt(
         "a target, as ssh or the inventory knows it (Enter: none)", default="", show_default=False
     )
     analyser = umpire or _answer("a logic analyser on the wires? y, or Enter: none", "y") == "y"
-    return {"target": str(target).strip() or None, "umpire": analyser}
+    return str(target).strip() or None, analyser
 
 
 def _overview(console: Console, work: Any) -> None:

@@ -5,7 +5,7 @@
 import json
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any, get_args
+from typing import get_args
 
 import click
 from rich import box
@@ -19,8 +19,7 @@ from tennis.cli.lab_folder import prediction_sealed
 from tennis.cli.numbers import Real, Whole
 from tennis.cli.options import Grouped, bench_option, field_option
 from tennis.cli.progress import quiet_option, shown
-from tennis.cli.rally import load_option
-from tennis.cli.settings import setting_option
+from tennis.cli.settings import setting_option, takes_requests
 from tennis.cli.stop import Stop
 from tennis.cli.words import echo, paragraph, warn
 from tennis.errors import BenchError, UsageError
@@ -28,6 +27,7 @@ from tennis.listener import listening
 from tennis.rally import Rally
 from tennis.rally.inside import REPETITIONS_MAX
 from tennis.rally.manifest import Drill, DrillContext, DrillName
+from tennis.rally.request import RallyRequest
 from tennis.rally.serving import Serving
 from tennis.rally.text import quoted
 from tennis.stats.drill import DrillSummary, SpansByClock, Spread, summarize_drill
@@ -104,15 +104,16 @@ from tennis.units import format_bytes, format_count, format_ns
 @setting_option("port", "The Brickwall's serial port, with --bench pi.")
 @quiet_option
 @click.option("--out", type=Folder(), metavar="DIR", help="The drill's folder; it must not exist.")
+@takes_requests
 def drill(
     *,
     name: DrillName | None,
     context: DrillContext,
     period_us: float,
     repetitions: int,
-    load_options: tuple[str, ...],
+    request: RallyRequest,
+    serving: Serving,
     out: Path | None,
-    **asked: Any,
 ) -> None:
     """Let the target do one thing many times, time itself, and show it on the reply line.
 
@@ -145,16 +146,15 @@ def drill(
     from tennis.bench.protocol import Access
     from tennis.bench.registry import bench_for
     from tennis.play import rally as player
-    from tennis.play.planning import drill_plan
+    from tennis.play.planning import drill_plan_for
 
     stop = Stop()
     if name is None:
         raise UsageError(f"say which drill: {', '.join(get_args(DrillName))}")
     if out is None:
         raise UsageError("say where to keep the drill", next_step="--out DIR")
-    asked["load_options"] = dict(map(load_option, load_options))
-    wanted = Drill(name=name, context=context, period_ns=round(period_us * 1000))
-    plan = drill_plan(wanted, repetitions, **asked)
+    what = Drill(name=name, context=context, period_ns=round(period_us * 1000))
+    plan = drill_plan_for(what, repetitions, serving.seed, request)
     bench = bench_for(plan, Access(plan.port, plan.target))
     warned = listening(warn)
     with warned, prediction_sealed(out), shown("drill") as observe:

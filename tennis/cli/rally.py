@@ -3,10 +3,8 @@
 """``tennis rally``: play balls and keep every one of them."""
 
 import contextlib
-import re
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import click
 from click.core import ParameterSource
@@ -15,7 +13,7 @@ from tennis.cli.completion import Folder
 from tennis.cli.lab_folder import prediction_sealed
 from tennis.cli.options import Grouped, bench_option, options_of, player_option
 from tennis.cli.progress import quiet_option, shown
-from tennis.cli.settings import options_under, settings_options
+from tennis.cli.settings import options_under, settings_options, takes_requests
 from tennis.cli.stop import Stop
 from tennis.cli.words import echo, warn
 from tennis.errors import BenchError, UsageError
@@ -23,19 +21,12 @@ from tennis.listener import listening
 from tennis.rally import Rally, calibration, part_path
 from tennis.rally.folder import CONSOLE
 from tennis.rally.plan import Plan
+from tennis.rally.request import RallyRequest
 from tennis.rally.sealing import can_go_on
 from tennis.rally.serving import Serving
 from tennis.rally.settings import MORE
 from tennis.rally.shots import SHOTS, are_shots
 from tennis.rally.text import quoted
-
-
-def load_option(text: str) -> tuple[str, int]:
-    """Read NAME=NUMBER. Raises UsageError."""
-    name, _, value = text.partition("=")
-    if not re.fullmatch(r"-?[0-9]{1,18}", value):
-        raise UsageError(f"--load-option {text}", next_step="write NAME=NUMBER, as in hold_us=200")
-    return name, int(value)
 
 
 @click.command(
@@ -81,15 +72,8 @@ def load_option(text: str) -> tuple[str, int]:
 @quiet_option
 @click.option("--operator", metavar="NAME", help="The player; kept in the manifest.")
 @click.option("--out", type=Folder(), help="The rally's folder; it must not exist.")
-def rally(
-    *,
-    out: Path | None,
-    stages: bool,
-    sections: bool,
-    holder: str | None,
-    load_options: Any,
-    **asked: Any,
-) -> None:
+@takes_requests
+def rally(*, request: RallyRequest, serving: Serving, out: Path | None, holder: str | None) -> None:
     """Play a rally: serve balls to the target, time its replies, keep all of it in a folder.
 
     \b
@@ -119,17 +103,18 @@ def rally(
     from tennis.bench.protocol import Access
     from tennis.bench.registry import bench_for
     from tennis.play import rally as player
-    from tennis.play.planning import plan_of
+    from tennis.play.planning import plan_for
     from tennis.play.umpiring import umpire
 
-    if asked["shots"] is not None and _is_said("balls"):
+    said = request.said
+    if "shots" in said and _is_said("balls"):
         raise UsageError("--balls and --shots are two kinds of rally", next_step="say one of them")
     if not out:
         raise UsageError("say where to keep the rally", next_step="--out DIR")
+    stages, sections = said["stages"], said["sections"]
     stop = Stop()
     with listening(warn), shown() as observe, ended_at_once(out):
-        options = dict(map(load_option, load_options))
-        plan = plan_of(**asked, stages=stages, sections=sections, load_options=options)
+        plan = plan_for(request, serving)
         _check_recordings(plan, stages=stages, sections=sections)
         bench = bench_for(plan, Access(plan.port, plan.target, holder))
         for warning in umpire().warnings(plan) if plan.umpire else []:
@@ -137,7 +122,7 @@ def rally(
         with prediction_sealed(out):
             played = player.play(bench, plan, out, player.Watch(observe, stop))
     tell(played)
-    tree = asked["kernel"] if "/" in (asked["kernel"] or "") else None
+    tree = said["kernel"] if "/" in said.get("kernel", "") else None
     if stages:
         from tennis.cli.stages import show_stages
 

@@ -2,6 +2,8 @@
 # SPDX-License-Identifier: MIT
 """Options that are made from the table of settings (``rally.settings``)."""
 
+import functools
+import re
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
@@ -10,7 +12,10 @@ import click
 from tennis.bench import loads
 from tennis.cli import completion
 from tennis.cli.options import type_of
+from tennis.errors import UsageError
 from tennis.rally import memory
+from tennis.rally.request import RallyRequest, requests_of
+from tennis.rally.serving import Serving
 from tennis.rally.settings import SETTINGS, Setting, option_of
 
 Command = TypeVar("Command", bound=Callable[..., Any])
@@ -66,6 +71,31 @@ def options_under(heading: str) -> list[str]:
         for name, row in SETTINGS.items()
         if row.is_option and row.heading == heading
     ]
+
+
+def takes_requests(command: Command) -> Command:
+    """Give a command ``request`` and ``serving`` in place of the options that say them.
+
+    It stands next to the function, below all options. Raises UsageError when the command begins.
+    """
+
+    @functools.wraps(command)
+    def call(**options: Any) -> Any:
+        names = {*RallyRequest.model_fields, *Serving.model_fields}
+        own = {name: options.pop(name) for name in names & options.keys()}
+        own[LOAD_OPTIONS] = dict(map(load_option, own[LOAD_OPTIONS]))
+        request, serving = requests_of(own)
+        return command(request=request, serving=serving, **options)
+
+    return call  # type: ignore[return-value]
+
+
+def load_option(text: str) -> tuple[str, int]:
+    """Read NAME=NUMBER. Raises UsageError."""
+    name, _, value = text.partition("=")
+    if not re.fullmatch(r"-?[0-9]{1,18}", value):
+        raise UsageError(f"--load-option {text}", next_step="write NAME=NUMBER, as in hold_us=200")
+    return name, int(value)
 
 
 def _help(row: Setting) -> str:

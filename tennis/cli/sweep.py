@@ -17,12 +17,12 @@ from tennis.cli.lab_folder import prediction_sealed
 from tennis.cli.numbers import Whole
 from tennis.cli.options import Grouped, bench_option, field_option, options_of
 from tennis.cli.progress import quiet_option, shown, tell
-from tennis.cli.rally import load_option
-from tennis.cli.settings import setting_option
+from tennis.cli.settings import setting_option, takes_requests
 from tennis.cli.stop import Stop
 from tennis.cli.words import echo, paragraph
 from tennis.errors import BenchError, UsageError
 from tennis.listener import listening
+from tennis.rally.request import RallyRequest
 from tennis.rally.serving import BALLS_MAX, Serving
 from tennis.stats.pairing import percent_floor
 from tennis.sweep.folder import Sweep
@@ -78,12 +78,14 @@ from tennis.sweep.search import Range
     help="The sweep's folder. If it contains a part of the same sweep, the rest is played.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print the result as one JSON object.")
+@takes_requests
 def sweep(
     *,
-    load_options: tuple[str, ...],
+    request: RallyRequest,
+    serving: Serving,
     out: Path,
     as_json: bool,
-    **asked: Any,
+    **rates: float,
 ) -> None:
     """Serve pings at rising rates, and find the rate at which replies can no longer be paired.
 
@@ -105,19 +107,19 @@ def sweep(
 
     from tennis.bench.protocol import Access
     from tennis.bench.registry import bench_for
-    from tennis.play.planning import plan_of
+    from tennis.play.planning import plan_for
     from tennis.play.sweep import SweepRequest, play_sweep
 
     try:
-        wanted = Range(**{name: asked.pop(name) for name in Range.model_fields})
+        span = Range.model_validate(rates)
     except ValidationError as error:
         message = str(error.errors()[0]["msg"]).removeprefix("Value error, ")
         raise UsageError(message, next_step="say another rate") from error
-    asked["load_options"] = dict(map(load_option, load_options))
-    plan = plan_of(**asked, loop="open", rate_hz=float(wanted.from_hz))
+    lowest = {"loop": "open", "rate_hz": float(span.from_hz)}
+    plan = plan_for(request, serving.model_copy(update=lowest))
     bench = bench_for(plan, Access(plan.port, plan.target))
     with listening(tell), prediction_sealed(out):
-        swept = play_sweep(bench, SweepRequest(plan, wanted), out, shown, Stop())
+        swept = play_sweep(bench, SweepRequest(plan, span), out, shown, Stop())
     print_sweep(swept.sweep, as_json=as_json)
     if swept.interrupted:
         echo("interrupted: the same command continues")

@@ -49,7 +49,7 @@ def uf2(
     """
     from tennis.bench.sloth.application import application
     from tennis.bench.sloth.uf2 import uf2 as file_of
-    from tennis.cli.rally import load_option
+    from tennis.cli.settings import load_option
     from tennis.rally.disk import refuse_existing, write_whole
 
     refuse_existing(out, force=force)

@@ -87,8 +87,15 @@ def install() -> None:
     help="How long the pings of the rally stay up. The command warns if the sampling is too "
     "slow for it.",
 )
-def capture(  # the rest is what was asked for
-    out: Path, rate_mhz: float | None, pulse_us: float, **asked: Any
+def capture(
+    *,
+    out: Path,
+    analyser: str | None,
+    rate_mhz: float | None,
+    ping: str | None,
+    reply: str | None,
+    seconds: float | None,
+    pulse_us: float,
 ) -> None:
     """Capture both wires with the logic analyser that is plugged in, until Ctrl-C.
 
@@ -107,7 +114,7 @@ def capture(  # the rest is what was asked for
     rate = round(rate_mhz * 1e6) if rate_mhz else None
     if out.exists() or out.is_symlink():
         raise UsageError(f"{out} exists", next_step="choose another name for the capture")
-    chosen = sigrok.settings(asked.pop("analyser"), rate_hz=rate, **asked)
+    chosen = sigrok.settings(analyser, rate_hz=rate, ping=ping, reply=reply, seconds=seconds)
     name = plain(chosen.analyser.name, 40)
     for warning in chosen.warnings(round(pulse_us * 1000), chosen.seconds):
         warn(warning)
@@ -209,7 +216,23 @@ def capture(  # the rest is what was asked for
     help="Lose one ping of this many; 0: none.",
 )
 def simulate(
-    rally: Path, out: Path, rate_mhz: float, swap: bool, invert: str | None, **asked: Any
+    rally: Path,
+    *,
+    out: Path,
+    rate_mhz: float,
+    clock_ppm: float,
+    jitter_ns: float,
+    lead_ms: float,
+    seed: int,
+    interrupt_bias_ns: float,
+    scheduling_bias_ns: float,
+    late_ms: float,
+    early_ms: float,
+    swap: bool,
+    invert: str | None,
+    glitches: int,
+    lose_ms: float,
+    lose_every: int,
 ) -> None:
     """Write what a logic analyser would have seen of a rally, as a true sigrok session (.sr).
 
@@ -226,9 +249,19 @@ def simulate(
 
     analyser = simulator.Analyser(
         rate_hz=round(rate_mhz * 1e6),
+        clock_ppm=clock_ppm,
+        jitter_ns=jitter_ns,
+        lead_ms=lead_ms,
+        seed=seed,
+        interrupt_bias_ns=interrupt_bias_ns,
+        scheduling_bias_ns=scheduling_bias_ns,
+        late_ms=late_ms,
+        early_ms=early_ms,
         swapped=swap,
         **_inverted(invert),
-        **asked,
+        glitches=glitches,
+        lose_ms=lose_ms,
+        lose_every=lose_every,
     )
     simulator.simulate(open_folder(rally), out, analyser)
     echo(f"{out}; now: tennis umpire check {quoted(rally)} --capture {quoted(out)}")
@@ -276,7 +309,19 @@ def simulate(
 @click.option("--out", type=click.Path(path_type=Path), help="Write an HTML page, too.")
 @click.option("--force", is_flag=True, help="Overwrite the page if it exists.")
 def check(
-    rally: Path, captures: tuple[Path, ...], out: Path | None, force: bool, **asked: Any
+    rally: Path,
+    *,
+    captures: tuple[Path, ...],
+    ping: str | None,
+    reply: str | None,
+    invert: str | None,
+    threshold_v: float,
+    hysteresis_v: float,
+    rate_mhz: float | None,
+    tolerance_ns: float | None,
+    as_json: bool,
+    out: Path | None,
+    force: bool,
 ) -> None:
     """Check a rally or drill by a capture of it: bias, spread, unmatched balls, clocks, a verdict.
 
@@ -301,14 +346,14 @@ def check(
     if out:
         refuse_existing(out, force=force)
     wires = Wires(
-        ping=asked["ping"],
-        reply=asked["reply"],
-        **_inverted(asked["invert"]),
-        threshold=Threshold(asked["threshold_v"], asked["hysteresis_v"]),
-        rate_hz=Fraction(repr(asked["rate_mhz"])) * 10**6 if asked["rate_mhz"] else None,
+        ping=ping,
+        reply=reply,
+        **_inverted(invert),
+        threshold=Threshold(threshold_v, hysteresis_v),
+        rate_hz=Fraction(repr(rate_mhz)) * 10**6 if rate_mhz else None,
     )
-    result = player.umpire(open_folder(rally), captures, wires, asked["tolerance_ns"])
-    if asked["as_json"]:
+    result = player.umpire(open_folder(rally), captures, wires, tolerance_ns)
+    if as_json:
         echo(json.dumps(result.as_json(), indent=2))
     else:
         _tell(result)
@@ -316,7 +361,7 @@ def check(
         from tennis.pages.umpire import write_page
 
         write_page(result, out, force=force)
-        if not asked["as_json"]:
+        if not as_json:
             echo(f"page: {out}")
     if result.verdict != "pass":
         sys.exit(1)

@@ -4,7 +4,7 @@
 
 import json
 import sys
-from typing import Any
+from typing import Any, Literal
 
 import click
 from rich import box
@@ -52,7 +52,15 @@ from tennis.rally.text import plain
     help="How many balls of each delay. [default: 200; with --bench virtual: 20]",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object; times in ns.")
-def verify(**asked: Any) -> None:
+def verify(
+    *,
+    bench: Literal["pi", "virtual"],
+    port: str | None,
+    generator_port: str | None,
+    source: Literal["jumpers", "internal"],
+    balls: int | None,
+    as_json: bool,
+) -> None:
     """Verify a Brickwall with known delays, ball by ball, and keep a verification record.
 
     It plays the delays of the thesis' table 6.1, 25 delays from 2 ticks to 20 ms, and 5000 random
@@ -73,10 +81,9 @@ def verify(**asked: Any) -> None:
     """
     from tennis.play.verify import VerifyRequest, keep, run
 
-    as_json = asked.pop("as_json")
-    if asked["bench"] == "virtual" and (asked["port"] or asked["generator_port"]):
+    if bench == "virtual" and (port or generator_port):
         raise UsageError("--port and --generator-port need --bench pi")
-    if asked["generator_port"] and asked["source"] == "internal":
+    if generator_port and source == "internal":
         raise UsageError("--source internal is the Brickwall's own generator: no --generator-port")
     console = Console(stderr=True, highlight=False)
 
@@ -84,7 +91,7 @@ def verify(**asked: Any) -> None:
         console.print(f"verify: {line}", markup=False, soft_wrap=True)
 
     with listening(tell):
-        verification, record = run(VerifyRequest(**asked))
+        verification, record = run(VerifyRequest(bench, port, generator_port, source, balls))
     if as_json:
         echo(json.dumps(verification.as_json(), indent=2))
     else:

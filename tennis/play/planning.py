@@ -5,29 +5,19 @@
 import shlex
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, TypeVar
-
-from pydantic import ValidationError
+from typing import Any
 
 from tennis.bench import registry
 from tennis.bench.kernels import catalogue
 from tennis.bench.protocol import Access, Bench
 from tennis.bench.replay import ReplayBench
 from tennis.errors import UsageError
-from tennis.rally.manifest import (
-    PROGRAM,
-    BenchKind,
-    Drill,
-    DrillContext,
-    DrillName,
-    Protocol,
-    StrictModel,
-    Text,
-)
+from tennis.rally.manifest import PROGRAM, Drill, DrillContext, DrillName, Protocol
 from tennis.rally.plan import UNKNOWN, Plan
 from tennis.rally.program import read as read_program
+from tennis.rally.request import RallyRequest, checked, requests_of
 from tennis.rally.serving import Serving
-from tennis.rally.settings import SETTINGS, Instants, Recordings, SettingsSaid, option_of, recorded
+from tennis.rally.settings import SETTINGS, Instants, Recordings, option_of, recorded
 from tennis.rally.text import plain, quoted
 
 
@@ -104,29 +94,18 @@ def bench_again(  # noqa: PLR0913 (what a user may name)
     return registry.bench_for(plan, Access(port, target, holder))
 
 
-class RallyRequest(SettingsSaid):
-    """What a person asked for, without the balls (``Serving``); None: nobody said.
-
-    Its names are those of a plan's fields.
-    """
-
-    bench: BenchKind = "virtual"
-    operator: Text | None = None
-    umpire: bool | None = None
+def plan_of(**options: object) -> Plan:
+    """Return the plan of options by name, as `tennis rally` has them. Raises UsageError."""
+    return plan_for(*requests_of(options))
 
 
-def plan_of(**requested: Any) -> Plan:
+def plan_for(request: RallyRequest, serving: Serving) -> Plan:
     """Return a plan. Raises UsageError where what was asked for does not go together.
 
-    ``requested``: fields of ``RallyRequest`` and of ``Serving`` (balls, seed, loop, gaps, times);
-    None: nobody said. What nobody said about the target is the usual on the virtual bench, and on
-    a managed ``target``, which see to it; it is unknown on any other.
+    What nobody said about the target is the usual on the virtual bench, and on a managed
+    ``target``, which see to it; it is unknown on any other.
     """
-    known = {name: requested[name] for name in RallyRequest.model_fields if name in requested}
-    if known.get("load_options") is not None:
-        known["load_options"] = dict(known["load_options"])
-    said = _checked(RallyRequest, known).said
-    served = {name: value for name, value in requested.items() if name not in known}
+    said = request.said
     target = said.get("target")
     if target is not None and not target.strip():  # a shell's variable that is not set
         raise UsageError(
@@ -141,14 +120,13 @@ def plan_of(**requested: Any) -> Plan:
     shots = said.get("shots")
     if shots is not None and said.get("umpire"):
         raise UsageError("--umpire: the edges of shots are on no wire", next_step="leave it out")
-    protocol = _serving(served).protocol(shots)
-    draft = _draft(said, protocol)
-    registry.refuse(draft, said)
-    usual = registry.usual(draft, said)
-    return draft.model_copy(update={k: v for k, v in usual.items() if k not in said})
+    plan = _as_said(said, serving.protocol(shots))
+    registry.refuse(plan, said)
+    defaults = registry.usual(plan, said)
+    return plan.model_copy(update={k: v for k, v in defaults.items() if k not in said})
 
 
-def _draft(said: Mapping[str, Any], protocol: Protocol) -> Plan:
+def _as_said(said: Mapping[str, Any], protocol: Protocol) -> Plan:
     """Return a plan in which what nobody said is unknown. Raises UsageError."""
     kernel = said.get("kernel", "mainline" if said["bench"] == "virtual" else UNKNOWN)
     update = {
@@ -160,7 +138,7 @@ def _draft(said: Mapping[str, Any], protocol: Protocol) -> Plan:
         "protocol": protocol,
     }
     unknown = {"load": UNKNOWN, "bottom_half": UNKNOWN, "priorities": UNKNOWN}
-    return _checked(
+    return checked(
         Plan,
         {**unknown, **_without(said, *Recordings.model_fields, *Instants.model_fields), **update},
     )
@@ -168,22 +146,6 @@ def _draft(said: Mapping[str, Any], protocol: Protocol) -> Plan:
 
 def _without(said: Mapping[str, Any], *names: str) -> dict[str, Any]:
     return {name: value for name, value in said.items() if name not in names}
-
-
-Model = TypeVar("Model", bound=StrictModel)
-
-
-def _checked(model: type[Model], requested: Mapping[str, Any]) -> Model:
-    """Make a model of what was asked for. Raises UsageError, in words of the command line."""
-    try:
-        return model(**requested)
-    except ValidationError as error:
-        first = error.errors()[0]
-        option = ".".join(map(str, first["loc"]))
-        if option in SETTINGS:
-            given = plain(f"{option_of(option)} {first['input']}", 80)
-            raise UsageError(f"{given}: {first['msg']}") from error
-        raise UsageError(f"{option}: {first['msg']}") from error
 
 
 def _of_own_racquet(said: Mapping[str, Any]) -> dict[str, str]:
@@ -211,22 +173,6 @@ def _of_program(said: Mapping[str, Any]) -> dict[str, str]:
     return {"top_half": PROGRAM, "bottom_half": PROGRAM}
 
 
-def _serving(requested: Mapping[str, Any]) -> Serving:
-    """Check what was asked for about the balls. Raises UsageError, in words of the command line."""
-    try:
-        return Serving.model_validate(requested)
-    except ValidationError as error:
-        first = error.errors()[0]
-        option, value = f"--{str(first['loc'][0]).replace('_', '-')}", first["input"]
-        if first["type"] == "finite_number":
-            raise UsageError(f"{option} {value}", next_step="use a number") from error
-        if option == "--rate-hz" and isinstance(value, (int, float)) and value <= 0:
-            reason = "an open loop serves more than 0 balls a second"
-            raise UsageError(f"{option} {value:g}: {reason}") from error
-        option_text = plain(f"{option} {value}", 80)
-        raise UsageError(f"{option_text}: {first['msg'].removeprefix('Input ')}") from error
-
-
 def _kernel(requested: str) -> str:
     """Return what names the kernel from anywhere, so that the rally can be resumed from there."""
     if requested and not registry.is_named(requested) and catalogue.is_folder(Path(requested)):
@@ -249,19 +195,20 @@ CONTEXTS: dict[DrillName, tuple[DrillContext, ...]] = {
 PULSE_MAX_NS = 4_000_000_000
 
 
-def drill_plan(drill: Drill, repetitions: int, seed: int, **about: Any) -> Plan:
-    """Return the plan of a drill. Raises UsageError where it cannot be.
+def drill_plan(drill: Drill, repetitions: int, seed: int, **options: object) -> Plan:
+    """Return the plan of a drill, with options by name. Raises UsageError."""
+    return drill_plan_for(drill, repetitions, seed, RallyRequest.of(options))
 
-    ``about``: what ``plan_of`` takes of the target: kernel, load, load_options, command_line,
-    instruction_ns; of the instrument; and of the bench.
-    """
-    known = CONTEXTS[drill.name]
-    if drill.context not in known:
+
+def drill_plan_for(drill: Drill, repetitions: int, seed: int, request: RallyRequest) -> Plan:
+    """Return the plan of a drill. Raises UsageError where it cannot be."""
+    contexts = CONTEXTS[drill.name]
+    if drill.context not in contexts:
         raise UsageError(
             f"--context {drill.context}: the drill {drill.name} cannot be done there",
-            next_step=f"use {' or '.join(known)}",
+            next_step=f"use {' or '.join(contexts)}",
         )
-    plan = plan_of(**about)
+    plan = plan_for(request, Serving())
     registry.refuse(plan, {"drill": drill})
     if drill.name == "response" and plan.instrument == "pico":
         raise UsageError(

@@ -3,7 +3,6 @@
 """Pictures of several rallies: who answers when, side by side."""
 
 from collections.abc import Callable, Sequence
-from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -11,6 +10,7 @@ from matplotlib.lines import Line2D
 
 from tennis.plots.one import (
     WIDTH,
+    LineStyle,
     bar_edges,
     draw_bars,
     draw_exceedance,
@@ -229,7 +229,7 @@ def comparison(rallies: Sequence[Rally]) -> Picture:
     for rally, summary, color, dash, label in zip(
         rallies, summaries, colors(rallies), dashes(rallies), labels, strict=True
     ):
-        style: dict[str, Any] = {"color": color, "ls": dash}
+        style: LineStyle = {"color": color, "ls": dash}
         missed = f" ({rally.misses} missed)" if rally.misses else ""
         handles.append(Line2D([], [], label=label + missed, lw=1.7, **style))
         for axes, name in zip(panels, LATENCIES, strict=True):

@@ -4,7 +4,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Required, TypedDict, Unpack
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -150,8 +150,17 @@ def exceedance(counted: Tally) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
     return counted.values, (counted.balls - counted.cumulative) / counted.balls
 
 
+class LineStyle(TypedDict, total=False):
+    """How a line is drawn, in words of matplotlib."""
+
+    color: Required[str]
+    ls: Any  # a word, or dashes in points
+    lw: float
+    alpha: float
+
+
 def draw_exceedance(
-    axes: Axes, counted: Tally, *, missed_ns: float, label: str = "", **style: Any
+    axes: Axes, counted: Tally, *, missed_ns: float, label: str = "", **style: Unpack[LineStyle]
 ) -> None:
     """Draw the share of balls later than x as steps, down to the last ball.
 

@@ -3,11 +3,10 @@
 """The picture of a comparison: every boot of both sides, and how rare late answers are in it."""
 
 from collections.abc import Sequence
-from typing import Any
 
 from matplotlib.lines import Line2D
 
-from tennis.plots.one import WIDTH, draw_exceedance, finish_exceedance, nothing, tally
+from tennis.plots.one import WIDTH, LineStyle, draw_exceedance, finish_exceedance, nothing, tally
 from tennis.plots.picture import Picture, bench_note, drawn, missed_at
 from tennis.rally import Rally
 from tennis.stats import summarize
@@ -15,7 +14,7 @@ from tennis.style import LATENCIES, ORANGE, SKY
 from tennis.units import format_count
 
 BOOTS_MAX = 100  # lines of a side that a picture can hold
-STYLES: tuple[dict[str, Any], ...] = (
+STYLES: tuple[LineStyle, ...] = (
     {"color": SKY, "ls": "-", "lw": 1.2, "alpha": 0.75},
     {"color": ORANGE, "ls": (0, (4, 1.5)), "lw": 1.2, "alpha": 0.85},
 )
@@ -51,7 +50,7 @@ def sides(before: Sequence[Rally], after: Sequence[Rally], title: str, words: st
         finish_exceedance(axes, counts[-1], 0, speaks=False)
     panels[1].set_ylabel("")
     handles = [
-        Line2D([], [], label=_label(name, some), **{**style, "lw": 1.8})
+        Line2D([], [], label=_label(name, some), color=style["color"], ls=style["ls"], lw=1.8)
         for name, some, style in zip(("before", "after"), both, STYLES, strict=True)
     ]
     picture.legend(handles=handles, loc="outside lower center", ncols=2, handlelength=3.2)
