@@ -2,10 +2,11 @@
 # SPDX-License-Identifier: MIT
 """What a bench is: plans in, sessions out, and what is known of a rally behind them."""
 
+from abc import abstractmethod
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, ClassVar, Protocol, runtime_checkable
+from typing import Any, ClassVar, Protocol
 
 from tennis.bench.fitting import Capabilities
 from tennis.rally.journal import Frame
@@ -122,18 +123,24 @@ class RegisteredBench(Bench, Protocol):
         """Return the bench. Raises UsageError or BenchError if it is not there."""
 
 
-@runtime_checkable
-class ResumableBench(Bench, Protocol):
-    """A bench that does not repeat: a rally is resumed with the balls that are missing."""
+class ResumableBench(Bench):
+    """A bench that does not repeat: a rally is resumed with the balls that are missing.
 
+    A bench says that it is one by inheriting from it; a method ``go_on`` alone says nothing.
+    """
+
+    @abstractmethod
     def go_on(self, plan: Plan, folder: Path, position: Position) -> Session:
         """Begin to play the rest of a rally."""
 
 
-@runtime_checkable
-class PreparingBench(Bench, Protocol):
-    """A bench whose target must be booted into a rally's kernel before each rally of a match."""
+class PreparingBench(Bench):
+    """A bench whose target must be booted into a rally's kernel before each rally of a match.
 
+    A bench says that it is one by inheriting from it.
+    """
+
+    @abstractmethod
     def prepare(self, plan: Plan, stop: Callable[[], bool] = lambda: False) -> None:
         """Reboot the target into the plan's kernel, and wait until it can play, or ``stop``.
 

@@ -311,7 +311,7 @@ def test_two_players_do_not_share_a_match(tmp_path, path):
         process.communicate()
 
 
-class Troubled(VirtualBench):
+class Troubled(VirtualBench, PreparingBench):
     """A bench on which one load dies in mid-rally, and one target does not come up."""
 
     def __init__(self) -> None:

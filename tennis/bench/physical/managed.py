@@ -33,7 +33,14 @@ from tennis.bench.physical.refusals import (
     seconds_of,
 )
 from tennis.bench.physical.wired import WiredBench
-from tennis.bench.protocol import Access, Position, RunRecord, Session
+from tennis.bench.protocol import (
+    Access,
+    Position,
+    PreparingBench,
+    ResumableBench,
+    RunRecord,
+    Session,
+)
 from tennis.bench.targets import latency_settings, snapshot
 from tennis.bench.targets.agent_session import AgentSession
 from tennis.bench.targets.console import Console
@@ -59,7 +66,7 @@ INSTALLED = "/usr/local/lib/tennis/loads"  # on the target, where provisioning p
 RACQUET_USER = ROOT / "target" / "racquet" / "racquet-user.c"
 
 
-class PiBench:
+class PiBench(ResumableBench, PreparingBench):
     """Plays plans on a board that tennis manages.
 
     ``holder``: in whose name, where the board is leased.

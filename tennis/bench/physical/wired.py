@@ -19,7 +19,7 @@ from tennis.bench.instruments.commands import Hello, Play, play_of
 from tennis.bench.instruments.ports import the_port
 from tennis.bench.instruments.serial_link import SerialLink
 from tennis.bench.patience import USUAL, Patience
-from tennis.bench.protocol import Access, Position, RunRecord
+from tennis.bench.protocol import Access, Position, ResumableBench, RunRecord
 from tennis.edition import PUBLIC_VERSION
 from tennis.errors import BenchError, UsageError
 from tennis.rally.disk import writing
@@ -39,7 +39,7 @@ FAULTS = {"instrument_restarted", "exception"}
 WIRE_TESTS = 4  # each raises the ping three times
 
 
-class WiredBench:
+class WiredBench(ResumableBench):
     """Plays plans on what is wired."""
 
     kind: BenchKind = "pi"
