@@ -12,7 +12,7 @@ from tennis.checkout import ROOT
 
 PAGE = (ROOT / "docs/hardware-sources.md").read_text(encoding="utf-8")
 FIRMWARE = (ROOT / "kit-firmware/brickwall/registers.py").read_text(encoding="utf-8")
-BOOT = (ROOT / "ansible/roles/kernel/files/tennis-boot").read_text(encoding="utf-8")
+BOOT = (ROOT / "ansible/roles/kernel/files/tennis_boot.py").read_text(encoding="utf-8")
 OVERLAYS = "".join(path.read_text() for path in (ROOT / "target/overlays").glob("*.dts"))
 
 

@@ -18,7 +18,7 @@ import time
 from pathlib import Path
 
 FOLDER, CHECKOUT = Path(sys.argv[1]), Path(sys.argv[2])
-BENCH = CHECKOUT / "ansible/roles/base/files/tennis-bench"
+BENCH = CHECKOUT / "ansible/roles/base/files/tennis_bench.py"
 ANNA, BEN, GONE = "tennis-anna", "tennis-ben", "tennis-gone"
 DATA = Path("/var/lib/tennis/data")
 PLAY = """

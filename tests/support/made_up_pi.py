@@ -9,8 +9,8 @@ from pathlib import Path
 
 from tennis.checkout import ROOT
 
-PROGRAM = ROOT / "ansible/roles/kernel/files/tennis-boot"
-KEEPER = ROOT / "ansible/roles/base/files/tennis-bench"
+PROGRAM = ROOT / "ansible/roles/kernel/files/tennis_boot.py"
+KEEPER = ROOT / "ansible/roles/base/files/tennis_bench.py"
 READER = ROOT / "ansible/roles/base/files/tennis-firmware"
 STOCK, RT, EVL = "6.12.47+rpt-rpi-v8", "6.12.47-tennis-rt-12345678", "6.6.0-tennis-evl-12345678"
 CONFIG = "# as it came\narm_64bit=1\n\n[pi4]\narm_boost=1\n"
@@ -66,14 +66,15 @@ class Target:
             words = (*words, self.holder)
         # os.uname is the machine's own: let it say what this target runs
         patch = (
-            f"import os, runpy, sys; u = os.uname(); r = {self.running!r}; "
+            f"import os, sys, tennis_boot; u = os.uname(); r = {self.running!r}; "
             "os.uname = lambda: os.uname_result((u[0], u[1], r, u[3], u[4])); "
-            "sys.argv = sys.argv[1:]; runpy.run_path(sys.argv[0], run_name='__main__')"
+            "tennis_boot.program(sys.argv[1:])"
         )
         return subprocess.run(
-            [sys.executable, "-c", patch, PROGRAM, *words],
+            [sys.executable, "-c", patch, *words],
             env={
                 **os.environ,
+                "PYTHONPATH": str(PROGRAM.parent),
                 "TENNIS_ROOT": str(self.root),
                 "PATH": f"{self.tools}:{os.environ['PATH']}",
                 "SUDO_USER": self.login or "root",

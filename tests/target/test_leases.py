@@ -6,7 +6,6 @@ import contextlib
 import fcntl
 import json
 import os
-import runpy
 import shutil
 import subprocess
 import sys
@@ -15,10 +14,11 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
+import tennis_bench
 
 from tennis.checkout import ROOT
 
-PROGRAM = ROOT / "ansible/roles/base/files/tennis-bench"
+PROGRAM = ROOT / "ansible/roles/base/files/tennis_bench.py"
 
 
 class Target:
@@ -194,10 +194,9 @@ def test_a_folder_that_becomes_a_link_is_not_followed(target, monkeypatch):
         place.mkdir(exist_ok=True)
         (place / "manifest.json").touch()
         os.utime(place / "manifest.json", (seconds, seconds))
-    monkeypatch.setenv("TENNIS_ROOT", str(target.root))
+    monkeypatch.setattr(tennis_bench, "DATA", target.data)
     monkeypatch.setenv("TENNIS_NOW", str(target.now))
-    program = runpy.run_path(str(PROGRAM))
-    assert program["last_rally"]() == 1_700_000_000
+    assert tennis_bench.last_rally() == 1_700_000_000
     scandir = os.scandir
 
     def exchanging(place):
@@ -209,7 +208,7 @@ def test_a_folder_that_becomes_a_link_is_not_followed(target, monkeypatch):
         return contextlib.nullcontext(listed)
 
     monkeypatch.setattr(os, "scandir", exchanging)
-    assert program["last_rally"]() is None
+    assert tennis_bench.last_rally() is None
 
 
 @pytest.mark.parametrize("login", ["_anna", "dom\\anna", "änna"])

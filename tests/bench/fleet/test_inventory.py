@@ -179,7 +179,11 @@ def test_usage_errors_reach_no_bench(words):
 
 def test_targets_programs_are_plain_python_of_debian_12():
     """They run on the target as they are: nothing but its own Python 3.11, no packages."""
-    names = ("base/files/tennis-bench", "base/files/tennis-firmware", "kernel/files/tennis-boot")
+    names = (
+        "base/files/tennis_bench.py",
+        "base/files/tennis-firmware",
+        "kernel/files/tennis_boot.py",
+    )
     for name in names:
         text = (ROOT / "ansible/roles" / name).read_text()
         compile(text, name, "exec")

@@ -35,7 +35,7 @@ from tennis.play.doctor.target import examine_target
 from tennis.play.planning import plan_of
 from tests.support.sshd import Sshd
 
-KEEPER = ROOT / "ansible/roles/base/files/tennis-bench"
+KEEPER = ROOT / "ansible/roles/base/files/tennis_bench.py"
 PICO = "usb-MicroPython_Board_in_FS_mode_e6605838833f8a2b-if00"
 
 

@@ -91,7 +91,7 @@ def locked():
 
 
 @contextlib.contextmanager
-def asked(holder):
+def held_for(holder):
     """Keep the bench as it is while something is done to it that only its holder may do."""
     check_name(holder)
     with locked():
@@ -313,10 +313,15 @@ def text(path):
         return None
 
 
-if __name__ == "__main__":
+def program(words):
+    """Run a command as a program does: what is refused is one line, and exit code 1."""
     try:
-        main(sys.argv[1:])
+        main(words)
     except Refused as refusal:
         sys.exit(f"tennis-bench: {refusal}")
     except OSError as error:
         sys.exit(f"tennis-bench: {error.filename or HOME}: {error.strerror or 'failed'}")
+
+
+if __name__ == "__main__":
+    program(sys.argv[1:])

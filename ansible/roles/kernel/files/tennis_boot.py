@@ -75,7 +75,7 @@ def main(words):
     if command == "list":
         print(json.dumps(describe(read_registry(), find_loader()), indent=2))
         return
-    with asked(arguments[-1]):
+    with held_for(arguments[-1]):
         if command == "reboot":
             find_loader().reboot()
         else:
@@ -83,14 +83,14 @@ def main(words):
 
 
 @contextlib.contextmanager
-def asked(holder):
+def held_for(holder):
     """Do something to the bench for its holder; nobody else takes it meanwhile."""
     try:
         keeper = runpy.run_path(str(KEEPER))
     except FileNotFoundError:
         raise Refused(f"{KEEPER} is missing: provision this target again") from None
     try:
-        with keeper["asked"](holder):
+        with keeper["held_for"](holder):
             yield
     except keeper["Refused"] as refusal:
         raise Refused(str(refusal)) from None
@@ -577,10 +577,15 @@ def reboot_soon(*words):
     run("systemd-run", "--quiet", "--on-active=1", "systemctl", "reboot", *words)
 
 
-if __name__ == "__main__":
+def program(words):
+    """Run a command as a program does: what is refused is one line, and exit code 1."""
     try:
-        main(sys.argv[1:])
+        main(words)
     except Refused as refusal:
         sys.exit(f"tennis-boot: {refusal}")
     except OSError as error:
         sys.exit(f"tennis-boot: {error.filename or error}: {error.strerror or 'failed'}")
+
+
+if __name__ == "__main__":
+    program(sys.argv[1:])
