@@ -33,24 +33,24 @@ class Capabilities:
 
 
 def refuse_misfits(
-    bench: Capabilities, asked: Mapping[str, Any], every: Sequence[Capabilities]
+    bench: Capabilities, options: Mapping[str, Any], every: Sequence[Capabilities]
 ) -> None:
     """Raise UsageError for the first setting that a bench does not take.
 
-    ``asked``: what somebody asked for, by the names of the table. ``every``: of all benches.
+    ``options``: what somebody asked for, by the names of the table. ``every``: of all benches.
     """
-    instrument = asked.get("instrument")
+    instrument = options.get("instrument")
     if instrument and instrument not in bench.instruments:
         raise UsageError(
             f"--instrument {instrument} needs --bench virtual: a physical bench has a Pico",
             next_step="leave it out",
         )
     for name in CHOSEN:
-        if _is_said(asked, name, None) and name not in bench.takes:
+        if _is_said(options, name, None) and name not in bench.takes:
             raise _misfit(name, bench, every)
     for name, row in SETTINGS.items():
         for value, other, its_value in row.apart:
-            if _is_said(asked, name, value) and _is_said(asked, other, its_value):
+            if _is_said(options, name, value) and _is_said(options, other, its_value):
                 because = dict(row.apart_why).get(other)
                 raise UsageError(
                     f"{option_of(name, value)} cannot be used with {option_of(other, its_value)}"
@@ -59,11 +59,11 @@ def refuse_misfits(
                 )
 
 
-def _is_said(asked: Mapping[str, Any], name: str, value: str | int | None) -> bool:
+def _is_said(options: Mapping[str, Any], name: str, value: str | int | None) -> bool:
     """Tell whether somebody asked for a setting, or for one of its values."""
     # what a command says if nobody did; 0 is a processor's number
-    said = asked.get(name) not in (None, "", "none", {}) and asked.get(name) is not False
-    return said and (value is None or value == asked[name])
+    has_value = options.get(name) not in (None, "", "none", {}) and options.get(name) is not False
+    return has_value and (value is None or value == options[name])
 
 
 def _misfit(name: str, bench: Capabilities, every: Sequence[Capabilities]) -> UsageError:
@@ -83,9 +83,9 @@ def _misfit(name: str, bench: Capabilities, every: Sequence[Capabilities]) -> Us
 
 def settings_of(plan: Plan) -> dict[str, Any]:
     """Return what a plan asks a bench for."""
-    asked = {
+    chosen = {
         name: value
         for name in CHOSEN
-        if name in Plan.model_fields and (value := getattr(plan, name)) != SETTINGS[name].usual
+        if name in Plan.model_fields and (value := getattr(plan, name)) != SETTINGS[name].default
     }
-    return asked | ({"shots": plan.protocol.balls} if are_shots(plan.protocol) else {})
+    return chosen | ({"shots": plan.protocol.balls} if are_shots(plan.protocol) else {})

@@ -106,7 +106,7 @@ def racquet_of(player: Player, bottom_half: str = "") -> Racquet:
     return PROGRAMS[player]
 
 
-def usual(player: Player) -> dict[str, str]:
+def defaults(player: Player) -> dict[str, str]:
     """Return from where a kernel answers, and its priorities, if nobody asked for others."""
     racquet = racquet_of(player)
     return {

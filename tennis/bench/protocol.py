@@ -112,10 +112,10 @@ class RegisteredBench(Bench, Protocol):
         """Tell whether a plan is for this bench."""
 
     @staticmethod
-    def usual(plan: Plan, asked: Mapping[str, Any]) -> dict[str, Any]:
+    def defaults(plan: Plan, options: Mapping[str, Any]) -> dict[str, Any]:
         """Return what a plan says if nobody asked for it: load, instrument, halves, priorities.
 
-        ``asked``: what somebody asked for. Raises UsageError.
+        ``options``: what somebody asked for. Raises UsageError.
         """
 
     @classmethod

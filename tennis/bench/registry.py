@@ -62,9 +62,9 @@ def bench_for(plan: Plan, access: Access | None = None) -> Bench:
     return _class_of(plan).of(plan, access or Access())
 
 
-def refuse(plan: Plan, asked: Mapping[str, Any]) -> None:
-    """Raise UsageError for what does not go with a plan's bench; ``asked``: see ``fitting``."""
-    refuse_misfits(_class_of(plan).can, asked, [bench.can for bench in benches()])
+def refuse(plan: Plan, options: Mapping[str, Any]) -> None:
+    """Raise UsageError for what does not go with a plan's bench; ``options``: see ``fitting``."""
+    refuse_misfits(_class_of(plan).can, options, [bench.can for bench in benches()])
 
 
 def can(plan: Plan) -> Capabilities:
@@ -101,9 +101,9 @@ def system_of(kernel: str) -> System:
     return own.can.system if own else "linux"
 
 
-def usual(plan: Plan, asked: Mapping[str, Any]) -> dict[str, Any]:
+def defaults(plan: Plan, options: Mapping[str, Any]) -> dict[str, Any]:
     """Return what a plan's bench takes if nobody asked for something else. Raises UsageError."""
-    return _class_of(plan).usual(plan, asked)
+    return _class_of(plan).defaults(plan, options)
 
 
 class Benches:

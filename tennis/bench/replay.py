@@ -70,9 +70,9 @@ class ReplayBench:
         return plan.bench == "replay"
 
     @staticmethod
-    def usual(plan: Plan, asked: Mapping[str, Any]) -> dict[str, Any]:
+    def defaults(plan: Plan, options: Mapping[str, Any]) -> dict[str, Any]:
         """Return nothing: a recording says it all."""
-        del plan, asked
+        del plan, options
         return {}
 
     @classmethod

@@ -47,8 +47,8 @@ def setting_option(
         about["shell_complete"] = COMPLETED[name]
     if row.is_number and row.choices:
         about["callback"] = lambda _ctx, _parameter, text: text and int(text)
-    if isinstance(row.usual, str) and row.usual in {"", "none"}:
-        about |= {"default": row.usual, "show_default": bool(row.usual)}
+    if isinstance(row.default, str) and row.default in {"", "none"}:
+        about |= {"default": row.default, "show_default": bool(row.default)}
     return click.option(option_of(name), name, **about)
 
 

@@ -155,7 +155,7 @@ class LabRally(Settings):
 
     def _is_named(self, name: str) -> bool:
         row = SETTINGS[name]
-        return row.taken_by is EVERY_BENCH or getattr(self, name) != row.usual
+        return row.taken_by is EVERY_BENCH or getattr(self, name) != row.default
 
     def options(self, seed: int) -> list[str]:
         """Return the command's options that play it, with a student's seed."""
@@ -164,7 +164,7 @@ class LabRally(Settings):
             words += ["--context", self.drill.context, "--period-us", f"{self.drill.period_us:g}"]
             return [*words, "--repetitions", str(self.balls), "--seed", str(seed + self.boot)]
         sloth = system_of(self.kernel) == "sloth" or self.beneath == "sloth"
-        usual = {name: row.usual for name, row in SETTINGS.items()}
+        usual = {name: row.default for name, row in SETTINGS.items()}
         usual["bottom_half"] = "task" if sloth else "tasklet"
         usual["priorities"] = "native" if sloth else "default"
         of_load = {"kernel", "load", "load_options"}

@@ -111,7 +111,7 @@ class MatchKernel:
             raise UsageError(what, next_step=error.next_step) from error
 
     @property
-    def usual(self) -> tuple[Priorities, TopHalf, BottomHalf]:
+    def defaults(self) -> tuple[Priorities, TopHalf, BottomHalf]:
         """Return priorities, top half and bottom half where nobody says which."""
         if self.player is None:
             made = plan_of(kernel=self.place or self.name)

@@ -122,7 +122,7 @@ def plan_for(request: RallyRequest, serving: Serving) -> Plan:
         raise UsageError("--umpire: the edges of shots are on no wire", next_step="leave it out")
     plan = _as_said(said, serving.protocol(shots))
     registry.refuse(plan, said)
-    defaults = registry.usual(plan, said)
+    defaults = registry.defaults(plan, said)
     return plan.model_copy(update={k: v for k, v in defaults.items() if k not in said})
 
 

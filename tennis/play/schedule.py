@@ -172,7 +172,7 @@ def _check_settings_of_drills(plan: MatchPlan) -> None:
         ("processors", one.of_a_match.get("processors", 1)) for one in plan.settings.values()
     ]
     for name, value in (*of_all, *several):
-        if value != SETTINGS[name].usual:
+        if value != SETTINGS[name].default:
             how = "on one" if name == "processors" else "without"
             raise UsageError(
                 f"{name}: a drill is done {how}",
@@ -270,7 +270,7 @@ class _Combination:
 def _combinations(plan: MatchPlan, known: Mapping[str, MatchKernel]) -> Iterator[_Combination]:
     """Yield what the plan asks for; ``why`` says why it is not played."""
     for name, axis in plan.kernels.items() if plan.rallies else ():
-        priorities, top_half, bottom_half = known[name].usual
+        priorities, top_half, bottom_half = known[name].defaults
         for load, wanted_priorities, wanted_top, wanted_half, wanted_line, setting in product(
             axis.loads or plan.loads,
             axis.priorities or plan.priorities or [priorities],
@@ -285,7 +285,7 @@ def _combinations(plan: MatchPlan, known: Mapping[str, MatchKernel]) -> Iterator
             combination.why = _why_not(plan, combination, known)
             yield combination
     for rally in plan.rally:
-        priorities, top_half, bottom_half = known[rally.kernel].usual
+        priorities, top_half, bottom_half = known[rally.kernel].defaults
         combination = _Combination(
             rally.kernel,
             rally.load,

@@ -122,7 +122,7 @@ class Setting:
 
     # from its field
     name: str = ""
-    usual: Any = None
+    default: Any = None
     kind: Any = None  # its type
     in_target: bool = False  # a manifest's target has a field of its name, and means the same
 
@@ -676,7 +676,7 @@ def _rows(*models: type[BaseModel]) -> dict[str, Setting]:
         name: replace(
             row,
             name=name,
-            usual=None if field.is_required() else field.get_default(call_default_factory=True),
+            default=None if field.is_required() else field.get_default(call_default_factory=True),
             kind=field.annotation,
             recorded=row.recorded or _of_target(name),
             in_target=row.recorded is None and name in Target.model_fields,

@@ -95,7 +95,7 @@ def other_of(name: str) -> tuple[str, dict]:
     if name in SERVED:
         return "protocol", SERVED[name]
     row = SETTINGS[name]
-    others = [value for value in row.choices if value != row.usual]
+    others = [value for value in row.choices if value != row.default]
     found = [value for value in others if value not in {"tasklet", "hard", "default"}]
     return ELSEWHERE.get(name) or ("target", {name: found[0] if found else 0})
 

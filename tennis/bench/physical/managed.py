@@ -101,12 +101,12 @@ class PiBench(ResumableBench, PreparingBench):
         return plan.bench == "pi" and plan.target is not None
 
     @staticmethod
-    def usual(plan: Plan, asked: Mapping[str, Any]) -> dict[str, Any]:
+    def defaults(plan: Plan, options: Mapping[str, Any]) -> dict[str, Any]:
         """Return instrument, load, halves and priorities if nobody asked for them."""
-        del asked
+        del options
         flavour: Flavour = next((f for f in flavours.RACQUETS if f == plan.kernel), "mainline")
-        usual = {"instrument": "pico", "load": "idle", "top_half": "hard"}
-        return usual | flavours.usual(flavour)
+        defaults = {"instrument": "pico", "load": "idle", "top_half": "hard"}
+        return defaults | flavours.defaults(flavour)
 
     @classmethod
     def of(cls, plan: Plan, access: Access) -> "PiBench":

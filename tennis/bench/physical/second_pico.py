@@ -32,14 +32,14 @@ class SecondPicoBench(WiredBench):
         return plan.bench == "pi" and is_sloth(plan.kernel)
 
     @staticmethod
-    def usual(plan: Plan, asked: Mapping[str, Any]) -> dict[str, Any]:
+    def defaults(plan: Plan, options: Mapping[str, Any]) -> dict[str, Any]:
         """Return instrument, load and halves. Raises UsageError if SLOTH does not run there."""
         if plan.kernel not in {PICO, PICO2}:
             raise UsageError(
                 f"--kernel {plan.kernel} is QEMU's: it runs on no board",
                 next_step=f"use {PICO} or {PICO2}",
             )
-        usual = flavours.usual("sloth")
-        halves = {name: asked.get(name) or value for name, value in usual.items()}
+        defaults = flavours.defaults("sloth")
+        halves = {name: options.get(name) or value for name, value in defaults.items()}
         flavours.check("sloth", **halves)
-        return {"instrument": "pico", "load": UNKNOWN, **usual}
+        return {"instrument": "pico", "load": UNKNOWN, **defaults}

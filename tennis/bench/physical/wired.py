@@ -64,9 +64,9 @@ class WiredBench(ResumableBench):
         return plan.bench == "pi" and plan.target is None
 
     @staticmethod
-    def usual(plan: Plan, asked: Mapping[str, Any]) -> dict[str, Any]:
+    def defaults(plan: Plan, options: Mapping[str, Any]) -> dict[str, Any]:
         """Return the instrument: what the target plays with, only its owner knows."""
-        del plan, asked
+        del plan, options
         unknown = ("load", "top_half", "bottom_half", "priorities")
         return {"instrument": "pico", **dict.fromkeys(unknown, UNKNOWN)}
 

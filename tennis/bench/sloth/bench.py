@@ -56,11 +56,11 @@ class SlothBench:
         return plan.bench == "virtual" and is_sloth(plan.kernel)
 
     @staticmethod
-    def usual(plan: Plan, asked: Mapping[str, Any]) -> dict[str, Any]:
+    def defaults(plan: Plan, options: Mapping[str, Any]) -> dict[str, Any]:
         """Return instrument, load, halves and priorities if nobody asked for them."""
-        del asked
+        del options
         instrument = "pico" if plan.kernel == PICO else "builtin"
-        return {"instrument": instrument, "load": "idle", **flavours.usual("sloth")}
+        return {"instrument": instrument, "load": "idle", **flavours.defaults("sloth")}
 
     @classmethod
     def of(cls, plan: Plan, access: Access) -> "SlothBench":

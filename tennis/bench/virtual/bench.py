@@ -84,15 +84,15 @@ class VirtualBench:
         return plan.bench == "virtual"  # but for kernels that are another bench's own
 
     @staticmethod
-    def usual(plan: Plan, asked: Mapping[str, Any]) -> dict[str, Any]:
+    def defaults(plan: Plan, options: Mapping[str, Any]) -> dict[str, Any]:
         """Return instrument, load, halves and priorities if nobody asked for them."""
-        usual: dict[str, Any] = {"instrument": "builtin", "load": "idle", "top_half": "hard"}
+        defaults: dict[str, Any] = {"instrument": "builtin", "load": "idle", "top_half": "hard"}
         if plan.processors > plan.instruction_ns:  # what is left of it while all of them run
-            usual["instruction_ns"] = plan.processors
-        if asked.get("bottom_half") and asked.get("priorities"):
-            return usual  # without reading a configuration, which is long
+            defaults["instruction_ns"] = plan.processors
+        if options.get("bottom_half") and options.get("priorities"):
+            return defaults  # without reading a configuration, which is long
         player = flavours.player_on(catalogue.flavour_of(plan.kernel), plan.stage)
-        return usual | flavours.usual("sloth" if plan.beneath != "none" else player)
+        return defaults | flavours.defaults("sloth" if plan.beneath != "none" else player)
 
     @classmethod
     def of(cls, plan: Plan, access: Access) -> "VirtualBench":

@@ -201,7 +201,7 @@ def _refuse_other_settings(rally: Rally, asked: LabRally) -> None:
     elif asked.racquet is not None:
         left_out |= _OWN_HALVES
     for row, is_so, should_be in differences(manifest, asked, OF_TARGET):
-        its_own = row.own_on_board and manifest.bench != "virtual" and should_be == row.usual
+        its_own = row.own_on_board and manifest.bench != "virtual" and should_be == row.default
         if row.name not in left_out and not its_own:
             _expect_setting(row, is_so, should_be)
     options = manifest.load.options
