@@ -22,7 +22,7 @@ from pathlib import Path
 import numpy as np
 
 from tennis.bench.registry import bench_for
-from tennis.explain.sections.kept import Sections, read
+from tennis.explain.sections.storage import Sections, read
 from tennis.play.planning import plan_of
 from tennis.play.rally import Watch, play
 from tennis.play.sections import play_at, record

@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from tennis.comparison.boots import Boot
-from tennis.comparison.played import LATENCIES, read_side
+from tennis.comparison.folders import LATENCIES, read_side
 from tennis.comparison.rallies import boot_of
 from tennis.comparison.sides import Side
 from tennis.match.folder import open_match

@@ -28,7 +28,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tennis.comparison.boots import Boot
-from tennis.comparison.played import LATENCIES
+from tennis.comparison.folders import LATENCIES
 from tennis.comparison.sides import Side
 from tennis.errors import UsageError
 from tennis.rally import Rally, open_folder

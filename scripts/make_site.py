@@ -27,7 +27,7 @@ from PIL import Image
 from tennis.checkout import ROOT
 from tennis.edition import EDITION
 from tennis.errors import TennisError, UsageError
-from tennis.explain.sections.kept import SECTIONS
+from tennis.explain.sections.storage import SECTIONS
 from tennis.pages.explore import page, recorded
 from tennis.rally import open_rally
 from tennis.rally.disk import write_whole

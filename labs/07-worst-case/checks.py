@@ -19,7 +19,7 @@ from tennis.course.checks import (
 )
 from tennis.course.work import Work
 from tennis.errors import TennisError
-from tennis.explain.sections import kept
+from tennis.explain.sections import storage
 from tennis.explain.sections.figures import chance
 from tennis.explain.sections.summary import Summary, summarize_sections
 from tennis.play.sections import find_sections
@@ -99,7 +99,7 @@ def _instants(work: Work, plays: Plays | None) -> Summary:
     if rally.manifest.bench != "virtual":
         raise NotRun(f"the bench {rally.manifest.bench} shows no instants: a person decides")
     try:
-        sections = _recorded_now(rally.path) if plays else kept.read(rally)
+        sections = _recorded_now(rally.path) if plays else storage.read(rally)
     except TennisError as error:
         raise Inconclusive(str(error).replace(f"{work.folder}/", "")) from error
     if sections is None:
@@ -108,5 +108,5 @@ def _instants(work: Work, plays: Plays | None) -> Summary:
 
 
 @cache  # two boots, for two questions
-def _recorded_now(rally: Path) -> kept.Sections:
+def _recorded_now(rally: Path) -> storage.Sections:
     return find_sections(open_rally(rally))

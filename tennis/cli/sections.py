@@ -15,7 +15,7 @@ from rich.text import Text
 from tennis.cli.progress import shown
 from tennis.cli.stop import Stop
 from tennis.cli.words import echo, print_line
-from tennis.explain.sections.kept import Sections
+from tennis.explain.sections.storage import Sections
 from tennis.explain.sections.summary import Cause, Summary, causes, summarize_sections
 from tennis.listener import listening
 from tennis.rally import Rally
@@ -31,18 +31,18 @@ CAUSES = 12
 
 def show_sections(rally: Rally, *, exact: bool, kernel: str | None, as_json: bool) -> None:
     """Print what a ping at each instant would have met; record it where nobody has."""
-    from tennis.explain.sections import kept
+    from tennis.explain.sections import storage
     from tennis.play.rally import Watch
     from tennis.play.sections import play_at, record
     from tennis.play.worst_search import search
 
-    sections = kept.read(rally)
+    sections = storage.read(rally)
     found_worst: Searched | None = None
     with listening(lambda text: echo(text, err=True)), shown("sections") as observe:
         watch = Watch(observe, Stop())
         if sections is None:
             record(rally, kernel=kernel, watch=watch)
-            sections = kept.read(rally)
+            sections = storage.read(rally)
         assert sections is not None  # noqa: S101
         summary = summarize_sections(sections, summarize(rally).interrupt_ns.max)
         if exact:
@@ -51,7 +51,7 @@ def show_sections(rally: Rally, *, exact: bool, kernel: str | None, as_json: boo
     found = causes(sections)
     if as_json:
         content = {
-            "file": str(rally.path / kept.SECTIONS),
+            "file": str(rally.path / storage.SECTIONS),
             **summary.as_json(),
             "causes": [cause.as_json() for cause in found],
             "played": asdict(found_worst.worst) if found_worst else None,

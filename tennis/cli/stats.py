@@ -13,7 +13,7 @@ from rich.text import Text
 
 from tennis.cli.completion import Folder
 from tennis.cli.words import echo, paragraph
-from tennis.explain.sections import kept
+from tennis.explain.sections import storage
 from tennis.explain.sections.summary import summarize_sections
 from tennis.rally import open_folder
 from tennis.stats import Latency, Summary, summarize
@@ -63,7 +63,7 @@ def stats(folder: Path, *, as_json: bool) -> None:
         print_drill(summarize_drill(opened), as_json=as_json)
         return
     summary = summarize(opened)
-    sections = kept.read(opened)
+    sections = storage.read(opened)
     instants = sections and summarize_sections(sections, summary.interrupt_ns.max)
     if as_json:
         content = summary.as_json() | ({"sections": instants.as_json()} if instants else {})

@@ -8,8 +8,8 @@ from typing import Any
 
 from tennis.comparison.before_after import Judgement, Statement
 from tennis.comparison.findings import what_words
+from tennis.comparison.folders import Sides
 from tennis.comparison.kinds import NEAR, MedianBeyond, ShareBeyond
-from tennis.comparison.played import Sides
 from tennis.comparison.rare import Boots
 from tennis.comparison.ratio_words import ratio_words
 from tennis.comparison.ratios import divided

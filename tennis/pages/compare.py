@@ -9,7 +9,7 @@ from pathlib import Path
 from tennis.comparison import words
 from tennis.comparison.before_after import Judgement
 from tennis.comparison.control import Control
-from tennis.comparison.played import Sides
+from tennis.comparison.folders import Sides
 from tennis.edition import VERSION
 from tennis.pages.circumstances import circumstances
 from tennis.pages.rally import Shown, shown

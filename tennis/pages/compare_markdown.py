@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from tennis.comparison import words
 from tennis.comparison.before_after import Judgement, Statement
 from tennis.comparison.control import Control
-from tennis.comparison.played import Sides
+from tennis.comparison.folders import Sides
 from tennis.pages.circumstances import circumstances
 from tennis.pages.compare import CauseShown
 from tennis.rally import Rally

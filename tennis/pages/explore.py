@@ -24,7 +24,7 @@ from markupsafe import Markup
 
 from tennis.edition import VERSION
 from tennis.errors import RallyError
-from tennis.explain.sections import kept
+from tennis.explain.sections import storage
 from tennis.explain.sections.picture import with_sections
 from tennis.explain.sections.summary import Cause, causes, summarize_sections
 from tennis.pages.explain import NUMBERS, TIMELINE
@@ -111,7 +111,7 @@ class Recorded:
     @cached_property
     def every_instant(self) -> tuple[list[str], list[Cause], Shown] | None:
         """Return what was found of all instants: sentences, causes, picture; None: nobody asked."""
-        sections = kept.read(self.rally)
+        sections = storage.read(self.rally)
         if sections is None:
             return None
         found = summarize_sections(sections, self.summary.interrupt_ns.max)

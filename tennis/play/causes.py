@@ -17,9 +17,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tennis.comparison.before_after import MEDIAN, Statement
+from tennis.comparison.folders import Cell
 from tennis.comparison.kinds import LevelUpTo, ShareBeyond
 from tennis.comparison.levels import level
-from tennis.comparison.played import Cell
 from tennis.comparison.rallies import Measured, boot_of
 from tennis.comparison.rare import Boots
 from tennis.comparison.words import by_how_much, in_boots

@@ -9,7 +9,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from tennis import __version__
-from tennis.comparison.played import RECORD
+from tennis.comparison.folders import RECORD
 from tennis.errors import RallyError
 from tennis.match.folder import read_record
 from tennis.play.player import unversioned

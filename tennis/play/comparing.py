@@ -20,7 +20,7 @@ from tennis.bench.protocol import Access
 from tennis.bench.registry import Benches
 from tennis.comparison import BOOTS_MAX
 from tennis.comparison.before_after import Judgement, first_look, judge, statement_count
-from tennis.comparison.played import LATENCIES, RECORD, Cell, Sides, matched, read_side
+from tennis.comparison.folders import LATENCIES, RECORD, Cell, Sides, matched, read_side
 from tennis.comparison.ratios import MARGIN
 from tennis.errors import BenchError, UsageError
 from tennis.listener import say

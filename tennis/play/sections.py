@@ -27,7 +27,7 @@ from tennis.bench.virtual.machine import Extras
 from tennis.bench.virtual.recorder import PREEMPTS, Recorder, base_of
 from tennis.errors import BenchError, UsageError
 from tennis.explain.phases import Symbol
-from tennis.explain.sections import kept
+from tennis.explain.sections import storage
 from tennis.explain.sections.calibration import calibrate
 from tennis.explain.sections.finding import find, find_of_thread
 from tennis.explain.sections.names import Places
@@ -126,16 +126,18 @@ def answers_in_thread(plan: Plan) -> bool:
     return plan.top_half != "hard" and plan.racquet is None
 
 
-def record(rally: Rally, *, kernel: str | None = None, watch: Watch | None = None) -> kept.Sections:
+def record(
+    rally: Rally, *, kernel: str | None = None, watch: Watch | None = None
+) -> storage.Sections:
     """Find a rally's sections, and write them into its folder. Raises as ``find_sections``."""
     found = find_sections(rally, kernel=kernel, watch=watch)
-    kept.write(rally, found)
+    storage.write(rally, found)
     return found
 
 
 def find_sections(
     rally: Rally, *, kernel: str | None = None, watch: Watch | None = None
-) -> kept.Sections:
+) -> storage.Sections:
     """Return a rally's sections: of two boots, played now. Its folder is not touched.
 
     Raises UsageError, RallyError and BenchError as ``tennis.play.explain.explain``.
@@ -150,7 +152,7 @@ def find_sections(
     return found
 
 
-def all_sections(rally: Rally, plan: Plan, watch: Watch) -> kept.Sections:
+def all_sections(rally: Rally, plan: Plan, watch: Watch) -> storage.Sections:
     """Return a rally's sections, also where no instant is sure: ``longest`` has no row then.
 
     ``plan`` is ``plan_again`` the rally, or what the caller played it of: its tree and its Racquet
@@ -169,7 +171,7 @@ def all_sections(rally: Rally, plan: Plan, watch: Watch) -> kept.Sections:
 
 def _of_thread(
     machine: "_Machine", plan: Plan, table: NDArray[np.int64], low: int, high: int
-) -> kept.Sections:
+) -> storage.Sections:
     """Return the same, if a thread answers."""
     records = machine.rally_again()
     run = machine.decoded(records)

@@ -10,7 +10,7 @@ from typing import Any
 
 from tennis.bench.kernels import catalogue
 from tennis.bench.registry import is_named
-from tennis.comparison.played import RECORD, Cell, read_side
+from tennis.comparison.folders import RECORD, Cell, read_side
 from tennis.errors import UsageError
 from tennis.match.folder import MATCH
 from tennis.match.plan import read_plan

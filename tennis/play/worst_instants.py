@@ -15,9 +15,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tennis.comparison.before_after import Verdict
-from tennis.comparison.played import Cell, Sides, matched
+from tennis.comparison.folders import Cell, Sides, matched
 from tennis.errors import UsageError
-from tennis.explain.sections import kept
+from tennis.explain.sections import storage
 from tennis.listener import say
 from tennis.play.compare_record import SIDES
 from tennis.play.comparing import Playing, play_one_pair
@@ -124,7 +124,7 @@ def _refuse_unfit(side: SideRequest) -> None:
     """Raise UsageError, before anything is played, for what sections cannot be recorded of."""
     if isinstance(side, Recorded):
         for cell in side.cells:
-            if cell.rallies and kept.read(cell.rallies[0]) is None:
+            if cell.rallies and storage.read(cell.rallies[0]) is None:
                 check(cell.rallies[0], plan_again(cell.rallies[0]))
         return
     for kind, plan in side.plans.items():
@@ -144,12 +144,12 @@ def _worst(cell: Cell, plan: Plan | None, side: str, playing: Playing) -> WorstI
 
     with playing.shown(side) as observe:
         watch = Watch(observe, playing.stop)
-        sections = kept.read(rally)
+        sections = storage.read(rally)
         if sections is None:
             say(f"{side}: recording what a ball at every instant would have met")
             sections = all_sections(rally, again(), watch)
             if sections.longest.num_rows:
-                kept.write(rally, sections)
+                storage.write(rally, sections)
 
         def play(row: dict[str, Any]) -> int:
             say(f"{side}: playing a ball where {format_ns(row['longest_ns'])} are predicted")
@@ -160,7 +160,7 @@ def _worst(cell: Cell, plan: Plan | None, side: str, playing: Playing) -> WorstI
 
 
 def worst_of(
-    rally: Rally, sections: kept.Sections, play: Callable[[dict[str, Any]], int]
+    rally: Rally, sections: storage.Sections, play: Callable[[dict[str, Any]], int]
 ) -> WorstInstant:
     """Return the worst instant of what was recorded.
 
@@ -195,7 +195,7 @@ def worst_of(
     )
 
 
-def _by_certainty(sections: kept.Sections) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+def _by_certainty(sections: storage.Sections) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
     """Return the latest certain row, if there is one, and the latest others."""
     exact = {(fit.way, fit.where) for fit in sections.about.balls if not fit.worst_ns}
     columns = [sections.groups.column(name).to_pylist() for name in ("sure", "way", "where")]

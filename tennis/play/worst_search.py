@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from tennis.explain.sections.figures import LONGEST_KEPT
-from tennis.explain.sections.kept import About, Sections
+from tennis.explain.sections.storage import About, Sections
 from tennis.play.sections import Shot
 
 FIRST = 60  # proposals that are played at first

@@ -12,8 +12,8 @@ from dataclasses import asdict, dataclass
 from functools import cached_property
 from typing import Any, Literal
 
+from tennis.comparison.folders import in_time
 from tennis.comparison.order import InTime
-from tennis.comparison.played import in_time
 from tennis.comparison.rallies import boot_of
 from tennis.comparison.ratio_words import ratio_words
 from tennis.comparison.sides import Side as Boots

@@ -9,7 +9,7 @@ import pytest
 from click.testing import CliRunner
 
 from tennis.cli import cli
-from tennis.explain.sections import kept
+from tennis.explain.sections import storage
 from tennis.play.rally import Watch
 from tennis.play.sections import play_at
 from tennis.rally import open_rally
@@ -54,7 +54,7 @@ def test_a_thread_waits_as_long_as_predicted(tmp_path, kernel):
     assert told["balls_predicted"] == 60
     assert told["half_within_ns"] < 2 * MICROSECOND_NS
     found = open_rally(Path(rally))
-    sections = kept.read(found)
+    sections = storage.read(found)
     assert sections is not None
     assert sections.about.thread.endswith("-racquet")
     worst = told["worst"]

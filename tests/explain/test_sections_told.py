@@ -12,7 +12,7 @@ from click.testing import CliRunner
 
 from tennis.cli import cli
 from tennis.errors import RallyError, UsageError
-from tennis.explain.sections import kept
+from tennis.explain.sections import storage
 from tennis.explain.sections.figures import balls_for, chance, time_over
 from tennis.explain.sections.summary import causes, curve, summarize_sections
 from tennis.play.planning import plan_of
@@ -29,7 +29,7 @@ def sections():
 @pytest.fixture
 def rally(tmp_path, sections):
     rally = make_rally(tmp_path / "r", rise=np.full(40, 90), schedule=np.full(40, 200))
-    kept.write(rally, sections)
+    storage.write(rally, sections)
     return rally
 
 
@@ -80,19 +80,19 @@ def test_what_is_recorded_is_told_by_all(rally, sections):
 
 def test_sections_of_other_balls_are_refused(tmp_path, rally):
     other = make_rally(tmp_path / "other", rise=np.full(40, 91), schedule=np.full(40, 200))
-    assert kept.read(other) is None
-    for name in (kept.SECTIONS, kept.WORST):
+    assert storage.read(other) is None
+    for name in (storage.SECTIONS, storage.WORST):
         (other.path / name).write_bytes((rally.path / name).read_bytes())
     with pytest.raises(RallyError, match=r"is not of this rally's balls.*--sections"):
-        kept.read(other)
+        storage.read(other)
     # a row less: the time is not all of it
-    path = rally.path / kept.SECTIONS
+    path = rally.path / storage.SECTIONS
     pq.write_table(pq.read_table(path).slice(1), path)
     with pytest.raises(RallyError, match="is not of this rally's balls"):
-        kept.read(rally)
+        storage.read(rally)
     path.write_bytes(b"PAR1 and more")
     with pytest.raises(RallyError, match="is damaged"):
-        kept.read(rally)
+        storage.read(rally)
 
 
 def test_only_a_rally_of_the_virtual_bench_has_sections(tmp_path):

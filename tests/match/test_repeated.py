@@ -13,7 +13,7 @@ import pytest
 from click.testing import CliRunner
 
 from tennis.cli.replicate import replicate
-from tennis.comparison.played import read_side
+from tennis.comparison.folders import read_side
 from tennis.errors import RallyError
 from tennis.match.folder import open_match
 from tennis.rally import balls as rally_balls

@@ -15,7 +15,7 @@ from tennis.bench.virtual.bench import VirtualBench
 from tennis.checkout import ROOT
 from tennis.comparison.before_after import Pair, judge
 from tennis.comparison.boots import Boot
-from tennis.comparison.played import LATENCIES, Cell, matched, read_side
+from tennis.comparison.folders import LATENCIES, Cell, matched, read_side
 from tennis.comparison.rallies import boot_of
 from tennis.comparison.sides import Side
 from tennis.course.starters import solved

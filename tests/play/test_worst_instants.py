@@ -11,7 +11,7 @@ from click.testing import CliRunner
 
 from tennis.cli import cli
 from tennis.errors import UsageError
-from tennis.explain.sections import kept
+from tennis.explain.sections import storage
 from tennis.play.worst_instants import SHOTS, Change, WorstCompared, worst_of
 from tests.play.test_comparing import RIGHT
 from tests.support.made_up_sections import made_up_sections
@@ -68,8 +68,8 @@ def sides(tmp_path):
         make_rally(tmp_path / name, rise=np.full(40, rise), schedule=np.full(40, 200))
         for name, rise in (("before", 90), ("after", 91))
     )
-    kept.write(before, made_up_sections())
-    kept.write(after, later(made_up_sections(), LATER_NS))
+    storage.write(before, made_up_sections())
+    storage.write(after, later(made_up_sections(), LATER_NS))
     return before.path, after.path
 
 

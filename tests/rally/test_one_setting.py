@@ -18,7 +18,7 @@ from tennis.bench.virtual import program
 from tennis.bench.virtual.bench import VirtualBench
 from tennis.checkout import ROOT
 from tennis.cli import cli
-from tennis.comparison.played import read_side, unlike
+from tennis.comparison.folders import read_side, unlike
 from tennis.course import load_lab
 from tennis.course.checking.evidence import as_asked
 from tennis.course.checking.plays import key_of

@@ -51,7 +51,7 @@ from tennis.course.people import JOINERS, folded, why_no_name
 from tennis.credentials import refuse_credentials
 from tennis.errors import TennisError
 from tennis.explain import packed_ball, stages
-from tennis.explain.sections import kept as sections
+from tennis.explain.sections import storage as sections
 from tennis.explain.sections.summary import causes, summarize_sections
 from tennis.match.folder import MATCH, open_match
 from tennis.match.plan import read_plan
@@ -1045,7 +1045,7 @@ READERS: dict[str, tuple[str, ...] | str] = {
     "course/solutions.py": OURS,
     "entries.py": "packages that somebody installed, whose code is run anyway",
     "explain/packed_ball.py": ("packed-ball",),
-    "explain/sections/kept.py": ("sections",),
+    "explain/sections/storage.py": ("sections",),
     "explain/stages.py": ("stages",),
     "match/folder.py": ("match", "sweep"),
     "match/plan.py": ("plan",),

@@ -22,7 +22,7 @@ from tennis.course.hand_ins import hand_in
 from tennis.course.labs import LABS, Lab, LabRally
 from tennis.course.solutions import load_solution
 from tennis.course.starters import solved
-from tennis.explain.sections import kept
+from tennis.explain.sections import storage
 from tennis.match.folder import MatchRecord
 from tennis.match.plan import parse_plan
 from tennis.play.schedule import scheduled_rallies
@@ -145,7 +145,7 @@ def make_work(
         recorded = settings.pop("sections")
         made = make_rally(folder / asked.name, **{**VIRTUAL, **as_served(asked, settings)})
         if recorded:
-            kept.write(made, made_up_sections())
+            storage.write(made, made_up_sections())
     return folder
 
 

@@ -13,8 +13,8 @@ from functools import cache
 import numpy as np
 
 from tennis.explain.phases import Symbol
-from tennis.explain.sections import kept
 from tennis.explain.sections import records as kinds
+from tennis.explain.sections import storage
 from tennis.explain.sections.calibration import Calibration, calibrate
 from tennis.explain.sections.finding import find
 from tennis.explain.sections.model import NOTHING, PING, TIMER, Model
@@ -176,7 +176,7 @@ def _made_up(seed: int, balls: int) -> tuple[Calibration, Run]:
 
 
 @cache
-def made_up_sections(seed: int = 3, balls: int = 40) -> kept.Sections:
+def made_up_sections(seed: int = 3, balls: int = 40) -> storage.Sections:
     """Return what would be kept of a made-up machine: one run with balls, and one without."""
     found, quiet = _made_up(seed, balls)
     base = 0xFFFF_0000_0000_0000

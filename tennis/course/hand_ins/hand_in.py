@@ -37,7 +37,7 @@ from tennis.course.work import (
     seed_of,
 )
 from tennis.errors import BenchError, RallyError, UsageError
-from tennis.explain.sections.kept import SECTIONS, WORST
+from tennis.explain.sections.storage import SECTIONS, WORST
 from tennis.match.folder import MATCH, open_match
 from tennis.rally import Rally, open_rally
 from tennis.rally.copied_names import without_copy

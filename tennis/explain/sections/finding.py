@@ -4,7 +4,7 @@
 
 from collections.abc import Mapping, Sequence
 
-from tennis.explain.sections import kept
+from tennis.explain.sections import storage
 from tennis.explain.sections.calibration import Calibration, Fit
 from tennis.explain.sections.figures import Code, Formula, grouped, longest, pieces
 from tennis.explain.sections.model import TAKEN, WAYS, Model, Span
@@ -14,7 +14,9 @@ from tennis.explain.sections.thread_calibration import ThreadCalibration
 from tennis.explain.sections.thread_model import ThreadModel
 
 
-def find(run: Run, calibration: Calibration, places: Places, low: int, high: int) -> kept.Sections:
+def find(
+    run: Run, calibration: Calibration, places: Places, low: int, high: int
+) -> storage.Sections:
     """Return what is kept of a run without a ball, in [low, high) ns."""
     constants = calibration.constants
     named = {WHERE[place]: seen for place, seen in constants.entry.items()}
@@ -25,7 +27,7 @@ def find(run: Run, calibration: Calibration, places: Places, low: int, high: int
 
 def find_of_thread(
     model: ThreadModel, calibration: ThreadCalibration, places: Places, low: int, high: int
-) -> kept.Sections:
+) -> storage.Sections:
     """Return the same, if a thread answers; ``model`` is of the run without a ball."""
     constants, run = calibration.constants, model.waits()
     named = {WHERE[place]: seen for place, seen in constants.entries.items()}
@@ -43,20 +45,20 @@ def find_of_thread(
     return _found(model, run, places, about)
 
 
-def _found(model: Formula, run: Run, places: Places, about: kept.About) -> kept.Sections:
+def _found(model: Formula, run: Run, places: Places, about: storage.About) -> storage.Sections:
     cut, code = pieces(model, about.low_ns, about.high_ns), Code(run, places)
-    return kept.Sections(about, grouped(run, cut, code), longest(run, cut, code))
+    return storage.Sections(about, grouped(run, cut, code), longest(run, cut, code))
 
 
 def _about(
     run: Run, constants: Mapping[str, Span], fits: Sequence[Fit], low: int, high: int
-) -> kept.About:
-    return kept.About(
+) -> storage.About:
+    return storage.About(
         low_ns=low,
         high_ns=high,
         instruction_ns=run.instruction_ns,
         constants=[
-            kept.SeenSpan(
+            storage.SeenSpan(
                 name=name,
                 usual_ns=seen.usual,
                 least_ns=seen.least,
@@ -66,7 +68,7 @@ def _about(
             for name, seen in constants.items()
         ],
         balls=[
-            kept.BallsOfAWay(
+            storage.BallsOfAWay(
                 way=fit.way,
                 where=fit.where,
                 balls=fit.balls,

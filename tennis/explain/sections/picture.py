@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 """The picture of a rally's distribution, with that of every instant in it."""
 
-from tennis.explain.sections import kept
+from tennis.explain.sections import storage
 from tennis.explain.sections.summary import curve, summarize_sections
 from tennis.plots import distribution
 from tennis.plots.one import Curve
@@ -14,7 +14,7 @@ from tennis.units import format_ns
 
 def with_sections(rally: Rally) -> Picture:
     """Draw a rally's distribution; that of every instant with it, where it was recorded."""
-    sections = kept.read(rally)
+    sections = storage.read(rally)
     if sections is None:
         return distribution(rally)
     over_ns, share = curve(sections)

@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tennis.explain.sections.figures import balls_for, chance, time_over
-from tennis.explain.sections.kept import Sections
 from tennis.explain.sections.model import ALIKE_NS
+from tennis.explain.sections.storage import Sections
 from tennis.stats.summary import percent
 from tennis.units import format_ns
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from tennis.comparison.played import Cell, _check_boots, matched, unlike
+from tennis.comparison.folders import Cell, _check_boots, matched, unlike
 from tennis.errors import RallyError, UsageError
 from tennis.rally import Rally
 from tennis.rally.memory import stalls_in
