@@ -106,12 +106,12 @@ def rally(*, request: RallyRequest, serving: Serving, out: Path | None, holder: 
     from tennis.play.planning import plan_for
     from tennis.play.umpiring import umpire
 
-    said = request.said
-    if "shots" in said and _is_said("balls"):
+    explicit = request.explicit
+    if "shots" in explicit and _is_said("balls"):
         raise UsageError("--balls and --shots are two kinds of rally", next_step="say one of them")
     if not out:
         raise UsageError("say where to keep the rally", next_step="--out DIR")
-    stages, sections = said["stages"], said["sections"]
+    stages, sections = explicit["stages"], explicit["sections"]
     stop = Stop()
     with listening(warn), shown() as observe, ended_at_once(out):
         plan = plan_for(request, serving)
@@ -122,7 +122,7 @@ def rally(*, request: RallyRequest, serving: Serving, out: Path | None, holder: 
         with prediction_sealed(out):
             played = player.play(bench, plan, out, player.Watch(observe, stop))
     tell(played)
-    tree = said["kernel"] if "/" in said.get("kernel", "") else None
+    tree = explicit["kernel"] if "/" in explicit.get("kernel", "") else None
     if stages:
         from tennis.cli.stages import show_stages
 

@@ -12,7 +12,7 @@ from tennis.comparison.control import Control
 from tennis.comparison.folders import Sides
 from tennis.edition import VERSION
 from tennis.pages.circumstances import circumstances
-from tennis.pages.rally import Shown, shown
+from tennis.pages.rally import EmbeddedPicture, shown
 from tennis.pages.templates import template
 from tennis.plots.picture import bench_note
 from tennis.plots.sides import sides as picture_of
@@ -54,7 +54,7 @@ class _Boot:
 @dataclass(frozen=True)
 class _Cell:
     name: str
-    picture: Shown
+    picture: EmbeddedPicture
     rows: list[_Row]
     found: list[CauseShown]
     played: dict[str, tuple[str, str]]  # what a stranger needs: before, after

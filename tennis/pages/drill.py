@@ -8,7 +8,7 @@ from pathlib import Path
 
 from tennis.edition import VERSION
 from tennis.pages.circumstances import written_by
-from tennis.pages.rally import CONSOLE_BYTES, Shown, shown
+from tennis.pages.rally import CONSOLE_BYTES, EmbeddedPicture, shown
 from tennis.pages.templates import template
 from tennis.plots.drill import kinds_of
 from tennis.rally import Rally
@@ -30,7 +30,7 @@ class DrillSection:
     sides: SpansByClock | None
     claims: list[str]
     facts: dict[str, str]
-    pictures: list[Shown]
+    pictures: list[EmbeddedPicture]
     console: str
 
 

@@ -28,7 +28,7 @@ from tennis.explain.sections import storage
 from tennis.explain.sections.picture import with_sections
 from tennis.explain.sections.summary import Cause, causes, summarize_sections
 from tennis.pages.explain import NUMBERS, TIMELINE
-from tennis.pages.rally import Shown
+from tennis.pages.rally import EmbeddedPicture
 from tennis.pages.templates import template
 from tennis.plots.compare import names
 from tennis.plots.picture import Picture, bench_note, latencies
@@ -88,11 +88,11 @@ class Recorded:
         return late
 
     @property
-    def picture_of_latest(self) -> Shown:
+    def picture_of_latest(self) -> EmbeddedPicture:
         """Return the timeline of the latest ball."""
         data = base64.b64encode(self.timeline.encode()).decode()
         sentence = str(self.late[0]["sentence"])
-        return Shown(f"data:image/svg+xml;base64,{data}", "Timeline", sentence, "")
+        return EmbeddedPicture(f"data:image/svg+xml;base64,{data}", "Timeline", sentence, "")
 
     def phases(self, ball: Mapping[str, Any]) -> list[Phase]:
         """Return the parts of a ball's wait, in order."""
@@ -109,7 +109,7 @@ class Recorded:
         ]
 
     @cached_property
-    def every_instant(self) -> tuple[list[str], list[Cause], Shown] | None:
+    def every_instant(self) -> tuple[list[str], list[Cause], EmbeddedPicture] | None:
         """Return what was found of all instants: sentences, causes, picture; None: nobody asked."""
         sections = storage.read(self.rally)
         if sections is None:
@@ -200,13 +200,13 @@ def _data(rallies: Sequence[Recorded]) -> str:
     return json.dumps(content, separators=(",", ":")).replace("<", "\\u003c")
 
 
-def _small(picture: Picture) -> Shown:
+def _small(picture: Picture) -> EmbeddedPicture:
     """Return a picture with hundredths of a pixel: that is half of its bytes."""
     svg = picture.render("svg").decode()
     path = re.compile(r'(?<= d=")[^"]*')
     svg = path.sub(lambda found: re.sub(r"(\.\d\d)\d+", r"\1", found.group()), svg)
     data = base64.b64encode(svg.encode()).decode()
-    return Shown(f"data:image/svg+xml;base64,{data}", picture.title, picture.alt, "")
+    return EmbeddedPicture(f"data:image/svg+xml;base64,{data}", picture.title, picture.alt, "")
 
 
 def _whole(ns: float) -> int | None:

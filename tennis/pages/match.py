@@ -15,7 +15,7 @@ from tennis.match.plan import ScheduledRally
 from tennis.pages.circumstances import circumstances
 from tennis.pages.match_drills import drill_rows
 from tennis.pages.match_settings import setting_rows
-from tennis.pages.rally import Shown, shown
+from tennis.pages.rally import EmbeddedPicture, shown
 from tennis.pages.templates import template
 from tennis.plots import histogram, overview
 from tennis.plots.published import Beside, beside
@@ -76,7 +76,7 @@ class FigureShown:
     number: str
     name: str
     published: str
-    pictures: list[Shown]
+    pictures: list[EmbeddedPicture]
     note: str  # why there is no picture, or how many more rallies there are
 
 
@@ -324,7 +324,7 @@ def _cells(replication: Replication, table: KernelTable) -> list[Cell]:
     return cells
 
 
-def _beside(replication: Replication, tables: Sequence[TableShown]) -> list[Shown]:
+def _beside(replication: Replication, tables: Sequence[TableShown]) -> list[EmbeddedPicture]:
     """Return the two pictures of all maxima."""
     bench = f"{replication.match.bench} bench: {replication.match.time_note}"
     pictures = []
@@ -357,7 +357,7 @@ def _beside(replication: Replication, tables: Sequence[TableShown]) -> list[Show
     return pictures
 
 
-def _opening(replication: Replication) -> Shown | None:
+def _opening(replication: Replication) -> EmbeddedPicture | None:
     """Return the picture to begin with: all that was played, each cell's boots together."""
     played = cells(replication)[:CELLS_MAX]
     if not played:

@@ -91,7 +91,7 @@ def thesis_table(rallies: Iterable[Rally]) -> list[Row]:
 
 
 @dataclass(frozen=True)
-class Shown:
+class EmbeddedPicture:
     """A picture as a page shows it."""
 
     source: str  # a data: URI
@@ -110,7 +110,7 @@ class Section:
     latencies: dict[str, Latency]
     note: str
     facts: dict[str, str]
-    pictures: list[Shown]
+    pictures: list[EmbeddedPicture]
     events: str
     console: str
 
@@ -149,10 +149,10 @@ def report(rallies: Sequence[Rally], title: str = "Tennis report") -> str:
     )
 
 
-def shown(picture: Picture, caption: str) -> Shown:
+def shown(picture: Picture, caption: str) -> EmbeddedPicture:
     """Return a picture as a page carries it in itself."""
     data = base64.b64encode(picture.render("svg")).decode()
-    return Shown(f"data:image/svg+xml;base64,{data}", picture.title, picture.alt, caption)
+    return EmbeddedPicture(f"data:image/svg+xml;base64,{data}", picture.title, picture.alt, caption)
 
 
 def _section(name: str, rally: Rally, summary: Summary) -> Section:

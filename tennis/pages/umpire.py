@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from tennis.edition import VERSION
-from tennis.pages.rally import Shown
+from tennis.pages.rally import EmbeddedPicture
 from tennis.pages.templates import template
 from tennis.plots.umpire import agreement, check_note, persistence
 from tennis.publications import knutsson_2008
@@ -30,7 +30,9 @@ def page(result: Check) -> str:
     for picture in drawn:
         data = base64.b64encode(picture.render("png")).decode()
         pictures.append(
-            Shown(f"data:image/png;base64,{data}", picture.title, picture.alt, picture.alt)
+            EmbeddedPicture(
+                f"data:image/png;base64,{data}", picture.title, picture.alt, picture.alt
+            )
         )
     return template("umpire.html.j2").render(
         result=result,

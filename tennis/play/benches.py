@@ -122,7 +122,7 @@ def seconds(text: str) -> int:
     return duration_s
 
 
-def until(lease: state.Taken) -> str:
+def until(lease: state.LeaseAnswer) -> str:
     """Return when a fresh lease ends, by the clock of this machine and as people here write it."""
     end = time.localtime(time.time() + lease.expires - lease.now)
     return time.strftime("%A %Y-%m-%d %H:%M", end)

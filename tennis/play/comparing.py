@@ -41,7 +41,7 @@ from tennis.rally.plan import Plan
 from tennis.rally.text import plain
 from tennis.units import format_count
 
-Shown = Callable[[str], AbstractContextManager[Observer]]
+ShowProgress = Callable[[str], AbstractContextManager[Observer]]
 
 
 @dataclass(frozen=True)
@@ -60,7 +60,7 @@ class Playing:
     seed: int
     budget: Budget
     workers: int
-    shown: Shown
+    shown: ShowProgress
     stop: Stop
 
 

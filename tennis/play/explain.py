@@ -50,7 +50,7 @@ _SINCE: dict[Span | None, str] = {
     "period": "by how long after their period they came",
     "duration": "by how long they took",
 }
-Found = TypeVar("Found")
+Result = TypeVar("Result")
 
 
 def explain(  # noqa: PLR0913 (which balls, in one of three ways)
@@ -118,10 +118,10 @@ def explain(  # noqa: PLR0913 (which balls, in one of three ways)
 
 
 @dataclass(frozen=True)
-class Profiled(Generic[Found]):
+class Profiled(Generic[Result]):
     """What was found of each ball, by ball; how many balls came, and which versions differ now."""
 
-    found: list[Found]
+    found: list[Result]
     replayed: int
     changed: list[str]
 
@@ -158,11 +158,11 @@ def profile_balls(  # noqa: PLR0913 (a rally, which of its balls, and what becom
     plan: Plan,
     table: NDArray[np.int64],
     chosen: Iterable[int],
-    each: Callable[[Story], Found],
+    each: Callable[[Story], Result],
     *,
     about: Latency | None = None,
     watch: Watch | None = None,
-) -> Profiled[Found]:
+) -> Profiled[Result]:
     """Play a rally again with the profiler, and keep what ``each`` makes of each chosen ball.
 
     ``plan`` and ``table`` are ``plan_again`` and ``balls_of`` the rally. Raises as ``explain``.

@@ -105,34 +105,34 @@ def plan_for(request: RallyRequest, serving: Serving) -> Plan:
     What nobody said about the target is the usual on the virtual bench, and on a managed
     ``target``, which see to it; it is unknown on any other.
     """
-    said = request.said
-    target = said.get("target")
+    explicit = request.explicit
+    target = explicit.get("target")
     if target is not None and not target.strip():  # a shell's variable that is not set
         raise UsageError(
             "--target is empty", next_step="name a target of the inventory, or a host for ssh"
         )
-    if said.get("analyser") and not said.get("umpire"):
+    if explicit.get("analyser") and not explicit.get("umpire"):
         raise UsageError("--analyser needs --umpire on a physical bench")
-    if "racquet" in said and "program" not in said:  # both are refused
-        said |= _of_own_racquet(said)
-    if "program" in said:
-        said |= _of_program(said)
-    shots = said.get("shots")
-    if shots is not None and said.get("umpire"):
+    if "racquet" in explicit and "program" not in explicit:  # both are refused
+        explicit |= _of_own_racquet(explicit)
+    if "program" in explicit:
+        explicit |= _of_program(explicit)
+    shots = explicit.get("shots")
+    if shots is not None and explicit.get("umpire"):
         raise UsageError("--umpire: the edges of shots are on no wire", next_step="leave it out")
-    plan = _as_said(said, serving.protocol(shots))
-    registry.refuse(plan, said)
-    defaults = registry.defaults(plan, said)
-    return plan.model_copy(update={k: v for k, v in defaults.items() if k not in said})
+    plan = _explicit_plan(explicit, serving.protocol(shots))
+    registry.refuse(plan, explicit)
+    defaults = registry.defaults(plan, explicit)
+    return plan.model_copy(update={k: v for k, v in defaults.items() if k not in explicit})
 
 
-def _as_said(said: Mapping[str, Any], protocol: Protocol) -> Plan:
+def _explicit_plan(explicit: Mapping[str, Any], protocol: Protocol) -> Plan:
     """Return a plan in which what nobody said is unknown. Raises UsageError."""
-    kernel = said.get("kernel", "mainline" if said["bench"] == "virtual" else UNKNOWN)
+    kernel = explicit.get("kernel", "mainline" if explicit["bench"] == "virtual" else UNKNOWN)
     update = {
-        "kernel": _kernel(kernel) if said["bench"] == "virtual" else kernel,
+        "kernel": _kernel(kernel) if explicit["bench"] == "virtual" else kernel,
         **{
-            name: str(said[name].resolve()) if name in said else None
+            name: str(explicit[name].resolve()) if name in explicit else None
             for name in ("racquet", "program")
         },
         "protocol": protocol,
@@ -140,36 +140,40 @@ def _as_said(said: Mapping[str, Any], protocol: Protocol) -> Plan:
     unknown = {"load": UNKNOWN, "bottom_half": UNKNOWN, "priorities": UNKNOWN}
     return checked(
         Plan,
-        {**unknown, **_without(said, *Recordings.model_fields, *Instants.model_fields), **update},
+        {
+            **unknown,
+            **_without(explicit, *Recordings.model_fields, *Instants.model_fields),
+            **update,
+        },
     )
 
 
-def _without(said: Mapping[str, Any], *names: str) -> dict[str, Any]:
-    return {name: value for name, value in said.items() if name not in names}
+def _without(explicit: Mapping[str, Any], *names: str) -> dict[str, Any]:
+    return {name: value for name, value in explicit.items() if name not in names}
 
 
-def _of_own_racquet(said: Mapping[str, Any]) -> dict[str, str]:
+def _of_own_racquet(explicit: Mapping[str, Any]) -> dict[str, str]:
     """Return where a Racquet of one's own answers from: unknown. Raises UsageError."""
     for option in ("top_half", "bottom_half"):
-        if option in said:
+        if option in explicit:
             raise UsageError(
-                f"--{option.replace('_', '-')} {said[option]}: where your own Racquet answers, it "
-                "says itself",
+                f"--{option.replace('_', '-')} {explicit[option]}: where your own Racquet answers, "
+                "it says itself",
                 next_step="leave it out",
             )
     return {"top_half": UNKNOWN, "bottom_half": UNKNOWN}
 
 
-def _of_program(said: Mapping[str, Any]) -> dict[str, str]:
+def _of_program(explicit: Mapping[str, Any]) -> dict[str, str]:
     """Return where a program answers from: it has no halves. Raises UsageError."""
     for option in ("top_half", "bottom_half"):
-        if option in said:
+        if option in explicit:
             raise UsageError(
-                f"--{option.replace('_', '-')} {said[option]}: a program answers by itself, and "
-                "has no halves",
+                f"--{option.replace('_', '-')} {explicit[option]}: a program answers by itself, "
+                "and has no halves",
                 next_step="leave it out",
             )
-    read_program(said["program"])
+    read_program(explicit["program"])
     return {"top_half": PROGRAM, "bottom_half": PROGRAM}
 
 

@@ -10,13 +10,13 @@ from pydantic import ValidationError
 from tennis.errors import UsageError
 from tennis.rally.manifest import BenchKind, StrictModel, Text
 from tennis.rally.serving import Serving
-from tennis.rally.settings import SETTINGS, SettingsSaid, option_of
+from tennis.rally.settings import SETTINGS, SettingsRequest, option_of
 from tennis.rally.text import plain
 
 Model = TypeVar("Model", bound=StrictModel)
 
 
-class RallyRequest(SettingsSaid):
+class RallyRequest(SettingsRequest):
     """What a person asked for, without the balls (``Serving``); None: nobody said.
 
     Its names are those of a plan's fields.

@@ -801,11 +801,11 @@ def kind_of(settings: Setup, protocol: Protocol) -> tuple[Any, ...]:
 # --- settings that somebody may say, or not ---
 
 
-class Said(StrictModel):
+class OptionalSettings(StrictModel):
     """Settings, of which those that nobody said are None."""
 
     @property
-    def said(self) -> dict[str, Any]:
+    def explicit(self) -> dict[str, Any]:
         """Return what somebody said."""
         return {name: value for name, value in dict(self).items() if value is not None}
 
@@ -814,7 +814,7 @@ class Said(StrictModel):
         """Return what somebody said of the settings that a match's plan may have as they are."""
         return {
             name: value
-            for name, value in self.said.items()
+            for name, value in self.explicit.items()
             if name in SETTINGS and SETTINGS[name].of_a_match
         }
 
@@ -834,25 +834,27 @@ def _optional(title: str, rows: Mapping[str, Setting], base: type[Model]) -> typ
 
 if TYPE_CHECKING:
 
-    class SettingsSaid(Said):
+    class SettingsRequest(OptionalSettings):
         """All settings of the table."""
 
-    class KernelSettings(Said):
+    class KernelSettings(OptionalSettings):
         """Settings that a match's plan may have for all kernels, and for one."""
 
-    class TargetSettings(Said):
+    class TargetSettings(OptionalSettings):
         """Settings that a match's plan may have for all ways to set the target up, and for one."""
 else:
-    SettingsSaid = _optional(
-        "SettingsSaid", {name: row for name, row in SETTINGS.items() if row.is_option}, Said
+    SettingsRequest = _optional(
+        "SettingsRequest",
+        {name: row for name, row in SETTINGS.items() if row.is_option},
+        OptionalSettings,
     )
     KernelSettings = _optional(
         "KernelSettings",
         {n: row for n, row in SETTINGS.items() if row.of_a_match == "kernel"},
-        Said,
+        OptionalSettings,
     )
     TargetSettings = _optional(
         "TargetSettings",
         {n: row for n, row in SETTINGS.items() if row.of_a_match == "setting"},
-        Said,
+        OptionalSettings,
     )

@@ -36,7 +36,7 @@ class Window:
 
 
 @dataclass(frozen=True)
-class Drawn:
+class DrawnWindow:
     """What is in a window."""
 
     image: NDArray[np.uint32]  # RGBA, shape (height, width)
@@ -75,7 +75,7 @@ class Points:
         self.served_s = (served - served[0]) / NS_PER_S
         self.latency_ns = found
         self._missed = np.isnan(found["scheduling"])
-        self._drawn: OrderedDict[tuple[Window, str, tuple[int, int]], Drawn] = OrderedDict()
+        self._drawn: OrderedDict[tuple[Window, str, tuple[int, int]], DrawnWindow] = OrderedDict()
 
     def whole(self, latency: str) -> Window:
         """Return the window that holds every ball."""
@@ -99,7 +99,7 @@ class Points:
             whole.high_ns,
         )
 
-    def draw(self, window: Window, latency: str, size: tuple[int, int]) -> Drawn:
+    def draw(self, window: Window, latency: str, size: tuple[int, int]) -> DrawnWindow:
         """Draw what is in a window; ``size``: width and height in pixels.
 
         Who asks for the same gets the same arrays: browsers that show all balls share one picture.
@@ -112,7 +112,7 @@ class Points:
             self._drawn.popitem(last=False)
         return self._drawn[asked]
 
-    def _draw(self, window: Window, latency: str, size: tuple[int, int]) -> Drawn:
+    def _draw(self, window: Window, latency: str, size: tuple[int, int]) -> DrawnWindow:
         # a second and a half of processor time: not before somebody looks at a rally's balls
         import datashader  # noqa: PLC0415
         import pandas as pd  # noqa: PLC0415
@@ -145,7 +145,7 @@ class Points:
         latest = None
         if balls:
             latest = first + int(np.where(inside, values, -1).argmax())
-        return Drawn(image.to_numpy(), balls, int(missed.sum()), single, latest)
+        return DrawnWindow(image.to_numpy(), balls, int(missed.sum()), single, latest)
 
     def missed(self, window: Window, limit: int) -> NDArray[np.int64]:
         """Return the numbers of missed balls between the edges, ``limit`` of them at most."""

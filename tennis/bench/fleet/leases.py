@@ -13,9 +13,9 @@ from tennis.bench.fleet.inventory import ListedBench
 from tennis.bench.fleet.state import (
     HOLDER,
     Damaged,
+    LeaseAnswer,
     NotProvisionedError,
     Status,
-    Taken,
     ask,
     ask_status,
     nonsense,
@@ -44,13 +44,13 @@ def holder_of(asked: str | None = None) -> str:
     return re.sub(r"[^A-Za-z0-9._@-]", "-", holder).lstrip("._@-")[:64] or "nobody"
 
 
-def take(bench: ListedBench, holder: str, seconds: int) -> Taken:
+def take(bench: ListedBench, holder: str, seconds: int) -> LeaseAnswer:
     """Hold a bench, or hold it longer. Raises BenchError where somebody else holds it."""
     _check_holder(holder)
     with bench.connect() as target:
         answer = ask(target, ["lease", holder, str(seconds)], what="asking for a lease")
     try:
-        return Taken.model_validate(answer)
+        return LeaseAnswer.model_validate(answer)
     except ValidationError:
         raise nonsense(bench.name) from None
 

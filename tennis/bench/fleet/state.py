@@ -60,7 +60,7 @@ class Damaged(BaseModel):
     damaged: Words
 
 
-class Taken(Lease):
+class LeaseAnswer(Lease):
     """A lease, fresh; ``saved``: where on the target earlier data went."""
 
     saved: Words | None = None

@@ -12,7 +12,7 @@ from tennis.rally.manifest import Protocol
 from tennis.rally.text import plain
 
 # it is shown to people and kept in manifests: nothing in it may move a cursor
-Said = Annotated[str, AfterValidator(lambda text: plain(text, 100))]
+DeviceText = Annotated[str, AfterValidator(lambda text: plain(text, 100))]
 
 
 class Hello(BaseModel):
@@ -20,17 +20,17 @@ class Hello(BaseModel):
 
     model_config = ConfigDict(extra="ignore", frozen=True)
 
-    instrument: Said
-    firmware: Said
+    instrument: DeviceText
+    firmware: DeviceText
     firmware_sha256: str = Field(pattern="^[0-9a-f]{64}$")
-    micropython: Said
-    board: Said
+    micropython: DeviceText
+    board: DeviceText
     unique_id: str = Field(pattern="^[0-9A-Za-z_-]{1,64}$")  # names a verification record, too
     clock_hz: int = Field(ge=10**6, le=10**10)
     tick_hz: int = Field(ge=10**6, le=10**10)
-    boot: Said
-    state: Said
-    rally: Said | None = None
+    boot: DeviceText
+    state: DeviceText
+    rally: DeviceText | None = None
     next_frame: int = 0
     oldest_frame: int = 0
     pins: dict[str, int] = {}

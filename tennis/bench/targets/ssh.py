@@ -60,7 +60,7 @@ class _TooMuchError(Exception):
 
 
 @dataclass(frozen=True)
-class Done:
+class CommandResult:
     """How a command on the target ended."""
 
     code: int
@@ -135,7 +135,7 @@ class SshTarget:
         stdin: bytes | Path = b"",
         timeout_s: float = 60,
         limit: int = OUTPUT_MAX,
-    ) -> Done:
+    ) -> CommandResult:
         """Run a line of shell on the target and return how it ended.
 
         Raises SshError, also where it says more than ``limit`` bytes.
@@ -335,7 +335,7 @@ class SshTarget:
         timeout_s: float,
         shared: bool = True,
         limit: int = OUTPUT_MAX,
-    ) -> Done:
+    ) -> CommandResult:
         """Run ssh. Raises subprocess.TimeoutExpired, _TooMuchError, SshError when aborted."""
         deadline = time.monotonic() + timeout_s
         # files, not pipes: the shared connection's process keeps what it was started with
@@ -374,7 +374,9 @@ class SshTarget:
                 outputs.append(file.read(limit + 1))
             if any(len(piece) > limit for piece in outputs):
                 raise _TooMuchError
-        return Done(process.returncode, *(piece.decode(errors="replace") for piece in outputs))
+        return CommandResult(
+            process.returncode, *(piece.decode(errors="replace") for piece in outputs)
+        )
 
 
 def as_root(command: Sequence[str]) -> str:
@@ -389,7 +391,7 @@ def shell(command: str, *, root: bool = False) -> str:
     return shlex.join(["sh", "-c", as_root(words)] if root else words)
 
 
-def why(done: Done) -> str:
+def why(done: CommandResult) -> str:
     """Say why a command failed, from what it said."""
     if meaning := diagnoses.of_target(done.errors):
         return meaning

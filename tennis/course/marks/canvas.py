@@ -17,7 +17,7 @@ from tennis.course.labs import Lab
 from tennis.course.marks.class_list import ClassList
 from tennis.course.marks.gradebook_files import (
     HandedIn,
-    Made,
+    ImportFile,
     check_maximum,
     page_name,
     table,
@@ -33,7 +33,9 @@ WITH_ID = re.compile(r"(?P<title>.*)\s\((?P<id>\d+)\)")  # an assignment's headi
 COLUMNS = ("Student", "ID", "SIS User ID", "SIS Login ID", "Section")
 
 
-def gradebook(lab: Lab, settled: Sequence[HandedIn], listed: ClassList | None, title: str) -> Made:
+def gradebook(
+    lab: Lab, settled: Sequence[HandedIn], listed: ClassList | None, title: str
+) -> ImportFile:
     """Return a table for Grades, Import. Raises NotMadeError where Canvas has other points."""
     if listed is not None:
         said = listed.possible.get(title, "")
@@ -49,7 +51,7 @@ def _line(one: HandedIn) -> list[str]:
     return [words(student.name), *found_by, words(student.section), one.points]
 
 
-def feedback(lab: Lab, handed: Sequence[HandedIn]) -> Made:
+def feedback(lab: Lab, handed: Sequence[HandedIn]) -> ImportFile:
     """Return an archive for "Upload Submissions": files that are called as they were downloaded."""
     entries, held = {}, set()
     for one in handed:
@@ -57,7 +59,7 @@ def feedback(lab: Lab, handed: Sequence[HandedIn]) -> Made:
         if came and came.platform == "canvas" and came.file.lower().endswith(".zip"):
             entries[came.whole] = zipped({page_name(lab): one.page.read_bytes()})
             held.add(one.key)
-    return Made(zipped(entries), frozenset(held))
+    return ImportFile(zipped(entries), frozenset(held))
 
 
 def assignment(lab: Lab, listed: ClassList | None, asked: str) -> str:

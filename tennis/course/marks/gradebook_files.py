@@ -69,7 +69,7 @@ class HandedIn:
 
 
 @dataclass(frozen=True)
-class Made:
+class ImportFile:
     """A file to be imported, and the keys of the hand-ins that are in it."""
 
     data: bytes
@@ -90,9 +90,9 @@ def page_name(lab: Lab) -> str:
     return f"{lab.slug}-feedback.html"
 
 
-def table(rows: Sequence[Sequence[str]], held: Sequence[HandedIn]) -> Made:
+def table(rows: Sequence[Sequence[str]], held: Sequence[HandedIn]) -> ImportFile:
     """Return a table of some hand-ins."""
-    return Made(csv_of(rows), frozenset(one.key for one in held))
+    return ImportFile(csv_of(rows), frozenset(one.key for one in held))
 
 
 def zipped(entries: Mapping[str, bytes]) -> bytes:

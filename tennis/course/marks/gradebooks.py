@@ -14,7 +14,7 @@ from pathlib import Path
 from tennis.course.labs import Lab
 from tennis.course.marks import canvas, moodle
 from tennis.course.marks.class_list import ClassList, Student
-from tennis.course.marks.gradebook_files import HandedIn, Made, NotMadeError
+from tennis.course.marks.gradebook_files import HandedIn, ImportFile, NotMadeError
 from tennis.rally.cells import csv_of, words
 from tennis.rally.disk import write_whole, writing
 from tennis.units import format_count
@@ -34,7 +34,7 @@ def write(
     DiskFullError, RallyError.
     """
     makers = _makers(lab, handed, listed, canvas.assignment(lab, listed, assignment))
-    made: dict[str, Made] = {}
+    made: dict[str, ImportFile] = {}
     said: list[str] = []
     for name, make in makers.items():
         try:
@@ -50,7 +50,7 @@ def write(
         said.append("numbers and addresses are as students wrote them: --class-list checks them")
     if made or listed is not None:
         data = csv_of(_students(lab, handed, listed, made))
-        made[STUDENTS] = Made(data, frozenset())
+        made[STUDENTS] = ImportFile(data, frozenset())
         said.append(f"{FOLDER}/{STUDENTS} says who is left out, and why")
     _replace(out / FOLDER, [*makers, STUDENTS], made)
     return said
@@ -58,7 +58,7 @@ def write(
 
 def _makers(
     lab: Lab, handed: Sequence[HandedIn], listed: ClassList | None, title: str
-) -> dict[str, Callable[[], Made]]:
+) -> dict[str, Callable[[], ImportFile]]:
     """Return what makes each file, by its name."""
     known = [one for one in handed if one.identity.student is not None and not one.identity.why]
     settled = [one for one in known if not one.unsettled]
@@ -73,7 +73,7 @@ def _makers(
     }
 
 
-def _replace(folder: Path, known: Sequence[str], made: Mapping[str, Made]) -> None:
+def _replace(folder: Path, known: Sequence[str], made: Mapping[str, ImportFile]) -> None:
     with writing(folder):
         if made:
             folder.mkdir(exist_ok=True)
@@ -85,7 +85,7 @@ def _replace(folder: Path, known: Sequence[str], made: Mapping[str, Made]) -> No
 
 
 def _students(
-    lab: Lab, handed: Sequence[HandedIn], listed: ClassList | None, made: Mapping[str, Made]
+    lab: Lab, handed: Sequence[HandedIn], listed: ClassList | None, made: Mapping[str, ImportFile]
 ) -> list[Sequence[str]]:
     """Return a line for each hand-in and member, and for each student of the list without one."""
     rows: list[Sequence[str]] = [HEADING]

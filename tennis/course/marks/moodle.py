@@ -18,7 +18,7 @@ from tennis.course.labs import Lab
 from tennis.course.marks.class_list import ClassList
 from tennis.course.marks.gradebook_files import (
     HandedIn,
-    Made,
+    ImportFile,
     check_maximum,
     page_name,
     table,
@@ -37,7 +37,7 @@ WAYS: dict[str, Callable[[HandedIn], str]] = {
 }
 
 
-def gradebook(lab: Lab, settled: Sequence[HandedIn]) -> Made:
+def gradebook(lab: Lab, settled: Sequence[HandedIn]) -> ImportFile:
     """Return a table for Grades, Import, CSV file.
 
     Students are found by one column, which each line has: the number if as many have one as have
@@ -53,7 +53,7 @@ def gradebook(lab: Lab, settled: Sequence[HandedIn]) -> Made:
     return table([[*ways, "Full name", title_of(lab)], *lines], rows)
 
 
-def worksheet(lab: Lab, settled: Sequence[HandedIn], listed: ClassList | None) -> Made:
+def worksheet(lab: Lab, settled: Sequence[HandedIn], listed: ClassList | None) -> ImportFile:
     """Return an assignment's grading worksheet: the list as it came, with points and comments.
 
     It has the list's columns if that is a worksheet. Raises NotMadeError where the assignment's
@@ -96,7 +96,7 @@ def _as_it_came(markup: str) -> str:
     return f"&#{ord(markup[0])};{markup[1:]}" if begins_formula(markup) else markup
 
 
-def feedback(lab: Lab, handed: Sequence[HandedIn]) -> Made:
+def feedback(lab: Lab, handed: Sequence[HandedIn]) -> ImportFile:
     """Return an archive for "Upload multiple feedback files in a zip": a folder a student."""
     rows = [one for one in handed if one.student.moodle]
     entries = {}
@@ -104,4 +104,4 @@ def feedback(lab: Lab, handed: Sequence[HandedIn]) -> Made:
         name = " ".join(NO_NAME.sub(" ", one.student.name).split()) or "Participant"
         folder = f"{name}_{one.student.moodle}_assignsubmission_file_"
         entries[f"{folder}/{page_name(lab)}"] = one.page.read_bytes()
-    return Made(zipped(entries), frozenset(one.key for one in rows))
+    return ImportFile(zipped(entries), frozenset(one.key for one in rows))

@@ -61,7 +61,7 @@ class StepError(BenchError):
 
 
 @dataclass(frozen=True)
-class Found:
+class FoundPico:
     """A Pico that answers."""
 
     micropython: str
@@ -97,7 +97,7 @@ class Equipment(Protocol):
     has_second_pico: bool
     private: set[str]  # words that no record may have
 
-    def find(self) -> Found:
+    def find(self) -> FoundPico:
         """Find the Pico. Raises TennisError."""
         ...
 
@@ -146,7 +146,7 @@ class Boards:
         if asked.target:
             self.private.add(asked.target.rpartition("@")[2])
 
-    def find(self) -> Found:
+    def find(self) -> FoundPico:
         """Find the Pico, and say what else is there."""
         if not self._asked.port:
             _refuse_what_is_plugged_in()
@@ -155,13 +155,13 @@ class Boards:
         with self._open(port) as brickwall:
             try:
                 hello = brickwall.hello(patience_s=MEET_S)
-                return Found(hello.micropython, hello.board, hello.unique_id)
+                return FoundPico(hello.micropython, hello.board, hello.unique_id)
             except LinkLostError:
                 raise
             except BenchError:
                 pass  # nobody, or firmware of another day: what the prompt says counts
         try:
-            return Found(interpreter(port), "", "")
+            return FoundPico(interpreter(port), "", "")
         except BenchError as error:
             if "CircuitPython" in str(error):
                 raise StepError(
@@ -279,10 +279,10 @@ class Emulation:
         self.has_second_pico = False
         self.private: set[str] = set()
 
-    def find(self) -> Found:
+    def find(self) -> FoundPico:
         """Start the emulated Pico."""
         hello = self.flash()
-        return Found(hello.micropython, hello.board, hello.unique_id)
+        return FoundPico(hello.micropython, hello.board, hello.unique_id)
 
     def flash(self) -> Hello:
         """Start it: its flash is made with the firmware."""
