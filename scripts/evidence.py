@@ -47,7 +47,7 @@ def _parts(claim: Claim) -> list[tuple[tuple[str, ...], str]]:
     beside = [(part, f"{part.says if several else claim.title}, hard") for part in claim.beside]
     for part, says in judged + beside:
         published = "" if part.published is None else number(part.published)
-        text = f"**{part.verdict}**{part.said.removeprefix(part.verdict)}"
+        text = f"**{part.verdict}**{part.sentence.removeprefix(part.verdict)}"
         text += f": {part.ratio}" if part.ratio else ""
         if part.largest is not None:
             text += f"; latest {number(part.largest)}"

@@ -235,7 +235,7 @@ def _tell(console: Console, result: Any) -> None:
     mark, style = MARKS[result.verdict]
     paragraph(console, result.reason, Text.assemble((mark, style), "  "))
     for number in result.numbers:
-        console.print(Text(f"      {number.words}: {number.said}"))
+        console.print(Text(f"      {number.words}: {number.text}"))
     for note in result.notes:
         paragraph(console, note, Text("      note: "))
     if result.advice:

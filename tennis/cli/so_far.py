@@ -16,7 +16,7 @@ from tennis.cli.progress import LIVE_COLUMNS, quiet
 from tennis.cli.words import echo
 from tennis.errors import RallyError
 from tennis.rally import open_rally
-from tennis.replicate.so_far import ONE_IN, SoFar, said
+from tennis.replicate.so_far import ONE_IN, SoFar, format_time
 
 # after how many boots of each cell a pipe gets the figures; the last ones are the story's
 SAID_AFTER = frozenset({1, 2, 3, 5, 8, 13, 20, 50, 100})
@@ -56,10 +56,10 @@ def figures_so_far(
             if known.boots in SAID_AFTER - told and len(lines) == cells:
                 told.add(known.boots)
                 for one in lines:
+                    middle, late, latest = map(format_time, (one.usual, one.late, one.latest))
                     echo(
-                        f"  so far, {one.load}, {one.kernel}: usually {said(one.usual)}, 1 in "
-                        f"{ONE_IN:,} after {said(one.late)} ({one.said_interval}), the latest "
-                        f"{said(one.latest)}"
+                        f"  so far, {one.load}, {one.kernel}: usually {middle}, 1 in {ONE_IN:,} "
+                        f"after {late} ({one.said_interval}), the latest {latest}"
                     )
 
     yield tell
@@ -95,10 +95,10 @@ def _table(known: SoFar) -> Group:
             "" if one.load == load else one.load,
             one.kernel,
             str(one.boots),
-            said(one.usual),
-            Text(said(one.late), style="bold"),
+            format_time(one.usual),
+            Text(format_time(one.late), style="bold"),
             one.said_interval,
-            said(one.latest),
+            format_time(one.latest),
         )
         load = one.load
     return Group(table, Text(NOTE, style="dim"))

@@ -33,8 +33,8 @@ def print_story(console: Console, told: MatchStory, match: Path) -> None:
         table.add_row(
             "" if line.load == load else line.load,
             line.kernel,
-            line.said(line.usual),
-            Text(line.said(line.late), style="bold"),
+            line.format_level(line.usual),
+            Text(line.format_level(line.late), style="bold"),
             line.here.said("max") + (f", {line.misses} missed" if line.misses else ""),
             Text(format_us(line.published_us), style="dim"),
         )

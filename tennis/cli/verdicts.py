@@ -132,7 +132,7 @@ def _print_claim(console: Console, claim: Claim, told: set[str]) -> None:
     title = claim.title if ours else f"{claim.source} {claim.id}: {claim.title}"
     paragraph(console, title + n, lead, style="" if claim.n else "dim")
     if claim.beside_verdict:
-        paragraph(console, claim.said, _space(_NAME + _VERDICT))
+        paragraph(console, claim.sentence, _space(_NAME + _VERDICT))
     if not claim.addressed:
         paragraph(console, claim.why, _space(_NAME + _VERDICT), style="dim")
         return
@@ -302,7 +302,7 @@ def print_differences(console: Console, ours: Replication, theirs: Replication) 
         paragraph(console, difference.claim.title, Text(f"{difference.claim.id}: "))
         for name, claim in zip(names, (difference.claim, difference.other), strict=True):
             lead = Text(f"    {name}: ")
-            lead.append(claim.said, style=STYLES[claim.verdict])
+            lead.append(claim.sentence, style=STYLES[claim.verdict])
             lead.append("  ")
             paragraph(console, "; ".join(part.ratio for part in claim.parts if part.ratio), lead)
     opposite = sum(difference.opposite for difference in found)

@@ -81,7 +81,7 @@ def _print(comparison: InsideAndOutside, tried: Tried | None) -> None:
     for title in ("N", "median", "99 %", "99.9 %", "latest"):
         table.add_column(title, justify="right", no_wrap=True)
     for one in comparison.distributions:
-        times = (one.said(ns) for ns in (*one.levels, one.latest))
+        times = (one.format_time(ns) for ns in (*one.levels, one.latest))
         table.add_row(one.name, f"{one.count:,}", *times)
     console.print(table)
     for sight in comparison.sights:

@@ -40,7 +40,7 @@ class Number(StrictModel):
     unit: Annotated[str, Field(max_length=20)]
 
     @property
-    def said(self) -> str:
+    def text(self) -> str:
         """Write it with its unit."""
         whole = self.value == round(self.value) or abs(self.value) >= 1000
         value = f"{self.value:,.0f}" if whole else f"{self.value:.4g}"

@@ -77,7 +77,7 @@ def boards(records: Iterable[tuple[str, Record]]) -> str:
             record.fact("pico", "board"),
             record.fact("target", "model"),
             record.fact("kernel", "release"),
-            *(figure.said if figure else "" for figure in figures),
+            *(figure.text if figure else "" for figure in figures),
             record.summary if record.kind == "physical" else f"emulated: {record.summary}",
         ]
         rows.append("| " + " | ".join(map(_cell, cells)) + " |")

@@ -37,7 +37,7 @@ class Distribution:
     missed: int = 0
     later_than_ns: int | None = None  # the time of each missed ball; None: nobody knows
 
-    def said(self, ns: float | None) -> str:
+    def format_time(self, ns: float | None) -> str:
         """Write one of its times."""
         if ns is None or isfinite(ns):
             return format_ns(ns)

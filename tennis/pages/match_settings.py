@@ -76,11 +76,11 @@ def _shown(line: Worth) -> LatencyShown:
         median=format_ns(levels[MEDIAN]) if MEDIAN in levels else "-",
         late=format_ns(levels[1000]) if 1000 in levels else "-",
         latest=format_ns(line.latest_ns) if line.side.boots else "-",
-        said=said(line.statements),
+        said=interval_words(line.statements),
     )
 
 
-def said(statements: Iterable[Statement]) -> str:
+def interval_words(statements: Iterable[Statement]) -> str:
     """Say what became of 1 in 1,000: "earlier: 0.0021 (0.0019 to 0.0025)"; empty: nothing can be.
 
     Where shares of late balls decide, and not the level, they are named.

@@ -54,13 +54,13 @@ class LineSoFar:
             return "one boot"
         share = 100 * self.sure
         percent = f"{share:.0f}" if share < 99 else f"{math.floor(10 * share) / 10:.1f}"
-        low, high = said(self.low), said(self.high)
+        low, high = format_time(self.low), format_time(self.high)
         if low.split()[-1] == high.split()[-1]:  # the unit once
             low = low.split()[0]
         return f"{low} to {high}, {percent} %"
 
 
-def said(ns: float | None) -> str:
+def format_time(ns: float | None) -> str:
     """Write a time; infinite: a missed ball is later than all others."""
     if ns is None:
         return "-"

@@ -50,7 +50,7 @@ class StoryLine:
     published_us: int | None
     rally: Rally  # the one with the latest answer
 
-    def said(self, level: float | None) -> str:
+    def format_level(self, level: float | None) -> str:
         """Write a level of the median boot."""
         return level_said(level, self.here)
 
@@ -234,7 +234,7 @@ def _growth(replicated: Replication, rt: StoryLine | None) -> Sentence:
 
 def _modern_driver(line: StoryLine) -> Sentence:
     """Say what a driver of today's gets on the same kernel: what was contradicted is one call."""
-    late = "" if line.late is None else f"1 in 1,000 after {line.said(line.late)}, "
+    late = "" if line.late is None else f"1 in 1,000 after {line.format_level(line.late)}, "
     missed = f" ({line.misses} missed)" if line.misses else ""
     latest = f"after {line.here.said('max')}{missed}"
     text = (
@@ -266,7 +266,7 @@ def _surprises(lines: Sequence[StoryLine]) -> list[Sentence]:
             Sentence(
                 f"Surprise: {line.kernel.partition(',')[0]}'s {came} "
                 f"(thesis {format_us(line.published_us)}); 1 in 1,000 "
-                f"came after {line.said(line.late)} in the median boot.",
+                f"came after {line.format_level(line.late)} in the median boot.",
                 explain=line.rally.path.name,
             )
         )

@@ -171,7 +171,7 @@ class ClaimPart:
         return f"by the latest balls, which are what was published, it {holds}: {here}"
 
     @property
-    def said(self) -> str:
+    def sentence(self) -> str:
         """Say the verdict with what it is judged by, and what nobody looked at."""
         return _said(self.verdict, [self])
 
@@ -226,7 +226,7 @@ class Claim:
     @property
     def beside_verdict(self) -> str:
         """Say what belongs to the verdict: "by 1 in 1,000; cause not looked at"."""
-        return self.said.removeprefix(self.verdict).lstrip(",; ")
+        return self.sentence.removeprefix(self.verdict).lstrip(",; ")
 
     @property
     def decisive(self) -> tuple[ClaimPart, ...]:
@@ -236,7 +236,7 @@ class Claim:
         return tuple(part for part in self.parts if part.verdict == self.verdict)
 
     @property
-    def said(self) -> str:
+    def sentence(self) -> str:
         """Say the verdict with what it is judged by, and what nobody looked at."""
         return _said(self.verdict, self.decisive)
 
@@ -255,8 +255,8 @@ class Claim:
                     side["mechanism"] = found.model_dump(mode="json") if found else None
         for name in ("parts", "beside"):
             for part, made in zip(content[name], getattr(self, name), strict=True):
-                part.update(n=made.n, boots=made.boots, why=made.why, said=made.said)
-        more = {"said": self.said, "cause": self.cause, "n": self.n, "boots": self.boots}
+                part.update(n=made.n, boots=made.boots, why=made.why, said=made.sentence)
+        more = {"said": self.sentence, "cause": self.cause, "n": self.n, "boots": self.boots}
         return {**content, **more}
 
 

@@ -196,7 +196,7 @@ def test_missed_balls_are_the_latest(told):
     found = compare(rally)
     rise, width, end, inside = found.distributions
     assert (rise.count, rise.missed, rise.levels) == (200, 20, (1000, np.inf, None))
-    assert [one.said(one.latest) for one in (rise, width, end)] == [
+    assert [one.format_time(one.latest) for one in (rise, width, end)] == [
         "> 1.00 ms",
         "missed",
         "> 1.00 ms",

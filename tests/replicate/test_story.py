@@ -84,7 +84,7 @@ def test_what_the_latest_answers_show_comes_first_if_it_differs(maker):
     )
     claim = replicated.claim("knutsson-2008", "ranking-stress-interrupt-mainline-rt-chrt")
     if claim.verdict == "confirmed":
-        assert claim.said.startswith("confirmed by 1 in 1,000, not by the latest balls")
+        assert claim.sentence.startswith("confirmed by 1 in 1,000, not by the latest balls")
         assert claim.why.startswith(
             "by the latest balls, which are what was published, it does not hold: 0.451 times "
             "here, 64.2 there"
@@ -108,7 +108,7 @@ def test_one_number_everywhere(maker):
     claim = replicated.claim("knutsson-2008", "ranking-stress-interrupt-mainline-rt-chrt")
     levels = {level.one_in: level.level for level in claim.parts[0].sides[0].levels}
     assert mainline.late == levels[1000] == pytest.approx(500_009, abs=1)
-    assert mainline.said(mainline.late) == "500 µs"
+    assert mainline.format_level(mainline.late) == "500 µs"
     assert f"mainline answers {claim.parts[0].ratio} times as late" in told.sentences[1].text
     page = match_report(replicated)
     assert "<strong>500 µs</strong>" in page

@@ -681,7 +681,7 @@ def test_a_statement_that_nothing_is_late_has_no_cause(maker):
     maker.cell("xenomai", "native", "idle", bursts(6000))
     maker.cell("xenomai", "native", "memory", bursts(7000))
     found = claim(maker.sealed(), "table10", "arm-2016")
-    assert (found.said, found.cause) == ("confirmed by 1 in 1,000", "")
+    assert (found.sentence, found.cause) == ("confirmed by 1 in 1,000", "")
 
 
 def test_what_is_no_number_gets_words(maker):
@@ -742,7 +742,7 @@ def test_a_ranking_between_two_kinds_of_balls_is_one_of_shares(maker):
         "boot"
     )
     # the late balls of both sides are equally late
-    assert part.said == (
+    assert part.sentence == (
         "confirmed by the share of late balls, not by the latest balls; cause not looked at"
     )
     shown = CliRunner().invoke(replicate, [str(match.path)]).stdout

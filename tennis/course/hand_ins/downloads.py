@@ -199,7 +199,7 @@ def _place(info: zipfile.ZipInfo) -> tuple[str, ...] | None:
     """Return folders and file of an entry, as they were meant; None: a system put it there."""
     if info.is_dir() or info.filename.endswith("\\"):
         return None
-    parts = tuple(part for part in hand_in.meant(info).split("/") if part != ".")
+    parts = tuple(part for part in hand_in.decoded_name(info).split("/") if part != ".")
     return None if not parts or any(hand_in.added(part) for part in parts) else parts
 
 

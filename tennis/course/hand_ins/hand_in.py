@@ -329,7 +329,7 @@ class _Entry:
     copied: str = ""  # as it is called there, if that is the name of a copy
 
     @property
-    def said(self) -> str:
+    def label(self) -> str:
         return plain(self.copied or "/".join((*self.folders, self.file)), 80)
 
 
@@ -339,7 +339,7 @@ def _entries(archive: zipfile.ZipFile, name: str) -> list[_Entry]:
     for info in archive.infolist():
         if info.is_dir() or info.filename.endswith("\\"):
             continue
-        *folders, file = meant(info).split("/")
+        *folders, file = decoded_name(info).split("/")
         entry = _Entry(info, tuple(part for part in folders if part != "."), file)
         if any(added(part) for part in (*folders, file)):
             continue
@@ -373,7 +373,7 @@ def _without_copy_names(entries: Sequence[_Entry]) -> list[_Entry]:
     return found
 
 
-def meant(info: zipfile.ZipInfo) -> str:
+def decoded_name(info: zipfile.ZipInfo) -> str:
     """Return a name as it was meant: UTF-8 without its flag, letters put together, slashes."""
     name = info.filename
     if not info.flag_bits & UTF8_FLAG:
@@ -444,8 +444,8 @@ def _unpack_inner(
     if not zips:
         ask = "ask for the file that `tennis lab submit` makes"
         near = get_close_matches(ANSWERS, [entry.file for entry in entries], FOUND_MAX, 0.5)
-        others = [entry.said for entry in entries if entry.file in near] or [
-            entry.said for entry in entries
+        others = [entry.label for entry in entries if entry.file in near] or [
+            entry.label for entry in entries
         ]
         some = ", ".join(others[:FOUND_MAX]) or "nothing"
         more = f" and {len(entries) - FOUND_MAX} more" if len(others) > FOUND_MAX else ""
@@ -461,8 +461,8 @@ def _unpack_inner(
     with tempfile.TemporaryDirectory(prefix="tennis-zip-") as scratch:
         place = Path(scratch) / "inner.zip"
         _copy(archive, zips[0].info, place, ZIP_MAX)
-        unpacked = again(place, f"{name}: {zips[0].said}")
-    others = [f"not taken: {entry.said}" for entry in entries if entry is not zips[0]]
+        unpacked = again(place, f"{name}: {zips[0].label}")
+    others = [f"not taken: {entry.label}" for entry in entries if entry is not zips[0]]
     unpacked.notes[:0] = others[:NOTED_MAX]
     return unpacked
 
@@ -491,14 +491,14 @@ def _take(
         below = entry.folders[: len(root)] == root
         to = _destination(entry, entry.folders[len(root) :], own_names) if below else None
         if to is None or (entry.file.lower() == ANSWERS_TXT and to in taken):
-            unpacked.notes.append(f"not taken: {entry.said}")
+            unpacked.notes.append(f"not taken: {entry.label}")
             continue
         if to in taken:
             raise HandInError(f"{name} holds {to} twice")
         taken.add(to)
         as_called = "/".join(entry.copied.split("/")[len(root) :])
         if entry.file.lower() == ANSWERS_TXT or (as_called and as_called.lower() != to.lower()):
-            unpacked.notes.append(f"{entry.said} was used as {to}")
+            unpacked.notes.append(f"{entry.label} was used as {to}")
         left -= _copy(archive, entry.info, unpacked.folder / to, min(left, FILE_MAX))
 
 
