@@ -26,7 +26,7 @@ from tennis.explain.sections.storage import Sections, read
 from tennis.play.planning import plan_of
 from tennis.play.rally import Watch, play
 from tennis.play.sections import play_at, record
-from tennis.plots.picture import Picture, drawn, time_axis
+from tennis.plots.picture import Picture, house_style, time_axis
 from tennis.rally import Rally, open_rally
 from tennis.style import LATENCIES
 
@@ -108,7 +108,7 @@ def main() -> None:
                     compare(folder / f"{kernel}-{load}-{asked.top_half}", kernel, load, asked)
 
 
-@drawn
+@house_style
 def picture_of(rally: Rally, sections: Sections) -> Picture:
     """Draw the latency of each instant around the worst one: the teeth of the longest sections."""
     rows = sections.longest.to_pylist()

@@ -148,7 +148,7 @@ def run(  # noqa: PLR0913, PLR0917 (what a box is made of)
         killed_before = oom_kills()
         # what is written in the box lies in memory, too; whoever goes up slowly is told so first
         with (
-            box_group.made(MEMORY_BYTES + ROOM_BYTES + SLACK_BYTES) as group,
+            box_group.memory_group(MEMORY_BYTES + ROOM_BYTES + SLACK_BYTES) as group,
             _Held(words_in(group), group.environment) as held,
         ):
             held.wait(limit_s)

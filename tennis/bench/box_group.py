@@ -56,7 +56,7 @@ class Group:
 
 
 @contextmanager
-def made(memory_bytes: int, proc: Path = PROC) -> Iterator[Group]:
+def memory_group(memory_bytes: int, proc: Path = PROC) -> Iterator[Group]:
     """Yield a group with so much memory; an empty one where there can be none."""
     memory = {
         **{"memory.max": str(memory_bytes), "memory.limit_in_bytes": str(memory_bytes)},

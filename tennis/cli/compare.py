@@ -364,7 +364,7 @@ def _print(
     itself: "Control | None",
 ) -> None:
     from tennis.comparison import words
-    from tennis.play.causes import rests_on, sentence, told
+    from tennis.play.causes import change_words, rests_on, sentence
 
     console = Console(highlight=False)
 
@@ -378,7 +378,7 @@ def _print(
     needed = table.__rich_measure__(console, console.options.update(max_width=WIDE)).maximum
     Console(highlight=False, width=max(console.width, needed)).print(table)
     for some in found:
-        line(f"{told(some.statement)}:")
+        line(f"{change_words(some.statement)}:")
         for title, causes in (("came", some.came), ("went", some.went)):
             for cause in causes:
                 line(f"  {title}: {sentence(cause)}")

@@ -20,7 +20,7 @@ from tennis.comparison.findings import Finding, QuantityRatio, between, compare,
 from tennis.comparison.kinds import ShareBeyond, between_kinds_at
 from tennis.comparison.levels import balls_for
 from tennis.comparison.order import InTime
-from tennis.comparison.rare import HINT, Boots, Seen, latest_balls, seen, unseen
+from tennis.comparison.rare import HINT, Boots, Seen, compare_counts, latest_balls, unseen
 from tennis.comparison.ratios import MARGIN, Ratio, boots_needed
 from tennis.comparison.sides import Side, paired
 from tennis.units import format_round_ns
@@ -253,7 +253,7 @@ def _in_some_boots(pair: Pair, margin: float, tail: float) -> Iterator[Boots]:
 def _misses(pair: Pair, lost: tuple[int, int], margin: float, tail: float) -> Seen:
     """Say whether more balls were missed: in more boots, or in as many boots more of them."""
     boots = len(pair.before.boots), len(pair.after.boots)
-    said = seen(lost[0], boots[0], lost[1], boots[1], tail=tail, few=0)
+    said = compare_counts(lost[0], boots[0], lost[1], boots[1], tail=tail, few=0)
     sure, hint = (
         compare(pair.after, pair.before, ShareBeyond(inf), one).ratio.relation(margin)
         for one in (tail, HINT)
@@ -267,7 +267,7 @@ def _misses(pair: Pair, lost: tuple[int, int], margin: float, tail: float) -> Se
 
 def _suspect(one: Suspects, tail: float) -> Boots:
     counts = (one.before, one.of_before, one.after, one.of_after)
-    said = seen(*counts, tail=tail, few=0)
+    said = compare_counts(*counts, tail=tail, few=0)
     return Boots(
         one.cell, "", "that are suspect", one.before, one.after, one.of_before, one.of_after, said
     )

@@ -125,7 +125,7 @@ def _check_boots(cell: Cell, path: Path) -> None:
                 f"in {what} ({first}, {here})",
                 next_step="name folders whose rallies were all played alike",
             )
-        if copied := copies.seen(rally):
+        if copied := copies.original_of(rally):
             raise RallyError(f"{rally.path} {copied}", next_step="name each boot once")
 
 

@@ -58,7 +58,7 @@ def likely(count: int, of: int, other: int, of_other: int) -> float:
     return float(hypergeom.sf(count - 1, of + of_other, count + other, of))
 
 
-def seen(  # noqa: PLR0913 (how many of how many, before and after)
+def compare_counts(  # noqa: PLR0913 (how many of how many, before and after)
     before: int, of_before: int, after: int, of_after: int, *, tail: float, few: int
 ) -> Seen:
     """Say what the numbers of boots show.
@@ -93,7 +93,7 @@ def latest_balls(
     for middle, width in gaps:
         one, other = (int((side > middle).sum()) for side in sides)
         few = 0 if width > NEAR * (1 + margin) else STRADDLE_MIN - 1
-        said = seen(one, len(before), other, len(after), tail=tail / len(gaps), few=few)
+        said = compare_counts(one, len(before), other, len(after), tail=tail / len(gaps), few=few)
         found.append((ORDER.index(said), -width, (middle, (one, other), said)))
     return min(found)[2] if found else None
 

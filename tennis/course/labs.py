@@ -183,7 +183,7 @@ class LabRally(Settings):
         """Return the command that plays it, with a student's seed."""
         return f"{self.verb} {shlex.join(self.options(seed))} --out {self.name}"
 
-    def shown(self, seed: int) -> str:
+    def display(self, seed: int) -> str:
         """Return the command as people read and copy it: behind a prompt, in short lines."""
         return in_short_lines(self.command(seed))
 
@@ -209,7 +209,7 @@ class LabSweep(StrictPart):
         """Return the command that plays it, with a student's seed."""
         return " ".join(["tennis sweep", *self.options(seed), "--out", self.name])
 
-    def shown(self, seed: int) -> str:
+    def display(self, seed: int) -> str:
         """Return the command as people read and copy it."""
         return in_short_lines(self.command(seed))
 

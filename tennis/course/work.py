@@ -429,9 +429,9 @@ def _question(lab: Lab, question: Question, seed: int) -> list[str]:
 
 
 def _readme(lab: Lab, seed: int) -> str:
-    commands = "\n".join(rally.shown(seed) for rally in lab.to_play)
+    commands = "\n".join(rally.display(seed) for rally in lab.to_play)
     if lab.sweep is not None:
-        commands = "\n".join([*filter(None, [commands]), lab.sweep.shown(seed)])
+        commands = "\n".join([*filter(None, [commands]), lab.sweep.display(seed)])
     if lab.match is not None:
         match = [
             f"$ tennis match {PLAN} --out {lab.match.name}",

@@ -146,7 +146,7 @@ class _Late:
     way: ProgramWay | None  # of a program of somebody's own
     program_tasks: frozenset[str]  # of such a program; empty: the Racquet answers
 
-    def named(self, task: str) -> str:
+    def task_name(self, task: str) -> str:
         """Return a task with its priority, where that is known."""
         return f"{task} ({self.priorities[task]})" if task in self.priorities else task
 
@@ -215,7 +215,7 @@ def _because(
         cause, why = _interrupt_words(first, late, missed=rise is None)
         return cause, "interrupt", f"{head}: {why}."
     if late.program_tasks:
-        cause, why = after_the_rise(rest[0], late.named)
+        cause, why = after_the_rise(rest[0], late.task_name)
     else:
         cause, why = _scheduling_words(rest[0], late)
     return cause, "scheduling", f"{head}: {why}."
@@ -230,7 +230,7 @@ def _interrupt_words(part: Segments, late: _Late, *, missed: bool) -> tuple[Blam
     masked = [i for i in blocked if part.masked[i]]
     masked_ns = _sum(part, masked)
     if late.program_tasks and 2 * masked_ns < part.ns:
-        return until_the_rise(part, late.way, late.named)
+        return until_the_rise(part, late.way, late.task_name)
     if missed and 2 * masked_ns < part.ns:
         cause = part.blame(part.weights_of(blocked))
         return cause, f"the interrupt never led to the Racquet; most of the time {_ran(cause)}"
@@ -254,13 +254,13 @@ def _interrupt_words(part: Segments, late: _Late, *, missed: bool) -> tuple[Blam
 
 def _thread_words(part: Segments, late: _Late, thread: HandlerThread) -> tuple[Blame | None, str]:
     """Say why a top half in a thread came late although the interrupt did not."""
-    who, lock = late.named(thread.task) + late.on(part.processor), thread.lock
+    who, lock = late.task_name(thread.task) + late.on(part.processor), thread.lock
     if slept := late.slept(thread):
         return slept.cause, f"{slept}, on processor {slept.waiter}"
     if lock and 2 * _sum(part, lock.segments) >= part.ns:
         its = [i for i in lock.segments if part.task(int(part.node[i])) == lock.owner]
         cause = part.blame(part.weights_of(its or lock.segments))
-        held = f"that {late.named(lock.owner)} held" if its else "that another task held"
+        held = f"that {late.task_name(lock.owner)} held" if its else "that another task held"
         why = f"{who} waited {format_ns(_sum(part, lock.segments))} for {lock.lock} {held}"
         return cause, f"{why}, most of it in {cause}"
     until = range(thread.woken, thread.own)

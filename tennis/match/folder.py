@@ -230,7 +230,7 @@ class MatchFolder:
                 "does not say whether the link to its GPIO controller slept between balls, so "
                 "that an idle rally does not compare with a loaded one"
             )
-        return self._copies.seen(rally)
+        return self._copies.original_of(rally)
 
 
 def another(rally: Rally, planned: ScheduledRally) -> str:

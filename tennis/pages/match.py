@@ -64,7 +64,7 @@ class TableShown:
     rows: list[Cell]
 
     @property
-    def played(self) -> bool:
+    def has_rows(self) -> bool:
         """Tell whether there is anything to show beside the thesis."""
         return any(row.latency_here for row in self.rows)
 
@@ -240,7 +240,7 @@ _PRIORITIES = {
 def _about_thesis(replication: Replication, tables: Sequence[TableShown]) -> bool:
     """Tell whether a match says anything of the thesis; one that says nothing at all does."""
     addressed = {c.source for c in replication.claims if c.addressed}
-    played = any(table.played for table in tables) and "koeker" not in addressed
+    played = any(table.has_rows for table in tables) and "koeker" not in addressed
     return KNUTSSON in addressed or played
 
 

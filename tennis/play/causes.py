@@ -88,7 +88,7 @@ def find_causes(
         happened = [one for one in judgement.more_of_some if one.cell == kind]
         every: list[Statement | Boots] = [*levels, *happened]
         lost = [one for one in every if _beyond(one) == math.inf or not one.latency]
-        unexplained += [f"{head}{told(one)}: no code answered there" for one in lost]
+        unexplained += [f"{head}{change_words(one)}: no code answered there" for one in lost]
         levels = [one for one in levels if one not in lost]
         groups: list[tuple[tuple[Rally, Rally], Sequence[Statement | Boots]]] = []
         if levels:
@@ -102,7 +102,7 @@ def find_causes(
     return found, list(dict.fromkeys(unexplained))
 
 
-def told(one: Statement | Boots) -> str:
+def change_words(one: Statement | Boots) -> str:
     """Say what changed."""
     return by_how_much(one) if isinstance(one, Statement) else in_boots(one)
 
@@ -321,7 +321,7 @@ def shown_cause(found: LevelCauses) -> CauseShown:
     """Return what a page says of one level."""
     lines = [f"Came: {sentence(cause)}." for cause in found.came]
     lines += [f"Went: {sentence(cause)}." for cause in found.went]
-    return CauseShown(found.statement.cell, told(found.statement), lines, rests_on(found))
+    return CauseShown(found.statement.cell, change_words(found.statement), lines, rests_on(found))
 
 
 def rests_on(found: LevelCauses) -> str:

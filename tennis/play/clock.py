@@ -16,7 +16,7 @@ class Clock:
         self._done_s, self._played = 0.0, 0  # guesses of what was played, and how many these are
         self._began = time.monotonic()
 
-    def done(self, guess_s: float, *, played: bool) -> None:
+    def finish(self, guess_s: float, *, played: bool) -> None:
         """Say that a rally is there; one that was there before took no time."""
         self._left_s -= guess_s
         if played:

@@ -232,7 +232,7 @@ class _Game:
         clock = Clock([1.0] * len(missing), self.playing.workers if virtual else 1)
         for boot, place, became in self._seen(missing):
             seen += became.state != "interrupted"
-            clock.done(1.0, played=became.state == "played")
+            clock.finish(1.0, played=became.state == "played")
             self.boots_played += became.state == "played"
             left = f", {clock.left()}" if seen < len(missing) else ""
             say(f"{seen}/{len(missing)} {place.name}/{boot.name}: {became.said}{left}")

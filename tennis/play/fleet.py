@@ -20,7 +20,7 @@ from tennis.bench.protocol import Bench
 from tennis.errors import BenchError, RallyError, UsageError
 from tennis.listener import say
 from tennis.match.plan import ScheduledRally
-from tennis.play.player import Player, RallyOutcome, kept
+from tennis.play.player import Player, RallyOutcome, outcome_there
 from tennis.play.rally import Stop, unobserved
 from tennis.rally import part_path
 from tennis.rally.manifest import BenchKind
@@ -135,7 +135,7 @@ class _Fleet:
     ) -> Iterator[tuple[ScheduledRally, RallyOutcome]]:
         waiting = []
         for planned in scheduled:
-            there = kept(planned, self._out / planned.name)
+            there = outcome_there(planned, self._out / planned.name)
             if there is None:
                 waiting.append(_Job(planned, self._begun_by(planned)))
             else:

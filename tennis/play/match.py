@@ -129,7 +129,7 @@ def play_match(
             seen = crew.see_to(scheduled, out, stop)
         for number, (planned, became) in enumerate(seen, 1):
             _take(outcome, planned, became)
-            clock.done(estimate_s(planned.plan), played=became.state == "played")
+            clock.finish(estimate_s(planned.plan), played=became.state == "played")
             left = f", {clock.left()}" if crew and number < len(scheduled) else ""
             say(f"{number}/{len(scheduled)} {planned.name}: {became.said}{left}")
             _note(outcome, planned, out)

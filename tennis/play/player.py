@@ -42,7 +42,7 @@ class Player:
     ) -> RallyOutcome:
         """Play a rally unless it is there. Raises DiskFullError."""
         place = self.out / planned.name
-        return kept(planned, place) or self._try(planned, place, shown)
+        return outcome_there(planned, place) or self._try(planned, place, shown)
 
     def _try(
         self, planned: ScheduledRally, place: Path, shown: AbstractContextManager[Observer]
@@ -84,7 +84,7 @@ class Player:
         return play(self.bench, planned.plan, place, watch)
 
 
-def kept(planned: ScheduledRally, place: Path) -> RallyOutcome | None:
+def outcome_there(planned: ScheduledRally, place: Path) -> RallyOutcome | None:
     """Return that a rally is there; None where it is to be played, or gone on with."""
     try:
         rally = finished(place)

@@ -25,7 +25,7 @@ from tennis.plots.one import (
 from tennis.plots.picture import (
     Picture,
     bench_note,
-    drawn,
+    house_style,
     latencies,
     missed_at,
     no_latency,
@@ -158,7 +158,7 @@ def _row(axes: Axes, y: float, summary: Summary, latency: Latency, color: str) -
     )
 
 
-@drawn
+@house_style
 def overview(rallies: Sequence[Rally]) -> Picture:
     """Draw median, 99 % and maximum of each rally on one logarithmic axis of time."""
     summaries = [summarize(rally) for rally in rallies]
@@ -208,7 +208,7 @@ def overview(rallies: Sequence[Rally]) -> Picture:
     return picture
 
 
-@drawn
+@house_style
 def comparison(rallies: Sequence[Rally]) -> Picture:
     """Draw the complementary distributions of several rallies over each other."""
     summaries = [summarize(rally) for rally in rallies]
@@ -247,7 +247,7 @@ def comparison(rallies: Sequence[Rally]) -> Picture:
     return picture
 
 
-@drawn
+@house_style
 def histograms(rallies: Sequence[Rally]) -> Picture:
     """Draw the histograms of several rallies below each other: the same axes, the same bars."""
     summaries = [summarize(rally) for rally in rallies]

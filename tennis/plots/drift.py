@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tennis.plots.one import WIDTH
-from tennis.plots.picture import Picture, drawn
+from tennis.plots.picture import Picture, house_style
 from tennis.rally.text import plain
 from tennis.stats.control import BASELINE, Chart
 from tennis.style import BLUE, GREY, VERMILLION
@@ -20,7 +20,7 @@ ROW = 1.7
 
 @dataclass(frozen=True)
 class ChartPicture:
-    """A chart to be drawn."""
+    """A chart to be house_style."""
 
     title: str
     sentence: str
@@ -30,7 +30,7 @@ class ChartPicture:
     logarithm: bool  # the chart is of logarithms of ns
 
 
-@drawn
+@house_style
 def courses(some: Sequence[ChartPicture]) -> Picture:
     """Draw charts, one below the other; ``CHARTS_MAX`` of them at most."""
     shown = list(some)[:CHARTS_MAX]
@@ -41,7 +41,7 @@ def courses(some: Sequence[ChartPicture]) -> Picture:
         "Control charts over time. " + " ".join(f"{c.title}: {c.sentence}." for c in shown),
     )
     left = len(some) - len(shown)
-    more = f"  ·  {left} more are not drawn" if left > 0 else ""
+    more = f"  ·  {left} more are not house_style" if left > 0 else ""
     picture.head(f"grey: the first {BASELINE} rallies, and what is usual since then{more}")
     for axes, course in zip(np.ravel(picture.subplots(len(shown), 1)), shown, strict=True):
         chart = course.chart

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from tennis.errors import RallyError
 from tennis.plots.one import WIDTH
-from tennis.plots.picture import Picture, count_axis, drawn, time_axis
+from tennis.plots.picture import Picture, count_axis, house_style, time_axis
 from tennis.rally import Rally
 from tennis.rally.text import plain
 from tennis.stats.drill import ALLOCATES, SpansByClock, spans_of, summarize_drill
@@ -20,7 +20,7 @@ from tennis.units import format_bytes, format_count
 BARS = 120
 
 
-@drawn
+@house_style
 def spans(rally: Rally) -> Picture:
     """Draw the histograms of a drill's spans inside and outside, and of their differences."""
     summary, both = summarize_drill(rally), spans_of(rally)
@@ -83,7 +83,7 @@ def _words(what: str, figures: SpansByClock | None) -> str:
     return f"{what.capitalize()} of a drill, {'; '.join(parts)}."
 
 
-@drawn
+@house_style
 def sizes(rally: Rally) -> Picture:
     """Draw how long an allocation took against its size, inside and outside."""
     summary = summarize_drill(rally)

@@ -15,7 +15,7 @@ from tennis.plots.picture import (
     Picture,
     count_axis,
     describe,
-    drawn,
+    house_style,
     latencies,
     missed_at,
     no_latency,
@@ -119,7 +119,7 @@ def name_axis(axes: Axes, *, log: bool) -> None:
     axes.set_xlabel(f"latency ({scale} scale)", color=GREY, size=8.5)
 
 
-@drawn
+@house_style
 def histogram(rally: Rally) -> Picture:
     """Draw both latencies' histograms as the thesis' figures 7.1 to 7.10: counts on a log axis.
 
@@ -199,7 +199,7 @@ class Curve:
     label: str
 
 
-@drawn
+@house_style
 def distribution(rally: Rally, exact: Curve | None = None) -> Picture:
     """Draw the share of balls later than x (1 - F) on logarithmic axes, with the 3/N line.
 
@@ -309,7 +309,7 @@ def _envelopes(rally: Rally) -> tuple[dict[str, Envelope], dict[str, NDArray[np.
     return envelopes, {name: np.concatenate(parts) for name, parts in missed.items()}
 
 
-@drawn
+@house_style
 def series(rally: Rally) -> Picture:
     """Draw both latencies over the time since the first ball; extremes and misses never vanish."""
     summary = summarize(rally)

@@ -132,7 +132,7 @@ def _clips_by_number(svg: str) -> str:
     )
 
 
-def drawn(draw: Callable[P, Picture]) -> Callable[P, Picture]:
+def house_style(draw: Callable[P, Picture]) -> Callable[P, Picture]:
     """Make a function draw in the house's style, and leave matplotlib as it was."""
 
     @wraps(draw)

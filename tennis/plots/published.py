@@ -9,7 +9,7 @@ import numpy as np
 from matplotlib.axes import Axes
 
 from tennis.plots.one import WIDTH
-from tennis.plots.picture import Picture, drawn, time_axis
+from tennis.plots.picture import Picture, house_style, time_axis
 from tennis.style import AXIS, BLACK, GREY, KERNELS, OTHER_KERNELS
 from tennis.units import NS_PER_US, format_ns, format_us
 
@@ -31,7 +31,7 @@ class Beside:
         return f"{'> ' if self.missed else ''}{format_ns(self.largest_ns)}"
 
 
-@drawn
+@house_style
 def beside(rows: Sequence[Beside], latency: str, published: str, bench: str) -> Picture:
     """Draw the maxima of ``published`` on the left, those of the bench on the right.
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from matplotlib.lines import Line2D
 
 from tennis.plots.one import WIDTH, LineStyle, draw_exceedance, finish_exceedance, nothing, tally
-from tennis.plots.picture import Picture, bench_note, drawn, missed_at
+from tennis.plots.picture import Picture, bench_note, house_style, missed_at
 from tennis.rally import Rally
 from tennis.stats import summarize
 from tennis.style import LATENCIES, ORANGE, SKY
@@ -20,7 +20,7 @@ STYLES: tuple[LineStyle, ...] = (
 )
 
 
-@drawn
+@house_style
 def sides(before: Sequence[Rally], after: Sequence[Rally], title: str, words: str) -> Picture:
     """Draw the complementary distribution of each boot, of both sides over each other.
 

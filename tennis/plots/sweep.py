@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from tennis.plots.compare import DASHES
 from tennis.plots.one import WIDTH
-from tennis.plots.picture import Picture, count_text, drawn, time_axis
+from tennis.plots.picture import Picture, count_text, house_style, time_axis
 from tennis.plots.scope import COLOURS, scope_grid, trace
 from tennis.rally import Rally
 from tennis.rally.text import plain
@@ -30,7 +30,7 @@ Times = NDArray[np.int64]
 
 @dataclass(frozen=True)
 class Curve:
-    """A sweep to be drawn."""
+    """A sweep to be house_style."""
 
     label: str
     kernel: str
@@ -63,7 +63,7 @@ def _words(curve: Curve) -> str:
     return f"{curve.label}: pairing {found}"
 
 
-@drawn
+@house_style
 def rates(curves: Sequence[Curve]) -> Picture:
     """Draw the share of paired pings, and the quartiles of those that are, against the rate."""
     sentences = [f"{_words(curve)}." for curve in curves]
@@ -113,7 +113,7 @@ def _rate_axis(axes: Axes) -> None:
     axes.xaxis.set_minor_formatter(NullFormatter())
 
 
-@drawn
+@house_style
 def screens(curve: Curve, rallies: Sequence[Rally]) -> Picture:
     """Draw all replies of some rates over each other, as an oscilloscope with persistence does.
 
@@ -142,7 +142,7 @@ def _screen(axes: Axes, rally: Rally, curve: Curve, window_ns: float) -> None:
     edges = edges_of(rally)
     starts = edges.served_ns[:-1]
     at = np.linspace(0, window_ns, COLUMNS, endpoint=False)
-    # of a reply that belongs to no ping the fall is not known: it is not drawn
+    # of a reply that belongs to no ping the fall is not known: it is not house_style
     own = edges.rise >= 0
     rises_ns = edges.served_ns[own] + ticks_to_ns(edges.rise[own], rally.tick_hz)
     high = np.zeros(COLUMNS, np.int64)

@@ -10,7 +10,7 @@ from matplotlib.colors import LogNorm
 from numpy.typing import NDArray
 
 from tennis.plots.one import WIDTH, nothing
-from tennis.plots.picture import Picture, count_text, drawn, time_axis
+from tennis.plots.picture import Picture, count_text, house_style, time_axis
 from tennis.plots.scope import COLOURS, scope_grid, trace
 from tennis.style import BLACK, GREY, LATENCIES
 from tennis.umpire import Check
@@ -28,7 +28,7 @@ def check_note(result: Check) -> str:
     return f"{text}  ·  {format_count(result.balls, result.noun)}, {result.unmatched} unmatched"
 
 
-@drawn
+@house_style
 def agreement(result: Check) -> Picture:
     """Draw Bland and Altman's plot of both latencies: difference over mean, bias, spread."""
     title = f"Brickwall - analyser: {result.rally.label}"
@@ -91,7 +91,7 @@ def _agreement_words(result: Check) -> str:
     return " ".join(sentences)
 
 
-@drawn
+@house_style
 def persistence(result: Check) -> Picture:
     """Draw all balls of the capture over each other, colour by count, on a scope's grid."""
     seen = result.persistence

@@ -32,7 +32,7 @@ class Copies:
         # those whose latencies are the same, in whatever order; mostly one each
         self._alike: dict[str, list[Rally]] = {}
 
-    def seen(self, rally: Rally) -> str:
+    def original_of(self, rally: Rally) -> str:
         """Return of which boot a rally is a copy, and by what: words; empty: of none."""
         if not rally.balls:
             return ""

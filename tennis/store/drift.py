@@ -138,7 +138,7 @@ def histories(
             try:
                 store.fetch([row["id"]])
                 rally = store.open(row["id"])
-                if copied := boots.seen(rally):
+                if copied := boots.original_of(rally):
                     say(f"left out: {row['id']} {copied}")
                     continue
                 points.append(_point(rally, row))

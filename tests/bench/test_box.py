@@ -400,7 +400,7 @@ def test_a_group_of_version_2(groups, tmp_path, monkeypatch):
 
     monkeypatch.setattr(Path, "mkdir", kernel)
     monkeypatch.setattr(box_group, "GONE_S", 0.1)
-    with box_group.made(123, groups) as group:
+    with box_group.memory_group(123, groups) as group:
         (folder,) = group.folders
         assert folder.parent == tmp_path / "cgroup" / "user"
         told = {path.name: path.read_text() for path in folder.iterdir()}
@@ -433,7 +433,7 @@ def test_where_no_group_can_be_made_systemd_may_make_a_scope(
     monkeypatch.setattr(box_group, "SYSTEMD", tmp_path)
     monkeypatch.setattr(box_group, "_folder", lambda *_: None)
     box_group._makes_scopes.cache_clear()
-    with box_group.made(123, groups) as group:
+    with box_group.memory_group(123, groups) as group:
         assert group.folders == []
         assert bool(group.words) == scope
     if scope:
@@ -446,6 +446,6 @@ def test_where_no_group_can_be_made_systemd_may_make_a_scope(
 def test_without_any_group_a_box_is_as_it_was(groups, monkeypatch):
     monkeypatch.setattr(box_group, "SYSTEMD", groups / "none")
     monkeypatch.setattr(box_group, "_folder", lambda *_: None)
-    with box_group.made(123, groups) as group:
+    with box_group.memory_group(123, groups) as group:
         assert (group.folders, group.words, group.ended) == ([], (), False)
     assert run("print('fine', file=sys.stderr)").words == "fine\n"

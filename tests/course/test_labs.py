@@ -124,7 +124,7 @@ def test_the_courses_labs_ask_for_what_exists():
 
 @pytest.mark.parametrize("rally", [r for lab in load_course()[1] for r in lab.to_play])
 def test_a_command_is_shown_in_short_lines_and_stays_the_same(rally):
-    shown = rally.shown(4_294_967_295 - rally.boot)
+    shown = rally.display(4_294_967_295 - rally.boot)
     assert all(len(line) <= 78 for line in shown.splitlines())
     words = shlex.split(shown.removeprefix("$ ").replace("\\\n", " "))
     assert words == shlex.split(rally.command(4_294_967_295 - rally.boot))

@@ -321,7 +321,7 @@ def test_each_rally_that_is_missing_costs_points_and_it_is_said(lab, tmp_path):
         lost = {}
         for question in lab.questions:
             try:
-                evidence.needed(without, question, boards=True)
+                evidence.doubtful_rallies(without, question, boards=True)
             except Wrong as error:
                 lost[question.id] = str(error)
         assert lost, name

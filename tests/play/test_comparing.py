@@ -257,10 +257,10 @@ def test_the_time_that_is_left_is_right_at_any_number_of_workers(monkeypatch, at
     monkeypatch.setattr(clock.time, "monotonic", lambda: now[0])
     seen = clock.Clock([20.0] * 40, at_once)
     for _ in range(8):
-        seen.done(20.0, played=False)
+        seen.finish(20.0, played=False)
     for number in range(1, 25):
         now[0] = 10.0 * math.ceil(number / at_once)
-        seen.done(20.0, played=True)
+        seen.finish(20.0, played=True)
         if number in {1, 2 * at_once, 24}:
             left = 10.0 * (32 / at_once) - now[0]
             assert seen.left_s() == pytest.approx(left, rel=0.25), (at_once, number)

@@ -110,7 +110,7 @@ class Guest:
         descriptors = [self._in.fileno(), self._out.fileno()]
         return QemuPlugin(self._plugin, self._parameters, descriptors)
 
-    def seen(self, moved_by: int = 0) -> GuestTrace:
+    def trace(self, moved_by: int = 0) -> GuestTrace:
         """Return what was seen. What came last may be cut: QEMU can be killed.
 
         ``moved_by``: how far KASLR moved the kernel, in bytes. Only edges are seen of one that was.

@@ -172,7 +172,7 @@ class LabRallies(LabDirective):
                 f"lab {lab.slug} has no rally {unknown[0]!r}; it has {write([*known])}"
             )
         seed = int(str(lab.value("parameters.seed")))
-        text = "\n".join(known[name].shown(seed) for name in names or known)
+        text = "\n".join(known[name].display(seed) for name in names or known)
         return [nodes.literal_block(text, text, language="console")]
 
 

@@ -5,7 +5,7 @@
 import re
 
 from tennis.bench.kernels import own_module
-from tennis.course.checking.evidence import as_asked, compare, needed, there
+from tennis.course.checking.evidence import as_asked, compare, doubtful_rallies, there
 from tennis.course.checking.plays import ON_BOARD, Plays
 from tennis.course.checks import (
     Ambiguous,
@@ -190,7 +190,7 @@ def check_needed(work: Work, question: Question, *, boards: bool, note: Note) ->
 
     Hint: README.md in your folder has the commands.
     """
-    if doubtful := needed(work, question, boards=boards):
+    if doubtful := doubtful_rallies(work, question, boards=boards):
         note(f"{', '.join(doubtful)} in doubt: the rally's check says why")
 
 

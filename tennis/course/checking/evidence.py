@@ -109,7 +109,7 @@ def whole_of(work: Work, name: str, *, boards: bool) -> None:
         raise trouble
 
 
-def needed(work: Work, question: Question, *, boards: bool) -> list[str]:
+def doubtful_rallies(work: Work, question: Question, *, boards: bool) -> list[str]:
     """Return which rallies of a question are in doubt, or suspect: their own checks say it.
 
     Those of a doubt withhold all points; what a bench did wrong costs none. Raises Wrong unless all

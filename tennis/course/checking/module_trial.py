@@ -160,7 +160,7 @@ def _tried(own: OwnModule, plan: Plan) -> Trial:
             )
         lines = _lines(rally.path / CONSOLE)
         faults = [fault.message for fault in rally.manifest.faults if fault.code != "target_ended"]
-        return judge(own, lines, balls_of(rally), faults, hang_watch=hang_watch, seen=guest.seen())
+        return judge(own, lines, balls_of(rally), faults, hang_watch=hang_watch, seen=guest.trace())
 
 
 def _script(plan: Plan) -> str:

@@ -41,7 +41,7 @@ def play_watched(plan: Plan, place: Path) -> Rally:
             complete = rally.manifest.ended == "complete"
             wrong = "the target does not say where its kernel is" if complete else ""
         else:
-            seen = guest.seen(guest.moved_by(int(found[1], 16)))
+            seen = guest.trace(guest.moved_by(int(found[1], 16)))
             wrong = by_whom(seen, balls_of(rally), raisers=HANDLERS | THREADS)
     with writing(place):
         makers_of(place).write_text(wrong)

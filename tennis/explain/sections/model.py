@@ -81,7 +81,7 @@ class Constants:
         usual = [self.entry[w].usual if w in self.entry else -1 for w in range(len(WHERE))]
         return np.array(usual, np.int64)
 
-    def known(self) -> NDArray[np.bool_]:
+    def is_constant(self) -> NDArray[np.bool_]:
         """Return of each place whether both entry and answer are constant."""
         of_entry = [w in self.entry and self.entry[w].constant for w in range(len(WHERE))]
         return np.array(of_entry) & self.answer.constant
@@ -143,7 +143,7 @@ class Model:
     def __init__(self, run: Run, constants: Constants) -> None:
         self.run = run
         self.constants = constants
-        self._entry, self._known = constants.entries(), constants.known()
+        self._entry, self._known = constants.entries(), constants.is_constant()
         self._chances()
         self._sleeps()
 

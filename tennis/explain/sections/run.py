@@ -89,7 +89,7 @@ class Run:
         return [str(name) for name in names], which[ran]
 
 
-def known(records: NDArray[Any], instruction_ns: int) -> tuple[NDArray[Any], Clock]:
+def timed_records(records: NDArray[Any], instruction_ns: int) -> tuple[NDArray[Any], Clock]:
     """Return the records whose time is known, and their clock."""
     clock = Clock(records, instruction_ns)
     begun = np.where(records["kind"] == STRETCH, records["began"], records["count"])
@@ -98,7 +98,7 @@ def known(records: NDArray[Any], instruction_ns: int) -> tuple[NDArray[Any], Clo
 
 def decode(records: NDArray[Any], instruction_ns: int) -> Run:
     """Return a run of a plugin's records. Raises BenchError where they contradict each other."""
-    records, clock = known(records, instruction_ns)
+    records, clock = timed_records(records, instruction_ns)
     kind, count = records["kind"], records["count"].astype(np.int64)
     stretches = records[kind == STRETCH]
     begin = clock.at(stretches["began"].astype(np.int64))

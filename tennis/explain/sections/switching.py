@@ -24,7 +24,7 @@ from tennis.explain.sections.records import (
     TASK,
     VECTOR,
 )
-from tennis.explain.sections.run import NEVER, Run, Times, known
+from tennis.explain.sections.run import NEVER, Run, Times, timed_records
 
 THREAD_NAME = re.compile(r"irq/\d+-racquet")
 FROM_USER = (VECTOR + 0x400, VECTOR + 0x480)  # vectors: an exception, an interrupt
@@ -146,7 +146,7 @@ class _Record:
     """What is of use here in the records of a run."""
 
     def __init__(self, records: NDArray[Any], run: Run) -> None:
-        self._records, self._clock = known(records, run.instruction_ns)
+        self._records, self._clock = timed_records(records, run.instruction_ns)
         self.run = run
         self.counts, counted = self.of(PREEMPT)
         raised = self.counts["value"] != 0

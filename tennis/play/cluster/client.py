@@ -27,7 +27,7 @@ from tennis.play.checking import check_rally
 from tennis.play.cluster import tasks
 from tennis.play.cluster.scheduler import check_address, connected, gone
 from tennis.play.cluster.tasks import ClusterSetting
-from tennis.play.player import RallyOutcome, kept
+from tennis.play.player import RallyOutcome, outcome_there
 from tennis.play.rally import Stop
 from tennis.rally import open_rally
 from tennis.rally.folder import MANIFEST, part_path
@@ -90,7 +90,7 @@ def seen_by_cluster(
         )
     missing = []
     for planned in scheduled:
-        there = kept(planned, out / planned.name)
+        there = outcome_there(planned, out / planned.name)
         if there is None and part_path(out / planned.name).exists():
             there = RallyOutcome(
                 "begun on this machine: the same command without --cluster continues it",
