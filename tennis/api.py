@@ -53,7 +53,7 @@ class OpenRally(Rally):
 
         Raises UsageError where pandas is not installed.
         """
-        _needed("pandas")
+        _import("pandas")
         frame: pd.DataFrame = self.arrow().to_pandas()
         return frame
 
@@ -62,7 +62,7 @@ class OpenRally(Rally):
 
         Raises UsageError where polars is not installed.
         """
-        return _needed("polars").from_arrow(self.arrow())
+        return _import("polars").from_arrow(self.arrow())
 
     def stats(self) -> Summary:
         """Return what ``tennis stats`` prints: both latencies in nanoseconds, with intervals."""
@@ -101,7 +101,7 @@ def compare(rallies: Sequence[Rally]) -> "Picture":
     return comparison(rallies)
 
 
-def _needed(name: str) -> Any:
+def _import(name: str) -> Any:
     try:
         return import_module(name)
     except ImportError as error:

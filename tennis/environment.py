@@ -39,25 +39,25 @@ OWN_KINDS = ("TENNIS_", "XDG_", "AWS_")  # the first letters of names: the store
 
 def for_programs(**more: str) -> dict[str, str]:
     """Return the environment of a program, whose words are in English; ``more`` comes last."""
-    return _given((*PLACES, *REACH)) | {"LC_ALL": "C"} | more
+    return _present((*PLACES, *REACH)) | {"LC_ALL": "C"} | more
 
 
 def for_ansible() -> dict[str, str]:
     """Return the environment of Ansible, which refuses the plain C locale."""
-    given = _given((*PLACES, *REACH, *ANSIBLE))
+    given = _present((*PLACES, *REACH, *ANSIBLE))
     return given | {"LC_ALL": "C.UTF-8", "ANSIBLE_NOCOLOR": "1"}
 
 
 def for_sigrok() -> dict[str, str]:
     """Return the environment of sigrok-cli: its firmware and decoders may lie elsewhere."""
-    return for_programs(**_given(SIGROK))
+    return for_programs(**_present(SIGROK))
 
 
 def for_tennis(**more: str) -> dict[str, str]:
     """Return the environment of another Python with Tennis; ``more`` comes last."""
     own = [name for name in os.environ if name.startswith(OWN_KINDS)]
-    return _given((*PLACES, *REACH, *OWN, *own)) | more
+    return _present((*PLACES, *REACH, *OWN, *own)) | more
 
 
-def _given(names: Iterable[str]) -> dict[str, str]:
+def _present(names: Iterable[str]) -> dict[str, str]:
     return {name: os.environ[name] for name in names if name in os.environ}

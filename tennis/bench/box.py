@@ -170,7 +170,7 @@ def run(  # noqa: PLR0913, PLR0917 (what a box is made of)
                 out = Path(f"/proc/{held.process.pid}/root{room}{OUT}")
                 left = OUT_BYTES
                 for name in wanted:
-                    content = _taken(out / name, left)
+                    content = _read_result(out / name, left)
                     if content is None:
                         continue
                     left -= len(content)
@@ -291,7 +291,7 @@ class _Held:
                 ready.select(GONE_S)
 
 
-def _taken(path: Path, limit: int) -> bytes | None:
+def _read_result(path: Path, limit: int) -> bytes | None:
     """Return a regular file of the box, up to a byte more than the limit; None for no such."""
     try:
         number = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)

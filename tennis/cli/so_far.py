@@ -39,7 +39,7 @@ def figures_so_far(
         with Live(console=console, auto_refresh=False, transient=True) as display:
 
             def refine(line: str) -> None:
-                if _taken(known, line, out) is None:
+                if _take(known, line, out) is None:
                     display.console.print(Text(line), soft_wrap=True)
                 else:
                     display.update(Group(_table(known), Text(line, style="dim")), refresh=True)
@@ -51,7 +51,7 @@ def figures_so_far(
     def tell(line: str) -> None:
         if not (quiet() and THERE.match(line)):
             echo(line)
-        if _taken(known, line, out) and not quiet():
+        if _take(known, line, out) and not quiet():
             lines = known.lines()
             if known.boots in SAID_AFTER - told and len(lines) == cells:
                 told.add(known.boots)
@@ -65,7 +65,7 @@ def figures_so_far(
     yield tell
 
 
-def _taken(known: SoFar, line: str, out: Path) -> str | None:
+def _take(known: SoFar, line: str, out: Path) -> str | None:
     """Take the rally that a line is about; return its name, None for any other line."""
     found = THERE.match(line)
     if found is None:

@@ -130,14 +130,14 @@ def steps() -> tuple[Step, ...]:
             return tuple(itertools.chain.from_iterable(each))
         return value.format_map(values) if isinstance(value, str) else value
 
-    def made(step: dict[str, Any]) -> Step:
+    def step_of(step: dict[str, Any]) -> Step:
         failures = tuple(
             Failure(**{name: filled(value) for name, value in failure.items()})
             for failure in step.pop("failure", ())
         )
         return Step(**{name: filled(value) for name, value in step.items()}, failures=failures)
 
-    return tuple(map(made, file["step"]))
+    return tuple(map(step_of, file["step"]))
 
 
 def step(name: str) -> Step:

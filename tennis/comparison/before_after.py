@@ -202,7 +202,7 @@ def judge(
         )
         alone_ratios = [one.ratio for one in (most.judged, *most.beside)]
         ends = [
-            (_known(one.high), _known(one.high / (one.estimate or nan))) for one in alone_ratios
+            (_number(one.high), _number(one.high / (one.estimate or nan))) for one in alone_ratios
         ]
         statements.append(
             Statement(
@@ -229,7 +229,7 @@ def judge(
     )
 
 
-def _known(ratio: float) -> float:
+def _number(ratio: float) -> float:
     return inf if isnan(ratio) else ratio
 
 

@@ -72,16 +72,16 @@ def ratio(of: Sequence[float], to: Sequence[float], tail: float = TAIL) -> Ratio
     """
     with np.errstate(divide="ignore", invalid="ignore"):
         every = np.asarray(of, np.float64)[:, None] / np.asarray(to, np.float64)
-    return _made(every.ravel(), rank_of_pairs(len(of), len(to), tail), paired=False)
+    return _ratio(every.ravel(), rank_of_pairs(len(of), len(to), tail), paired=False)
 
 
 def ratio_of_pairs(of: Mapping[int, float], to: Mapping[int, float], tail: float = TAIL) -> Ratio:
     """Return the ratio of two sides that have the same seeds: a value for each seed."""
     every = np.array([divided(of[seed], to[seed]) for seed in sorted(of)])
-    return _made(every, rank(len(every), tail), paired=True)
+    return _ratio(every, rank(len(every), tail), paired=True)
 
 
-def _made(every: Values, rank_of_end: int, *, paired: bool) -> Ratio:
+def _ratio(every: Values, rank_of_end: int, *, paired: bool) -> Ratio:
     """Return the median ratio. One that is not known (0 / 0) may be anything: it widens both ends.
 
     As many of them as there are ratios beyond an end: there is no interval.

@@ -24,10 +24,10 @@ def numbered(slug: str, question: Question, seed: int) -> dict[int, str]:
     The order follows from the lab, the question and the student's seed: the same every time.
     """
 
-    def drawn(name: str) -> bytes:
+    def order_key(name: str) -> bytes:
         return hashlib.sha256(f"tennis {slug} {question.id} {seed} {name}".encode()).digest()
 
-    return dict(enumerate(sorted(question.choices or {}, key=drawn), 1))
+    return dict(enumerate(sorted(question.choices or {}, key=order_key), 1))
 
 
 def chosen(slug: str, question: Question, answer: object, seed: int) -> str:

@@ -84,8 +84,8 @@ def write_comparison(  # noqa: PLR0913, PLR0917 (what the page shows)
         verdict=words.verdict(judgement),
         worse=judgement.verdict == "worse",
         changed=[
-            *(_named(one.cell, words.by_how_much(one)) for one in changed),
-            *(_named(one.cell, words.in_boots(one)) for one in happened),
+            *(_line_of_cell(one.cell, words.by_how_much(one)) for one in changed),
+            *(_line_of_cell(one.cell, words.in_boots(one)) for one in happened),
         ],
         differences=sides.differences,
         remarks=[*sides.remarks, *words.odd_boots(sides)],
@@ -99,7 +99,7 @@ def write_comparison(  # noqa: PLR0913, PLR0917 (what the page shows)
     return out
 
 
-def _named(cell: str, line: str) -> str:
+def _line_of_cell(cell: str, line: str) -> str:
     return f"{cell}: {line}" if cell else line
 
 
@@ -135,7 +135,7 @@ def _cell(
         shown(picture, "The share of balls later than x, of each boot."),
         rows,
         [one for one in found if one.cell == name],
-        _played(before.rallies, after.rallies),
+        _circumstances_beside(before.rallies, after.rallies),
         [
             _Boot(
                 side,
@@ -150,7 +150,9 @@ def _cell(
     )
 
 
-def _played(before: Sequence[Rally], after: Sequence[Rally]) -> dict[str, tuple[str, str]]:
+def _circumstances_beside(
+    before: Sequence[Rally], after: Sequence[Rally]
+) -> dict[str, tuple[str, str]]:
     """Return the circumstances of both sides, beside each other."""
     one, other = (circumstances([rally.manifest for rally in side]) for side in (before, after))
     return {what: (one.get(what, "-"), other.get(what, "-")) for what in {**one, **other}}

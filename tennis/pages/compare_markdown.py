@@ -31,7 +31,7 @@ def as_markdown(  # noqa: PLR0913, PLR0917 (what was found, and beside it)
     """Return the text. Names come from folders: they are no markup."""
     lines = [f"**{escaped(words.verdict(judgement))}**", ""]
     lines += _table(sides, _rows(judgement))
-    lines += _found(found)
+    lines += _causes(found)
     lines += ["", *(f"Not explained: {escaped(why)}." for why in unexplained)]
     remarks = [
         f"differs: {what}: {ours or '-'} before, {theirs or '-'} after"
@@ -42,7 +42,7 @@ def as_markdown(  # noqa: PLR0913, PLR0917 (what was found, and beside it)
     unseen = (words.unseen(judgement), itself.words if itself else "")
     lines += [f"- {escaped(line)}" for line in filter(None, unseen)]
     for before, after in sides.cells:
-        lines += _played(before.name or after.name, [before.rallies, after.rallies])
+        lines += _circumstances_table(before.name or after.name, [before.rallies, after.rallies])
     lines += ["", _code(command)]
     return _text(lines)
 
@@ -60,7 +60,7 @@ def as_summary(
         changed = [_level(max(judgement.statements, key=lambda one: one.ratio.estimate))]
     lines = [f"**{escaped(words.verdict(judgement))}**", "", *_table(sides, changed[:ROWS])]
     more = len(changed) - ROWS
-    lines += ["", f"and {format_count(more, 'more row')}" if more > 0 else "", *_found(found[:1])]
+    lines += ["", f"and {format_count(more, 'more row')}" if more > 0 else "", *_causes(found[:1])]
     return _text([*lines, "", escaped(words.unseen(judgement)), "", _code(command)])
 
 
@@ -72,7 +72,7 @@ def _code(command: str) -> str:
     return f"`{plain(command, 1500).replace('`', ' ')}`"
 
 
-def _found(found: Sequence[CauseShown]) -> list[str]:
+def _causes(found: Sequence[CauseShown]) -> list[str]:
     lines = []
     for cause in found:
         lines += ["", f"{escaped(cause.title)}:", ""]
@@ -108,7 +108,7 @@ def escaped(text: str) -> str:
     return SPECIAL.sub(r"\\\1", plain(text, 400))
 
 
-def _played(name: str, sides: Sequence[Sequence[Rally]]) -> list[str]:
+def _circumstances_table(name: str, sides: Sequence[Sequence[Rally]]) -> list[str]:
     one, other = (circumstances([rally.manifest for rally in side]) for side in sides)
     lines = ["", f"| {escaped(name or 'what was played')} | before | after |", "|---|---|---|"]
     for what in {**one, **other}:

@@ -58,7 +58,7 @@ def _row(plan: MatchPlan, setting: str, lines: list[Worth]) -> SettingRow:
         what=what_it_is(plan, setting),
         balls=f"{one.side.balls:,}, {boots}",
         notes=", ".join(notes),
-        latencies=[_shown(line) for line in lines],
+        latencies=[_latency_row(line) for line in lines],
     )
 
 
@@ -70,7 +70,7 @@ def what_it_is(plan: MatchPlan, name: str) -> str:
     return ", ".join(words) or "as it is"
 
 
-def _shown(line: Worth) -> LatencyShown:
+def _latency_row(line: Worth) -> LatencyShown:
     levels = line.levels_ns
     return LatencyShown(
         median=format_ns(levels[MEDIAN]) if MEDIAN in levels else "-",

@@ -146,7 +146,7 @@ class _Lanes:
         tops = []
         for lane in self.lanes:
             tops.append(bottom)
-            drawn, below = _drawn(lane, began, ended, bottom)
+            drawn, below = _lane_svg(lane, began, ended, bottom)
             out += [*drawn, *_hovers(lane, panel, bottom, below)]
             bottom = below
         for x, text, row in labels:
@@ -179,7 +179,7 @@ class _Lanes:
         return placed, len(free)
 
 
-def _drawn(lane: _Lane, began: int, ended: int, top: float) -> tuple[list[str], float]:
+def _lane_svg(lane: _Lane, began: int, ended: int, top: float) -> tuple[list[str], float]:
     """Return a lane's SVG, and where it ends; of several the first row has the title."""
     width = WIDTH - LEFT - MARGIN
     out, base = [], top

@@ -179,7 +179,9 @@ def _explained(
     stop: Stop,
 ) -> list[LevelCauses]:
     stories = _replayed_stories(pair, kind, wanted, plans, stop)
-    return [_found(one, pair, [stories[side, _level(one)] for side in (0, 1)]) for one in wanted]
+    return [
+        _level_causes(one, pair, [stories[side, _level(one)] for side in (0, 1)]) for one in wanted
+    ]
 
 
 def _replayed_stories(
@@ -243,7 +245,7 @@ def near(table: NDArray[np.int64], statement: Statement | Boots) -> list[int]:
     return sorted(int(order[rank]) for rank in ranks)
 
 
-def _found(
+def _level_causes(
     statement: Statement | Boots, pair: tuple[Rally, Rally], stories: Sequence[Sequence[Story]]
 ) -> LevelCauses:
     balls = [

@@ -97,7 +97,7 @@ def compare_played(
     Raises UsageError, BenchError before anything is played, RallyError where ``out`` holds another
     comparison, BenchError where a boot fails.
     """
-    with _begun(before, after, out, margin, playing) as (game, record, recorded):
+    with _begin(before, after, out, margin, playing) as (game, record, recorded):
         return _until_decided(game, record, recorded)
 
 
@@ -108,7 +108,7 @@ def play_one_pair(
 
     Raises as ``compare_played``, and KeyboardInterrupt when told to stop.
     """
-    with _begun(before, after, out, MARGIN, playing) as (game, _, recorded):
+    with _begin(before, after, out, MARGIN, playing) as (game, _, recorded):
         if not game.play(1):
             raise KeyboardInterrupt
         both = (recorded.get(side) or game.cells(side, 1) for side in SIDES)
@@ -116,7 +116,7 @@ def play_one_pair(
 
 
 @contextmanager
-def _begun(
+def _begin(
     before: SideRequest, after: SideRequest, out: Path, margin: float, playing: Playing
 ) -> Iterator[tuple["_Game", CompareRecord, dict[str, list[Cell]]]]:
     """Check what is asked for, and hold ``out``; yield what plays, and what was played before."""
@@ -230,7 +230,7 @@ class _Game:
         seen = 0
         virtual = self.benches.kind == "virtual"
         clock = Clock([1.0] * len(missing), self.playing.workers if virtual else 1)
-        for boot, place, became in self._seen(missing):
+        for boot, place, became in self._play(missing):
             seen += became.state != "interrupted"
             clock.finish(1.0, played=became.state == "played")
             self.boots_played += became.state == "played"
@@ -254,7 +254,7 @@ class _Game:
             plan=plan.model_copy(update={"protocol": protocol}),
         )
 
-    def _seen(
+    def _play(
         self, wanted: Sequence[tuple[ScheduledRally, Path]]
     ) -> Iterator[tuple[ScheduledRally, Path, RallyOutcome]]:
         places = {id(boot): place for boot, place in wanted}

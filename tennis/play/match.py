@@ -119,7 +119,7 @@ def play_match(
     with writing(out):
         out.mkdir(parents=True, exist_ok=True)
     with locked(out):
-        record = _begun(benches, match, scheduled, out)
+        record = _begin(benches, match, scheduled, out)
         outcome = MatchOutcome(MatchFolder(out, record))
         clock = Clock([estimate_s(one.plan) for one in scheduled], crew.at_once if crew else 1)
         if crew is None:
@@ -208,7 +208,7 @@ def _foreign_tasks(scheduled: list[ScheduledRally]) -> Iterator[str]:
                 )
 
 
-def _begun(
+def _begin(
     benches: Benches, match: Match, scheduled: list[ScheduledRally], out: Path
 ) -> MatchRecord:
     """Write or update ``match.json``; raise RallyError where ``out`` holds another match."""

@@ -142,8 +142,10 @@ def try_setting(
     for number in range(boots):
         before = rally
         if number:
-            before = _played(bench, _with_seed(before_plan, number), rally.path, [], number, watch)
-        after = _played(bench, _with_seed(plan, number), rally.path, settings, number, watch)
+            before = _play_boot(
+                bench, _with_seed(before_plan, number), rally.path, [], number, watch
+            )
+        after = _play_boot(bench, _with_seed(plan, number), rally.path, settings, number, watch)
         pairs.append((before, after))
     return compared(pairs, ", ".join(settings), over_ns)
 
@@ -155,7 +157,7 @@ def _with_seed(plan: Plan, number: int) -> Plan:
     return plan.model_copy(update={"protocol": protocol.model_copy(update={"seed": seed})})
 
 
-def _played(  # noqa: PLR0913, PLR0917 (a plan, and all that its folder is named after)
+def _play_boot(  # noqa: PLR0913, PLR0917 (a plan, and all that its folder is named after)
     bench: VirtualBench,
     plan: Plan,
     rally: Path,

@@ -88,7 +88,7 @@ class Judged(NamedTuple):
 def seal_played(bench: Bench, plan: Plan, out: Path, journal: Journal, outcome: Ending) -> Rally:
     """Seal what a journal holds as the folder ``out``. Raises RallyError, DiskFullError."""
     part = part_path(out)
-    known = _known(bench, plan, part)
+    known = _run_record(bench, plan, part)
     tick_hz = known.instrument.tick_hz
     totals = _totals(journal)
     judged = _judged(plan, known, outcome, totals, part)
@@ -106,7 +106,7 @@ def seal_played(bench: Bench, plan: Plan, out: Path, journal: Journal, outcome: 
     return seal(part, out, manifest, balls(), every)
 
 
-def _known(bench: Bench, plan: Plan, part: Path) -> RunRecord:
+def _run_record(bench: Bench, plan: Plan, part: Path) -> RunRecord:
     """Return what a bench knows behind a rally. Raises RallyError where its notes are no notes."""
     try:
         return bench.circumstances(plan, part)
@@ -121,7 +121,7 @@ def _judged(plan: Plan, known: RunRecord, outcome: Ending, totals: "_Totals", pa
     """Say how a rally ended, and what went wrong, the cause first."""
     counted = counted_end(outcome.end)
     # of a replay: those that were recorded are found again
-    faults = list(dict.fromkeys(_seen(plan, known, outcome, counted, totals)))
+    faults = list(dict.fromkeys(_outcome_of_run(plan, known, outcome, counted, totals)))
     if totals.backwards:
         text = (
             f"{format_count(totals.backwards, 'ball')} served before the one before: flash it again"
@@ -151,7 +151,7 @@ def _judged(plan: Plan, known: RunRecord, outcome: Ending, totals: "_Totals", pa
     return Judged("complete", faults)
 
 
-def _seen(
+def _outcome_of_run(
     plan: Plan,
     known: RunRecord,
     outcome: Ending,
@@ -186,7 +186,7 @@ def _manifest(
             balls=0,
             misses=0,
             **instrument_counts(totals.noted),
-            where=totals.where or _told(known, totals),
+            where=totals.where or _where_pings_came(known, totals),
         ),
         line=known.line,
         ended=judged.ended,
@@ -255,7 +255,7 @@ def _places(payload: bytes) -> list[OnProcessor]:
     ]
 
 
-def _told(known: RunRecord, totals: _Totals) -> list[OnProcessor]:
+def _where_pings_came(known: RunRecord, totals: _Totals) -> list[OnProcessor]:
     """Return where pings came as the target says, unless it saw a part of them only."""
     whole = sum(one.pings for one in known.where) >= totals.balls - totals.misses
     return known.where if whole else []

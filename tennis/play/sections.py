@@ -283,7 +283,9 @@ class _Machine:
                 next_step=f"name instants behind {self._ready():,} ns",
             )
         found = []
-        for at_ns, (served_ns, rise_ns) in zip(every, self._played(every), strict=True):
+        for at_ns, (served_ns, rise_ns) in zip(
+            every, self._serves_and_latencies(every), strict=True
+        ):
             # between two instructions nothing can be served
             if not 0 <= served_ns - at_ns < self._plan.instruction_ns:
                 raise BenchError(
@@ -298,7 +300,7 @@ class _Machine:
             found.append(Shot(at_ns, predicted[at_ns], rise_ns))
         return found
 
-    def _played(self, every: Sequence[int]) -> list[tuple[int, int]]:
+    def _serves_and_latencies(self, every: Sequence[int]) -> list[tuple[int, int]]:
         """Return when the ball of each instant was served, and its latency; ns."""
         balls: list[tuple[int, int]] = []
         progress = Progress(planned=len(every))

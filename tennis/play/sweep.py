@@ -60,7 +60,7 @@ def play_sweep(
     with writing(out):
         out.mkdir(parents=True, exist_ok=True)
     with locked(out):
-        record = _begun(bench, plan, wanted, out)
+        record = _begin(bench, plan, wanted, out)
         interrupted = _play_rates(Player(bench, out, stop), record, out, shown)
         return Swept(open_sweep(out), interrupted)
 
@@ -101,7 +101,7 @@ def _play_rates(
     return False
 
 
-def _begun(bench: Bench, plan: Plan, wanted: Range, out: Path) -> SweepRecord:
+def _begin(bench: Bench, plan: Plan, wanted: Range, out: Path) -> SweepRecord:
     """Write ``sweep.json``, or hold what is asked for against it. Raises RallyError."""
     if (out / SWEEP).exists():
         before = SweepRecord.read(out)

@@ -377,7 +377,7 @@ def run(request: VerifyRequest) -> tuple[Verification, VerificationRecord]:
     verifications.prepare()
     count = 0
 
-    def done(setting: DelaySetting) -> None:
+    def count_balls(setting: DelaySetting) -> None:
         nonlocal count
         before = count
         count += setting.balls
@@ -402,6 +402,10 @@ def run(request: VerifyRequest) -> tuple[Verification, VerificationRecord]:
         real = request.bench == "pi" and "://" not in brickwall.link.name
         each = request.balls or (Amount.each if request.bench == "pi" else EMULATED_BALLS)
         verification = verify(
-            brickwall, source=request.source, generator=generator, amount=Amount(each), done=done
+            brickwall,
+            source=request.source,
+            generator=generator,
+            amount=Amount(each),
+            done=count_balls,
         )
     return verification, verification.record("physical" if real else "emulated")

@@ -104,10 +104,10 @@ class Picture(Figure):
                 self.savefig(data, format="png", dpi=150, metadata=metadata)
                 return data.getvalue()
             self.savefig(data, format="svg", metadata={"Date": None, "Creator": "tennis"})
-        return _named(data.getvalue().decode(), self.title, self.alt).encode()
+        return _with_title(data.getvalue().decode(), self.title, self.alt).encode()
 
 
-def _named(svg: str, title: str, alt: str) -> str:
+def _with_title(svg: str, title: str, alt: str) -> str:
     """Add a title and a description, and say that the SVG is one picture."""
     name = re.sub(r"[^a-z0-9]+", "-", title.lower()).strip("-")[:60]
     start = svg.index("<svg")

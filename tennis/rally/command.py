@@ -24,11 +24,11 @@ def command_of(manifest: Manifest) -> str:
     PROGRAM.
     A recorded rally that was played again has no command: the recording's own is the one.
     """
-    words = _drilled(manifest) if manifest.drill else _served(manifest)
+    words = _drilled(manifest) if manifest.drill else _command_of_rally(manifest)
     return "" if manifest.bench == "replay" else shlex.join(words)
 
 
-def _served(manifest: Manifest) -> list[str]:
+def _command_of_rally(manifest: Manifest) -> list[str]:
     target = manifest.target
     words = ["tennis", "rally", *_bench(manifest), *_played_on(manifest)]
     own = target.module == OWN  # it says itself where it answers from

@@ -64,7 +64,7 @@ def read_inside(rally: Rally) -> Inside:
     path = rally.file(CONSOLE)
     if path is None:
         raise RallyError(f"{rally.path} has no {CONSOLE}, which contains the target's measurements")
-    text, told = _said(path)
+    text, told = _times_on_console(path)
     raw = _unpacked(rally, text)
     if hashlib.sha256(raw).hexdigest().encode() != told:
         raise _damaged(rally, "they differ from those that the target announced")
@@ -96,7 +96,7 @@ def is_drill_complete(console: Path) -> bool:
     """Tell whether a console holds all that a drill measured, as the target announced it."""
     if not console.exists():
         return False
-    text, told = _said(console)
+    text, told = _times_on_console(console)
     unzip = zlib.decompressobj(wbits=31)
     try:
         raw = unzip.decompress(binascii.a2b_base64(text, strict_mode=True), _SIZE_MAX)
@@ -105,7 +105,7 @@ def is_drill_complete(console: Path) -> bool:
     return hashlib.sha256(raw).hexdigest().encode() == told
 
 
-def _said(console: Path) -> tuple[bytes, bytes]:
+def _times_on_console(console: Path) -> tuple[bytes, bytes]:
     """Return what a console says of the times, still packed, and the hash that was announced."""
     parts, told = [], b""
     with console.open("rb") as file:

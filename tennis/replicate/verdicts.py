@@ -173,7 +173,7 @@ class ClaimPart:
     @property
     def sentence(self) -> str:
         """Say the verdict with what it is judged by, and what nobody looked at."""
-        return _said(self.verdict, [self])
+        return _verdict_sentence(self.verdict, [self])
 
     @property
     def bounded(self) -> bool:
@@ -238,7 +238,7 @@ class Claim:
     @property
     def sentence(self) -> str:
         """Say the verdict with what it is judged by, and what nobody looked at."""
-        return _said(self.verdict, self.decisive)
+        return _verdict_sentence(self.verdict, self.decisive)
 
     @property
     def cause(self) -> Cause:
@@ -427,7 +427,7 @@ class Replication:
             largest=decision.largest,
             largest_position=self._position(part, decision.largest),
             cause=("looked at" if looked else "not looked at") if late else "",
-            sides=tuple(self._found(sample) for sample in every),
+            sides=tuple(self._side_figures(sample) for sample in every),
             quantity=published_quantity(source, part.measure),
             judged=judged.words(part.measure) if judged else "",
         )
@@ -494,7 +494,7 @@ class Replication:
         out = shlex.quote(plain(str(self.match.path), 200))
         return f"tennis match {plan} --repetitions {boots} --out {out}"
 
-    def _found(self, sample: Sample) -> SideFigures:
+    def _side_figures(self, sample: Sample) -> SideFigures:
         cell, statistics = self._cell(sample), self._rules.statistics
         levels = []
         for one_in in statistics.one_in:
@@ -565,7 +565,7 @@ def _are_numbers(*values: float | None) -> bool:
     return all(value is not None and math.isfinite(value) for value in values)
 
 
-def _said(verdict: Verdict, parts: Sequence[ClaimPart]) -> str:
+def _verdict_sentence(verdict: Verdict, parts: Sequence[ClaimPart]) -> str:
     """Say a verdict with what it is judged by: "confirmed by 1 in 1,000; cause not looked at"."""
     by = " and ".join(dict.fromkeys(part.by for part in parts if part.by))
     if verdict not in DECIDED or not by:

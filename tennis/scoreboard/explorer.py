@@ -226,7 +226,9 @@ class Explorer:
             text += f'; <span class="bad">{drawn.misses:,} missed</span>'
             text += f" (crosses at the upper edge{shown})"
         if drawn.latest is not None:
-            text += f"; the latest in view is ball {drawn.latest:,}, {self._said(drawn.latest)}"
+            text += (
+                f"; the latest in view is ball {drawn.latest:,}, {self._latency_text(drawn.latest)}"
+            )
         text += (
             ". Each dot is a ball."
             if few
@@ -242,10 +244,10 @@ class Explorer:
             if height_ns is None
             else np.full(balls.size, height_ns / NS_PER_US),
             "ball": balls,
-            "said": [self._said(int(ball)) for ball in balls],
+            "said": [self._latency_text(int(ball)) for ball in balls],
         }
 
-    def _said(self, ball: int) -> str:
+    def _latency_text(self, ball: int) -> str:
         value = self._points.latency_ns[self._latency][ball]
         return "missed" if np.isnan(value) else format_ns(round(float(value)))
 

@@ -100,7 +100,7 @@ class Hall:
         now = time.monotonic()
         score = Score(read_at=time.time())
         found: dict[str, list[tuple[str, Path]]] = {PLAN: [], MANIFEST: [], MATCH: []}
-        for name, path, kind in self._found(score):
+        for name, path, kind in self._folders(score):
             found[kind].append((name, path))
         self._follow(found[PLAN], now, score)
         self._read_sealed(found[MANIFEST], score)
@@ -117,7 +117,7 @@ class Hall:
         when, path = self._places_of_sealed[name]
         return Sealed(name, path, when, read_manifest(path))
 
-    def _found(self, score: Score) -> Iterator[tuple[str, Path, str]]:
+    def _folders(self, score: Score) -> Iterator[tuple[str, Path, str]]:
         """Yield name, folder, and which file says what the folder is."""
         seen = 0
         waiting = [(place, "", 0) for place in reversed(self._places)]

@@ -47,7 +47,7 @@ class Place:
         try:
             way = _way(url) if url.startswith(S3) else fsspec.core.url_to_fs(url)
         except (ValueError, ImportError, OSError) as error:
-            raise UsageError(f"{plain(url, 80)}: {_said(error, 160)}") from error
+            raise UsageError(f"{plain(url, 80)}: {_error_text(error, 160)}") from error
         self._fs: Any = way[0]
         self._root: str = way[1]
         self._local = "file" in self._fs.protocol
@@ -216,7 +216,7 @@ class Place:
                 if not left or isinstance(error, FileNotFoundError | PermissionError):
                     raise BenchError(
                         f"cannot {what} {plain(self.url, 80)} ({type(error).__name__}: "
-                        f"{_said(error, 200)}); nothing is lost",
+                        f"{_error_text(error, 200)}); nothing is lost",
                         next_step="check address and rights, then use the same command",
                     ) from error
                 time.sleep(wait_s)
@@ -239,7 +239,7 @@ def _way(url: str) -> tuple[Any, str]:
     return ArrowFSWrapper(system), root
 
 
-def _said(error: Exception, limit: int) -> str:
+def _error_text(error: Exception, limit: int) -> str:
     return plain(without_credentials(str(error)), limit)
 
 

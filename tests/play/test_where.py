@@ -37,7 +37,9 @@ def test_a_part_of_a_targets_counts_is_none(told, kept):
     """Of a rally that went on after a break only the parts are told that came to their end."""
     counts = [on(processor, pings) for processor, pings in enumerate(told)]
     totals = sealing._Totals(100, 2, 0, collections.Counter(), [])
-    assert sealing._told(SimpleNamespace(where=counts), totals) == (counts if kept else [])
+    assert sealing._where_pings_came(SimpleNamespace(where=counts), totals) == (
+        counts if kept else []
+    )
 
 
 def test_pings_elsewhere_are_a_fault_where_a_place_was_asked_for():

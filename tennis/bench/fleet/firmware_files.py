@@ -195,7 +195,7 @@ def value_of(lines: list[Entry], name: str, default: str = "") -> str:
     for entry in doubts:
         if entry.value != value:
             raise Unclear(
-                f"{entry.where} says {name}={_shown(entry.value)}, and only the board knows "
+                f"{entry.where} says {name}={_printable(entry.value)}, and only the board knows "
                 f"whether that applies: write {name}= below [all], once"
             )
     return value
@@ -212,7 +212,7 @@ def command_line(folder: Path, model: str = "") -> str | None:
     lines = entries(folder, model=model)
     name = value_of(lines, "cmdline", COMMAND_LINE)
     placed = name if name.startswith("/") else _prefix(folder, lines) + name
-    return _inside(placed, f"cmdline={_shown(name)}")
+    return _inside(placed, f"cmdline={_printable(name)}")
 
 
 def cut_off(folder: Path) -> list[int]:
@@ -233,7 +233,7 @@ def _prefix(folder: Path, lines: list[Entry]) -> str:
     if not prefix:
         return ""
     named = value_of(lines, "kernel")
-    place = folder / _inside(f"{prefix}x", f"os_prefix={_shown(prefix)}")
+    place = folder / _inside(f"{prefix}x", f"os_prefix={_printable(prefix)}")
     front = place.name.removesuffix("x")
     kernels = [named] if named else KERNELS
     kernel = any((folder / f"{prefix}{kernel}".lstrip("/")).is_file() for kernel in kernels)
@@ -249,7 +249,7 @@ def _inside(name: str, where: str) -> str:
     return str(PurePosixPath(*parts))
 
 
-def _shown(text: str) -> str:
+def _printable(text: str) -> str:
     """Return what came from a file without what would move a terminal's cursor."""
     return "".join(sign if sign.isprintable() else "?" for sign in text)
 

@@ -247,7 +247,7 @@ class Brickwall:
         if hello.state == "playing":  # for a host that was killed
             hello = self.end_play()
         play = self._begin(play)
-        yield from self._played(play, hello)
+        yield from self._frames_of_play(play, hello)
 
     def end_play(self) -> Hello:
         """End what is being played, if anything is; return what the Brickwall says then."""
@@ -274,7 +274,7 @@ class Brickwall:
         number, line = self._line("play", asdict(play))
         self._receiver.begin(play.rally, play.sequence, number)
         deliver(line)
-        yield from self._played(play, hello)
+        yield from self._frames_of_play(play, hello)
 
     def _begin(self, play: Play) -> Play:
         """Begin a play under a name of its own."""
@@ -291,7 +291,7 @@ class Brickwall:
             self._receiver.arm()
         return play
 
-    def _played(self, play: Play, hello: Hello) -> Iterator[Frame | None]:
+    def _frames_of_play(self, play: Play, hello: Hello) -> Iterator[Frame | None]:
         self._stopping = False
         self.doing = "waiting for the first ball"
         done, quiet = play.first, 0
@@ -322,13 +322,13 @@ class Brickwall:
                 kind, _, payload = frame
                 if kind == wire.BALLS:
                     done += len(payload) // wire.BALL_SIZE
-                    self._served(payload)
+                    self._note_last_serve(payload)
                 yield frame
                 if kind == wire.END:
                     self._finish()
                     return
 
-    def _served(self, payload: bytes) -> None:
+    def _note_last_serve(self, payload: bytes) -> None:
         """Remember when the last ball of a frame was served."""
         if len(payload) >= wire.BALL_SIZE:
             self.at_ticks = int.from_bytes(payload[-wire.BALL_SIZE :][:8], "little")

@@ -135,7 +135,7 @@ def fetch(name: str, *, again: bool = False) -> Kernel:
         (folder / "kernel.json").write_text(json.dumps(record, indent=2))
 
     once("kernels", _folder_name(name), build, again=again)
-    return _named(name)
+    return _cached(name)
 
 
 def find(name_or_folder: str) -> Kernel:
@@ -149,7 +149,7 @@ def find(name_or_folder: str) -> Kernel:
                 f"the kernel {name_or_folder} is not here yet",
                 next_step=f"run 'tennis kernels fetch {name_or_folder}'",
             )
-        return _named(name_or_folder)
+        return _cached(name_or_folder)
     folder = Path(name_or_folder)
     if not name_or_folder or not is_folder(folder):
         raise UsageError(_unknown(name_or_folder))
@@ -163,7 +163,7 @@ def flavour_of(name_or_folder: str) -> Flavour:
     mainline.
     """
     if name_or_folder in catalogue():
-        return _named(name_or_folder).flavour if is_fetched(name_or_folder) else "mainline"
+        return _cached(name_or_folder).flavour if is_fetched(name_or_folder) else "mainline"
     config = Path(name_or_folder, BUILT_CONFIG)
     if not name_or_folder or not _is_file(config):
         return "mainline"
@@ -254,7 +254,7 @@ def _mend_headers(folder: Path, release: str) -> None:
         program.chmod(0o755)
 
 
-def _named(name: str) -> Kernel:
+def _cached(name: str) -> Kernel:
     note("kernels", _folder_name(name))
     folder = cache_folder() / "kernels" / _folder_name(name)
     try:

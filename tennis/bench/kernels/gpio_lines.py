@@ -75,7 +75,7 @@ def check_lines(snapshot: Snapshot) -> Finding:
     return Finding(
         "bad",
         "lines",
-        f"nothing names the lines of ping and reply; there are {_shown(able)}",
+        f"nothing names the lines of ping and reply; there are {_chip_names(able)}",
         f"write 'options {snapshot.module} gpiochip={plain(able[0].label, 40)} ping_line=A "
         f"reply_line=B' to /etc/modprobe.d/racquet.conf: {PAGE}",
     )
@@ -102,7 +102,7 @@ def _check_options(options: dict[str, str], chips: list[GpioChip]) -> Finding:
             "bad",
             "lines",
             f"modprobe's options name {plain(label, 60)}, and no GPIO chip has that label",
-            f"take one of {_shown(chips)}",
+            f"take one of {_chip_names(chips)}",
         )
     if chip.can_sleep:
         return Finding(
@@ -120,7 +120,7 @@ def _check_options(options: dict[str, str], chips: list[GpioChip]) -> Finding:
     return Finding("good", "lines", said)
 
 
-def _shown(chips: list[GpioChip]) -> str:
+def _chip_names(chips: list[GpioChip]) -> str:
     shown = [f"{plain(chip.label, 40)} ({chip.lines} lines)" for chip in chips[:6]]
     return ", ".join(shown) + (", ..." if len(chips) > len(shown) else "")
 

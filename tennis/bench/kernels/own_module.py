@@ -83,7 +83,7 @@ def build(source: Path, kernel: Kernel) -> OwnModule:
         if built:
             for name, content in ended.files.items():
                 (folder / name).write_bytes(content)
-        said = list(dict.fromkeys(_said(ended.words)))
+        said = list(dict.fromkeys(_diagnostics(ended.words)))
         errors = [text for what, text in said if what == "error"]
         if limit:
             errors = [f"compiling it: {limit}; a small module was built right afterwards"]
@@ -230,7 +230,7 @@ def _readable(kernel: Kernel) -> dict[Path, Path]:
     return places
 
 
-def _said(words: str) -> Iterator[tuple[str, str]]:
+def _diagnostics(words: str) -> Iterator[tuple[str, str]]:
     """Yield what was said of the module: ``error`` or ``warning``, and a line."""
     for line in words.splitlines():
         match = SAID.search(line)

@@ -37,7 +37,7 @@ def _table() -> dict[str, Files]:
     return {"": content["base"], **content["load"]}
 
 
-def _needed(load_packages: Iterable[str]) -> Files:
+def _packages_of_load(load_packages: Iterable[str]) -> Files:
     """Return what a load with these packages needs; the base is a part of it."""
     base = _table()[""]
     needed = {package: list(files) for package, files in base.items()}
@@ -73,7 +73,7 @@ def fetch(*, again: bool = False) -> None:
         say(f"programs of the virtual target: looking in Debian's {name}")
         debian = Suite(name, "arm64")
         debian.update()
-        needed = _needed(_table().keys() - {""})
+        needed = _packages_of_load(_table().keys() - {""})
         packages = [debian.package(package) for package in sorted(needed)]
         debian.unpack(packages, folder / "packages")
         for package, files in needed.items():
@@ -110,7 +110,7 @@ def _userland() -> Path:
 def versions(load_packages: Iterable[str] = ()) -> dict[str, str]:
     """Return package -> version of the target's programs."""
     packages = json.loads((_userland() / "packages.json").read_text())
-    needed = _needed(load_packages)
+    needed = _packages_of_load(load_packages)
     return {
         package["name"]: package["version"] for package in packages if package["name"] in needed
     }
@@ -121,7 +121,7 @@ def programs(load_packages: Iterable[str] = ()) -> dict[str, Path]:
     root = _userland() / "root"
     return {
         place: root / place
-        for package, parts in _needed(load_packages).items()
+        for package, parts in _packages_of_load(load_packages).items()
         for place in (_place(package, part) for part in parts)
     }
 

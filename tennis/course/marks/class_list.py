@@ -107,7 +107,7 @@ def read(path: Path) -> ClassList:
 def _parsed(text: str, shown: str) -> ClassList:
     reader = csv.reader(io.StringIO(text), delimiter=_delimiter(text), strict=True)
     columns = [" ".join(heading.split()) for heading in next(reader, [])]
-    meant = _meant(columns, shown)
+    meant = _columns_by_kind(columns, shown)
     possible: dict[str, str] = {}
     found: dict[int, Student] = {}
     for line, row in _rows(reader, shown):
@@ -160,7 +160,7 @@ def _delimiter(text: str) -> str:
     return max(known, key=lambda sign: known[sign])
 
 
-def _meant(columns: Sequence[str], shown: str) -> dict[str, int]:
+def _columns_by_kind(columns: Sequence[str], shown: str) -> dict[str, int]:
     """Return at which place each kind of column stands. Raises UsageError."""
     if len(columns) > COLUMNS_MAX or len({*columns}) != len(columns):
         raise UsageError(

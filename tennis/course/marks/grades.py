@@ -158,7 +158,7 @@ def _class(lab: Lab, marked: Sequence[Marked], out: Path) -> dict[str, Any]:
         "refused": sum(bool(one.refused) for one in graded),
         "open": sum(len(one.open) for one in marked),
         "handed_in": len(every),
-        "found": [_found(one) for one in by_name if one.findings],
+        "found": [_record(one) for one in by_name if one.findings],
         "claimed": [
             {
                 "member": name,
@@ -226,7 +226,7 @@ def _alike(lab: Lab, graded: Sequence[Graded]) -> list[dict[str, Any]]:
     return found
 
 
-def _found(one: Marked) -> dict[str, Any]:
+def _record(one: Marked) -> dict[str, Any]:
     """Return what was found out about a hand-in, and what was decided."""
     return {
         "student": one.graded.student,

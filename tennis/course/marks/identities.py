@@ -170,7 +170,7 @@ def _by_name(name: str, number: str, students: Sequence[Student]) -> Identity:
 def _of_one(found: Mapping[str, Sequence[Identity]]) -> list[list[tuple[str, int]]]:
     """Return of which hand-ins several are of one student: file, and which of its members."""
     several: dict[tuple[str, str], list[tuple[str, int]]] = defaultdict(list)
-    for file, at, student in _known(found):
+    for file, at, student in _identified(found):
         for key in ("number", "email", "moodle", "canvas"):
             if known := getattr(student, key):
                 several[key, folded(known)].append((file, at))
@@ -179,7 +179,7 @@ def _of_one(found: Mapping[str, Sequence[Identity]]) -> list[list[tuple[str, int
     return [places for places in several.values() if len(places) > 1]
 
 
-def _known(found: Mapping[str, Sequence[Identity]]) -> Iterator[tuple[str, int, Student]]:
+def _identified(found: Mapping[str, Sequence[Identity]]) -> Iterator[tuple[str, int, Student]]:
     for file, identities in found.items():
         for at, identity in enumerate(identities):
             if identity.student is not None:

@@ -105,7 +105,7 @@ class Code:
         self.ended_task = run.tasks_at(run.end)
 
 
-def _taken(named: Named, section: Times) -> list[str]:
+def _names_of(named: Named, section: Times) -> list[str]:
     names, index = named
     return [names[i] for i in index[section].tolist()]
 
@@ -162,7 +162,7 @@ def longest(run: Run, found: Pieces, code: Code) -> pa.Table:
         [WAYS[way] for way in found.way[chosen]],
         [WHERE[where] if where >= 0 else "" for where in found.where[chosen]],
         *(
-            _taken(named, section)
+            _names_of(named, section)
             for named in (code.began, code.ended, code.began_task, code.ended_task)
         ),
     ]

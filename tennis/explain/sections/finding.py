@@ -22,7 +22,7 @@ def find(
     named = {WHERE[place]: seen for place, seen in constants.entry.items()}
     named["answer"] = constants.answer
     about = _about(run, named, calibration.fits, low, high)
-    return _found(Model(run, constants), run, places, about)
+    return _sections(Model(run, constants), run, places, about)
 
 
 def find_of_thread(
@@ -42,10 +42,10 @@ def find_of_thread(
             "nearly_all_within_ns": nearly_all,
         }
     )
-    return _found(model, run, places, about)
+    return _sections(model, run, places, about)
 
 
-def _found(model: Formula, run: Run, places: Places, about: storage.About) -> storage.Sections:
+def _sections(model: Formula, run: Run, places: Places, about: storage.About) -> storage.Sections:
     cut, code = pieces(model, about.low_ns, about.high_ns), Code(run, places)
     return storage.Sections(about, grouped(run, cut, code), longest(run, cut, code))
 

@@ -187,7 +187,9 @@ class _Foreman:
 
     def _play(self, planned: list[ScheduledRally]) -> Iterator[tuple[ScheduledRally, RallyOutcome]]:
         """Let workers play rallies, and take them home."""
-        for job, said in self._done(tasks.play_there, [_Job(p) for p in planned], with_plan=True):
+        for job, said in self._answers(
+            tasks.play_there, [_Job(p) for p in planned], with_plan=True
+        ):
             worker = said["worker"]
             seen = RallyOutcome(said["said"], said["state"], said["trouble"])  # type: ignore[arg-type]
             if seen.state == "played":
@@ -230,7 +232,7 @@ class _Foreman:
             return []
         wrong: dict[str, str] = {}  # worker -> in which rally
         compared = 0
-        for job, said in self._done(tasks.check_there, jobs, with_plan=False):
+        for job, said in self._answers(tasks.check_there, jobs, with_plan=False):
             name, checker = job.planned.name, said["worker"]
             player = self._played_by[name]
             if said.get("verdict") == "same":
@@ -271,7 +273,7 @@ class _Foreman:
         there: dict[str, int] = self._client.nthreads()
         return {worker: n for worker, n in there.items() if worker not in self._distrusted}
 
-    def _done(
+    def _answers(
         self, function: Callable[..., dict[str, str]], jobs: list[_Job], *, with_plan: bool
     ) -> Iterator[tuple[_Job, dict[str, str]]]:
         """Yield each job with what a worker said of it, in the order in which they come.

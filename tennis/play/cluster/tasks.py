@@ -103,16 +103,16 @@ def _play(setting: ClusterSetting, name: str, key: str, planned: str) -> dict[st
         out = Path(scratch)
         if store.has_rally(key):  # of a worker that ended before it could say so
             store.get(f"{key}/{MANIFEST}", out / MANIFEST)
-            found = _seen("played, it was in the store", "played") | _manifest(out / MANIFEST)
+            found = _answer("played, it was in the store", "played") | _manifest(out / MANIFEST)
             return {**found, "worker": EARLIER}
         try:
             if differs := unlike(setting.alike):
                 why = f"this machine has {differs}"
-                return _seen(f"FAILED: {why}", "failed", why)
+                return _answer(f"FAILED: {why}", "failed", why)
             cache = cache_of(store, setting)
             said = _process(["play", str(out)], planned, cache, _stop_requested(setting.run))
         except TennisError as error:
-            return _seen(f"FAILED: {error}", "failed", str(error))
+            return _answer(f"FAILED: {error}", "failed", str(error))
         if said.get("state") == "played":
             store.put_rally(out / name, key)
             said |= _manifest(out / name / MANIFEST)
@@ -204,7 +204,7 @@ def _ended(process: "subprocess.Popen[str]") -> bool:
     return True
 
 
-def _seen(said: str, state: str, trouble: str = "") -> dict[str, str]:
+def _answer(said: str, state: str, trouble: str = "") -> dict[str, str]:
     return {"said": said, "state": state, "trouble": trouble}
 
 

@@ -198,7 +198,7 @@ class Boards:
             try:
                 self.private.add(second.hello(patience_s=MEET_SECOND_S).unique_id)
             except BenchError as error:
-                raise _named("not ready", error) from error
+                raise _step_error("not ready", error) from error
             yield brickwall, second
 
     @contextmanager
@@ -234,9 +234,9 @@ class Boards:
                 target.run("true", what="becoming root", root=True)
                 leases.refuse_if_held(target, leases.holder_of(self._asked.holder), playing=False)
         except SshError as error:
-            raise _named("unreachable", error) from error
+            raise _step_error("unreachable", error) from error
         except RemoteError as error:
-            raise _named("rights", error) from error
+            raise _step_error("rights", error) from error
 
     def facts(self) -> snapshot.Snapshot:
         """Return what the target says about itself."""
@@ -394,5 +394,5 @@ def _count(target: SshTarget) -> int:
     return int(said)
 
 
-def _named(failure: str, error: TennisError) -> StepError:
+def _step_error(failure: str, error: TennisError) -> StepError:
     return StepError(failure, error.message, next_step=error.next_step or "log in by hand")

@@ -206,7 +206,7 @@ def target(work: Work) -> Outcome:
     work.equipment.rights()
     seen = work.equipment.facts()
     outcome = Outcome("pass", "commands run there as root")
-    outcome.facts = _told(seen, "model", "system", "machine")
+    outcome.facts = _lines_of(seen, "model", "system", "machine")
     return outcome
 
 
@@ -219,7 +219,10 @@ def kernel(work: Work) -> Outcome:
         findings = [finding for finding in findings if finding.what not in {"Racquet", "lines"}]
     bad = [finding for finding in findings if finding.verdict == "bad"]
     outcome = Outcome("pass", f"{seen.line('release') or 'a kernel'} would spoil no rally")
-    outcome.facts = {"flavour": seen.flavour, **_told(seen, "release", "version", "clocksource")}
+    outcome.facts = {
+        "flavour": seen.flavour,
+        **_lines_of(seen, "release", "version", "clocksource"),
+    }
     if governors := sorted(set(seen.pairs("governor").values())):
         outcome.facts["governor"] = ", ".join(governors)
     outcome.facts |= _lines(seen)
@@ -232,7 +235,7 @@ def kernel(work: Work) -> Outcome:
     return outcome
 
 
-def _told(seen: Snapshot, *names: str) -> dict[str, str]:
+def _lines_of(seen: Snapshot, *names: str) -> dict[str, str]:
     return {name: plain(line, 200) for name in names if (line := seen.line(name))}
 
 

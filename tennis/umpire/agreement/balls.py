@@ -140,7 +140,7 @@ class Decoder:
         balls = self._decide(self._codes, self._ticks, keep=False)
         if self._state != _IDLE and end_ticks - self._served > self._timeout:
             self._close(NONE)
-            balls = Balls.joined([balls, self._taken()])
+            balls = Balls.joined([balls, self._take()])
         return balls
 
     def _widths(self, edges: Edges) -> None:
@@ -180,7 +180,7 @@ class Decoder:
                 self._close(NONE)  # a whole ball comes next: its ping ends this one
         if starts.size and ends[-1] == begins[-1]:
             self._reset_after_whole()
-        other = self._taken()
+        other = self._take()
         if not len(other):
             return whole
         both = Balls.joined([other, whole])  # of two in one tick the whole one comes last
@@ -192,7 +192,7 @@ class Decoder:
         self._counted_up = False
         self._last_complete = True
 
-    def _taken(self) -> Balls:
+    def _take(self) -> Balls:
         table = np.array(self._out, np.int64).reshape(-1, 3)
         self._out = []
         return Balls(table[:, 0], table[:, 1], table[:, 2])

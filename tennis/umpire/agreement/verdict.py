@@ -70,7 +70,7 @@ def _doubt(result: Check) -> str:
         )
     if result.jumped:
         return (
-            f"{_named(result)}, and many more: a clock jumped, or the analyser lost samples; "
+            f"{_wrong_balls(result)}, and many more: a clock jumped, or the analyser lost samples; "
             "capture again at a lower rate, with nothing else on the analyser's USB bus"
         )
     return ""
@@ -100,7 +100,7 @@ def _contradicted(result: Check, glitches: int) -> tuple[Verdict, str]:
         reasons.append(f"{count} served at another moment than the analyser saw")
     reason = "; ".join(reasons)
     if result.odd:
-        reason += f" ({_named(result)})"
+        reason += f" ({_wrong_balls(result)})"
     if glitches:
         return "inconclusive", (
             f"{reason}; {format_count(glitches, 'edge')} match no ball: glitches, "
@@ -116,7 +116,7 @@ def _contradicted(result: Check, glitches: int) -> tuple[Verdict, str]:
     )
 
 
-def _named(result: Check) -> str:
+def _wrong_balls(result: Check) -> str:
     """Name the first balls that are wrong, by their numbers."""
     named = [f"{result.noun} {ball}: {what}" for ball, what in sorted(result.odd.items())]
     more = f"; and {len(named) - SHOWN} more" if len(named) > SHOWN else ""

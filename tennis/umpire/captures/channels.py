@@ -64,7 +64,9 @@ def chosen(
     for wire in (0, 1):
         if found[wire] is None:
             taken = found[1 - wire] if named[1 - wire] is not None else None
-            found[wire] = _named(path, shown, [i for i in alive if i != taken], NAMES[wire])
+            found[wire] = _channel_by_name(
+                path, shown, [i for i in alive if i != taken], NAMES[wire]
+            )
     rest = [i for i in alive if i not in found]
     if named == (None, None) and found.count(None) == 1 and len(rest) > 1:
         # one name fits, and any of the others may be the other wire
@@ -109,7 +111,7 @@ def _channel_named(path: Path, names: list[str], word: str) -> int:
     return places[0]
 
 
-def _named(path: Path, names: list[str], places: list[int], usual: str) -> int | None:
+def _channel_by_name(path: Path, names: list[str], places: list[int], usual: str) -> int | None:
     """Return the channel of the usual name, else the only one with it as a word; None: none."""
     same = [i for i in places if names[i].lower() == usual]
     words = [i for i in places if usual in re.split(r"[\W_]+", names[i].lower())]
