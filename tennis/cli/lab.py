@@ -301,9 +301,9 @@ def submit(number: str, folder: Path | None, out: Path | None, *, partial: bool)
     echo(f"{quoted(out)}{part}: {size / 1e6:.1f} MB, {report.of} points to win; hand this file in")
 
 
-def _accept_a_part(opened: "Work", asked: "list[QuestionReport]", *, partial: bool) -> None:
+def _accept_a_part(opened: "Work", reports: "list[QuestionReport]", *, partial: bool) -> None:
     """Ask whether a part is to be handed in. Raises TennisError where it is not."""
-    there = sum(one.answered for one in asked)
+    there = sum(one.answered for one in reports)
     if opened.answers.seed not in {None, opened.seed}:
         raise TennisError(
             "nothing was made: answers.toml was made for another name",
@@ -311,7 +311,7 @@ def _accept_a_part(opened: "Work", asked: "list[QuestionReport]", *, partial: bo
         )
     if not there:
         raise TennisError("nothing was made: no question is answered", next_step="answer one")
-    part = f"{there} of {len(asked)} answered"
+    part = f"{there} of {len(reports)} answered"
     if opened.lab.rallies:
         part += f", {len(opened.rallies)} of {len(opened.lab.rallies)} rallies are there"
     if partial:
@@ -371,13 +371,13 @@ def _work_folder(lab: "Lab", folder: Path | None) -> Path:
     )
 
 
-def _show_questions(lab: "Lab", asked: "list[QuestionReport]") -> None:
+def _show_questions(lab: "Lab", reports: "list[QuestionReport]") -> None:
     """Print a line a question: whether it is answered, and whether that is right."""
     table = Table(box=None, pad_edge=False)
     table.add_column("question", overflow="fold")
     table.add_column("answered", ratio=1)
     table.add_column("right", ratio=1)
-    for one in asked:
+    for one in reports:
         answer = Text("yes" if one.answered else "no", STYLES["pass" if one.answered else "fail"])
         styles = {"yes": "pass", "no": "fail", "waits": "inconclusive"}
         style = STYLES[styles.get(one.right, "not run")]
@@ -420,7 +420,7 @@ def _show(report: "Report") -> None:
 
 
 def _show_what_is_left(
-    lab: "Lab", asked: "list[QuestionReport]", report: "Report", refused: list[str]
+    lab: "Lab", reports: "list[QuestionReport]", report: "Report", refused: list[str]
 ) -> None:
     """Print what nobody looked at here, and what happens when this is handed in."""
     from tennis.course.checking.answered import not_run
@@ -428,10 +428,13 @@ def _show_what_is_left(
 
     console = Console(highlight=False)
     echo()
-    there, right = (sum(one.answered for one in asked), sum(one.right == "yes" for one in asked))
+    there, right = (
+        sum(one.answered for one in reports),
+        sum(one.right == "yes" for one in reports),
+    )
     paragraph(
         console,
-        f"{there} of {len(asked)} answered, {right} of them known to be right. Answered does "
+        f"{there} of {len(reports)} answered, {right} of them known to be right. Answered does "
         "not mean right: your teacher knows the other answers, and reads texts.",
     )
     if left := [title(result) for result in not_run(report)]:

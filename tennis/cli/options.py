@@ -106,8 +106,8 @@ player_option = click.option(
 _ALL = "tennis.options"
 
 
-def _help_all(ctx: click.Context, _parameter: click.Parameter, asked: bool) -> None:
-    if asked and not ctx.resilient_parsing:
+def _help_all(ctx: click.Context, _parameter: click.Parameter, wanted: bool) -> None:
+    if wanted and not ctx.resilient_parsing:
         ctx.meta[_ALL] = True
         click.echo(ctx.get_help(), color=ctx.color)
         ctx.exit()

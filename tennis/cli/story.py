@@ -14,10 +14,10 @@ from tennis.replicate.story import MatchStory, head
 from tennis.units import format_us
 
 
-def print_story(console: Console, told: MatchStory, match: Path) -> None:
+def print_story(console: Console, story: MatchStory, match: Path) -> None:
     """Print the story of the match in a folder; nothing is wider than 80 columns but paths."""
     console.print()
-    console.print(Text(f"When did the answer come? {head(told)}", style="bold"))
+    console.print(Text(f"When did the answer come? {head(story)}", style="bold"))
     table = Table(box=None, pad_edge=False, padding=(0, 1))
     table.add_column("", no_wrap=True)
     table.add_column("", no_wrap=True)
@@ -29,7 +29,7 @@ def print_story(console: Console, told: MatchStory, match: Path) -> None:
     ):
         table.add_column(title, justify="right", no_wrap=True)
     load = ""
-    for line in told.lines:
+    for line in story.lines:
         table.add_row(
             "" if line.load == load else line.load,
             line.kernel,
@@ -42,7 +42,7 @@ def print_story(console: Console, told: MatchStory, match: Path) -> None:
     console.print(table)
     console.print(Text("Usually, and 1 in 1,000: in the median boot.", style="dim"))
     console.print()
-    for sentence in told.sentences:
+    for sentence in story.sentences:
         text = Text(sentence.text)
         if sentence.verdict:
             text.append(f" {sentence.verdict.upper()}", style=STYLES[sentence.verdict])

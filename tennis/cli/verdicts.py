@@ -123,8 +123,8 @@ def print_verdicts(
         command_line(console, "Each: ", f"tennis replicate {quoted(replication.match.path)}")
 
 
-def _print_claim(console: Console, claim: Claim, told: set[str]) -> None:
-    """Print a claim with its parts; what ``told`` holds is not said twice."""
+def _print_claim(console: Console, claim: Claim, printed: set[str]) -> None:
+    """Print a claim with its parts; what ``printed`` holds is not said twice."""
     n = f" (N = {claim.n:,}, {format_count(claim.boots, 'boot')})" if claim.n else ""
     ours = _thesis(claim)
     lead = Text(f"{claim.id if ours else '':<{_NAME}}")
@@ -137,16 +137,16 @@ def _print_claim(console: Console, claim: Claim, told: set[str]) -> None:
         paragraph(console, claim.why, _space(_NAME + _VERDICT), style="dim")
         return
     for part in claim.parts:
-        _print_part(console, part, told)
+        _print_part(console, part, printed)
     beside = [part for part in claim.beside if part.addressed]
     if beside:
         paragraph(console, "With hard top halves:", _space(_NAME))
         for part in beside:
-            _print_part(console, part, told)
+            _print_part(console, part, printed)
     _print_advice(console, [*claim.parts, *beside])
 
 
-def _print_part(console: Console, part: ClaimPart, told: set[str]) -> None:
+def _print_part(console: Console, part: ClaimPart, printed: set[str]) -> None:
     lead = _space(_NAME)
     lead.append(f"{part.verdict:<{_VERDICT}}", style=STYLES[part.verdict])
     paragraph(console, part.says, lead)
@@ -164,8 +164,8 @@ def _print_part(console: Console, part: ClaimPart, told: set[str]) -> None:
     if part.remark:
         paragraph(console, part.remark, below)
     for words in mechanisms(part):
-        if words not in told:
-            told.add(words)
+        if words not in printed:
+            printed.add(words)
             paragraph(console, words, below, style="dim")
 
 

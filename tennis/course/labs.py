@@ -164,13 +164,13 @@ class LabRally(Settings):
             words += ["--context", self.drill.context, "--period-us", f"{self.drill.period_us:g}"]
             return [*words, "--repetitions", str(self.balls), "--seed", str(seed + self.boot)]
         sloth = system_of(self.kernel) == "sloth" or self.beneath == "sloth"
-        usual = {name: row.default for name, row in SETTINGS.items()}
-        usual["bottom_half"] = "task" if sloth else "tasklet"
-        usual["priorities"] = "native" if sloth else "default"
+        defaults = {name: row.default for name, row in SETTINGS.items()}
+        defaults["bottom_half"] = "task" if sloth else "tasklet"
+        defaults["priorities"] = "native" if sloth else "default"
         of_load = {"kernel", "load", "load_options"}
         for row in OF_TARGET:
             value = getattr(self, row.name)
-            if row.name not in of_load and value != usual[row.name]:
+            if row.name not in of_load and value != defaults[row.name]:
                 words += [option_of(row.name), str(value)]
         if self.rate_hz is not None:
             words += ["--loop", "open", "--rate-hz", f"{self.rate_hz:g}"]
@@ -214,10 +214,10 @@ class LabSweep(StrictPart):
         return in_short_lines(self.command(seed))
 
 
-def under_load(asked: LabRally | LabSweep) -> list[str]:
+def under_load(item: LabRally | LabSweep) -> list[str]:
     """Return the options that say which kernel plays, and what keeps it busy."""
-    words = ["--kernel", asked.kernel, "--load", asked.load]
-    for name, value in asked.load_options.items():
+    words = ["--kernel", item.kernel, "--load", item.load]
+    for name, value in item.load_options.items():
         words += ["--load-option", f"{name}={value}"]
     return words
 

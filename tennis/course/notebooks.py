@@ -219,12 +219,12 @@ def _named_folders() -> list[Path]:
     return [Path(name) for name in os.environ.get(VARIABLE, "").split(os.pathsep) if name]
 
 
-def _nearest(opened: Sequence[Rally], asked: LabRally) -> Rally | None:
+def _nearest(opened: Sequence[Rally], lab_rally: LabRally) -> Rally | None:
     """Return the rally that is most like a lab's, whatever its folder is called; None: none is."""
-    kind = asked.drill.to_do if asked.drill else None
+    kind = lab_rally.drill.to_do if lab_rally.drill else None
     found = []
     for rally in opened:
-        other = {row.name for row, _, _ in differences(rally.manifest, asked, OF_TARGET)}
+        other = {row.name for row, _, _ in differences(rally.manifest, lab_rally, OF_TARGET)}
         if rally.manifest.drill == kind and not other & APART:
             found.append((len(other), rally))
     return min(found, key=lambda one: one[0])[1] if found else None
@@ -233,13 +233,13 @@ def _nearest(opened: Sequence[Rally], asked: LabRally) -> Rally | None:
 _folders: list[tempfile.TemporaryDirectory[str]] = []  # each lives until Python ends
 
 
-def _play(asked: LabRally, seed: int) -> Rally:
+def _play(lab_rally: LabRally, seed: int) -> Rally:
     folder = tempfile.TemporaryDirectory(prefix="tennis-")
     _folders.append(folder)
-    out = Path(folder.name) / asked.name
-    short = asked.model_copy(update={"balls": min(asked.balls, BALLS)})
-    words = [*asked.verb.split()[1:], "--quiet", *short.options(seed), "--out", str(out)]
-    _tennis(*words, what=f"the rally {asked.name}")
+    out = Path(folder.name) / lab_rally.name
+    short = lab_rally.model_copy(update={"balls": min(lab_rally.balls, BALLS)})
+    words = [*lab_rally.verb.split()[1:], "--quiet", *short.options(seed), "--out", str(out)]
+    _tennis(*words, what=f"the rally {lab_rally.name}")
     return open_folder(out)
 
 

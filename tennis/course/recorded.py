@@ -23,15 +23,15 @@ def place(lab: Lab, name: str, labs: Path = LABS) -> Path:
     return labs / lab.slug / FOLDER / name
 
 
-def open_recorded(lab: Lab, asked: LabRally, labs: Path = LABS) -> Rally:
+def open_recorded(lab: Lab, lab_rally: LabRally, labs: Path = LABS) -> Rally:
     """Open a recorded rally. Raises LabError if it is not the one that ``lab.toml`` names."""
-    path = place(lab, asked.name, labs)
+    path = place(lab, lab_rally.name, labs)
     anew = "ask your teacher for the labs' folder, and replace yours"
     try:
         rally = open_rally(path)
     except RallyError as error:
         raise LabError(f"lab {lab.slug}: {error}", next_step=anew) from error
-    if rally.manifest.seal != asked.recorded:
+    if rally.manifest.seal != lab_rally.recorded:
         raise LabError(f"{path} is another rally than {lab.slug}/lab.toml names", next_step=anew)
     return rally
 

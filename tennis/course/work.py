@@ -346,9 +346,9 @@ def _contact(path: Path, content: dict[str, object], key: str, form: re.Pattern[
     return value
 
 
-def _answers(path: Path, given: dict[str, object]) -> list[tuple[str, int | float | str]]:
+def _answers(path: Path, values: dict[str, object]) -> list[tuple[str, int | float | str]]:
     found: list[tuple[str, int | float | str]] = []
-    for name, value in given.items():
+    for name, value in values.items():
         where = f"{path}: {plain(name, 40)}"
         if isinstance(value, bool) or not isinstance(value, int | float | str):
             raise WorkError(f"{where}: a number, or a text in quotes")

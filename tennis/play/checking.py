@@ -200,15 +200,17 @@ def _played_again(bench: _Repeating, plan: Plan, out: Path) -> Rally:
         ) from error
 
 
-def difference(rally: Rally, again: Rally, told: Callable[[], RunRecord], scratch: Path) -> str:
+def difference(
+    rally: Rally, again: Rally, run_record: Callable[[], RunRecord], scratch: Path
+) -> str:
     """Say how a rally differs from one of the same plan that was played here; empty: in nothing.
 
-    ``told`` returns what the rally's own console tells; ``scratch`` is a folder to work in.
+    ``run_record`` returns what the rally's own console tells; ``scratch`` is a folder to work in.
     """
     if found := ball_difference(rally, again):
         return found
     changed = changes(rally, again.manifest.tool.versions)
-    return compare(rally, again, told, changed, scratch)[0]
+    return compare(rally, again, run_record, changed, scratch)[0]
 
 
 def ball_difference(rally: Rally, again: Rally) -> str:
@@ -230,13 +232,13 @@ def ball_difference(rally: Rally, again: Rally) -> str:
 def compare(
     rally: Rally,
     again: Rally,
-    told: Callable[[], RunRecord],
+    run_record: Callable[[], RunRecord],
     changed: Iterable[str],
     scratch: Path | None = None,
 ) -> tuple[str, list[str]]:
     """Compare all parts of two folders. Returns the first difference, empty: none, and what is not.
 
-    ``told`` returns what the rally's own console tells, ``changed`` are the versions that differ.
+    ``run_record`` returns what the rally's own console tells, ``changed`` are versions that differ.
     ``scratch`` is a folder to work in; None: the one in which the folder of ``again`` is.
     """
     scratch = scratch or again.path.parent
@@ -255,7 +257,7 @@ def compare(
     )
     if found:
         return found, []
-    known = None if whole else told()  # the console is no stranger's any more
+    known = None if whole else run_record()  # the console is no stranger's any more
     expected = again.manifest if known is None else _cut(rally, again, known)
     found = _events(rally, again, known, scratch) or first_difference(
         rally.manifest, expected, changed

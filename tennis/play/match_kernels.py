@@ -29,11 +29,11 @@ class MatchKernel:
     where only that bench knows what its kernel has, and refuses the rest.
     """
 
-    def __init__(self, plan: MatchPlan, name: str, given: str | None, beside: Path) -> None:
+    def __init__(self, plan: MatchPlan, name: str, place: str | None, beside: Path) -> None:
         self._of = plan
         self.name = name
         self.axis = plan.kernels.get(name, KernelAxis())
-        self.place = given or self.axis.tree
+        self.place = place or self.axis.tree
         self.there = self.place is not None or not self.axis.optional
         self.own: type[RegisteredBench] | None = None
         self.flavour: flavours.Player | None = (
@@ -42,7 +42,7 @@ class MatchKernel:
         if not self.there:
             return
         if plan.bench == "virtual":
-            origin = self._find(None if given else beside)
+            origin = self._find(None if place else beside)
         else:
             origin = self._on_target(plan)
         if self.flavour not in CALLED.get(name, {self.flavour}):

@@ -39,22 +39,22 @@ from tennis.replicate.rules import replication
 
 
 def scheduled_rallies(
-    plan: MatchPlan, given: Mapping[str, str], beside: Path
+    plan: MatchPlan, places: Mapping[str, str], beside: Path
 ) -> tuple[list[ScheduledRally], list[NotPlayed]]:
     """Return the rallies of a plan in the order of playing, and what is left out.
 
-    ``given`` are the kernels of the command line, by the plan's names; folders in the plan are
+    ``places`` are the kernels of the command line, by the plan's names; folders in the plan are
     relative to ``beside``. Raises UsageError (BenchError where a kernel is not fetched) for names
     that mean nothing, and where nothing is left.
     """
     _check_bench(plan)
     _check_settings(plan)
     named = {*plan.kernels, *(rally.kernel for rally in plan.rally)}
-    for name in sorted(given.keys() - named):
+    for name in sorted(places.keys() - named):
         raise UsageError(
             f"--kernel {name}=...: the plan has no kernel {name!a}", next_step="use one of its"
         )
-    known = {name: MatchKernel(plan, name, given.get(name), beside) for name in sorted(named)}
+    known = {name: MatchKernel(plan, name, places.get(name), beside) for name in sorted(named)}
     _check_loads(plan, known)
     _check_drills(plan)
     scheduled: list[ScheduledRally] = []

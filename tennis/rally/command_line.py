@@ -15,17 +15,17 @@ RESERVED = ("console", "earlycon", "init", "rdinit", "initrd", "root", "panic", 
 _WORD = re.compile(r"[A-Za-z0-9_.-]+(=[A-Za-z0-9_.,:/@+-]+)?")
 
 
-def canonical(asked: object) -> object:
+def canonical(value: object) -> object:
     """Return a command line with single spaces; a pydantic validator.
 
     Raises PydanticCustomError for what is no parameter, and for the bench's own.
     """
-    if not isinstance(asked, str):
-        return asked
-    words = asked.split()
+    if not isinstance(value, str):
+        return value
+    words = value.split()
     strange = [word for word in words if not _WORD.fullmatch(word)]
     reserved = [word for word in words if _name(word) in RESERVED or word.startswith("tennis.")]
-    if strange or reserved or len(asked) > LENGTH_MAX:
+    if strange or reserved or len(value) > LENGTH_MAX:
         why = (
             "is the bench's own"
             if reserved
@@ -34,7 +34,7 @@ def canonical(asked: object) -> object:
         raise PydanticCustomError(
             "command_line",
             "{word} {why}",
-            {"word": plain((strange or reserved or [asked])[0], 60), "why": why},
+            {"word": plain((strange or reserved or [value])[0], 60), "why": why},
         )
     return " ".join(words)
 

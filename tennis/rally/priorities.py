@@ -38,14 +38,14 @@ def entries(priorities: str) -> dict[str, int]:
     return {name: int(number) for name, number in _ENTRY.findall(priorities)}
 
 
-def canonical(asked: object) -> object:
+def canonical(value: object) -> object:
     """Return priorities as they are kept: a map in the order of ``THREADS``.
 
     A pydantic validator. Raises PydanticCustomError for what is neither a preset nor a map.
     """
-    if not isinstance(asked, str) or asked in PRESETS:
-        return asked
-    words = [_ENTRY.fullmatch(word.strip()) for word in asked.split(",")]
+    if not isinstance(value, str) or value in PRESETS:
+        return value
+    words = [_ENTRY.fullmatch(word.strip()) for word in value.split(",")]
     named = [word[1] for word in words if word]
     if not all(words) or len(set(named)) < len(named) or set(named) - set(THREADS):
         presets = ", ".join(name for name in PRESETS if name != "unknown")

@@ -748,12 +748,12 @@ def differences(
 
 
 def served_otherwise(
-    here: Protocol, asked: Protocol, but: frozenset[str] = frozenset()
+    here: Protocol, protocol: Protocol, but: frozenset[str] = frozenset()
 ) -> Iterator[tuple[str, Any, Any]]:
     """Yield in what balls were served otherwise than asked for: name, as it is, as it should be."""
     for name in Protocol.model_fields:
-        if name not in but and getattr(here, name) != getattr(asked, name):
-            yield name, getattr(here, name), getattr(asked, name)
+        if name not in but and getattr(here, name) != getattr(protocol, name):
+            yield name, getattr(here, name), getattr(protocol, name)
 
 
 def facts(manifest: Manifest) -> dict[str, str]:

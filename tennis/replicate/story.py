@@ -281,7 +281,7 @@ def _beside(claim: Claim | None) -> str:
     return claim.beside_verdict if claim else ""
 
 
-def head(told: MatchStory) -> str:
+def head(story: MatchStory) -> str:
     """Say what the lines are of."""
-    line = told.lines[0]
+    line = story.lines[0]
     return f"{line.balls:,} answers each, of {format_count(line.boots, 'boot')}"

@@ -121,12 +121,12 @@ def main() -> None:
     _say(told, found)
 
 
-def _memory(asked: dict[str, Any]) -> str:
-    return f"the query was not answered within {asked['memory_mb']} MB of memory"
+def _memory(request: dict[str, Any]) -> str:
+    return f"the query was not answered within {request['memory_mb']} MB of memory"
 
 
-def _say(told: dict[str, Any], found: pa.Table | None) -> None:
-    sys.stdout.buffer.write(json.dumps(told).encode() + b"\n")
+def _say(answer: dict[str, Any], found: pa.Table | None) -> None:
+    sys.stdout.buffer.write(json.dumps(answer).encode() + b"\n")
     if found is not None:
         with pa.ipc.new_stream(sys.stdout.buffer, found.schema) as stream:
             stream.write_table(found)

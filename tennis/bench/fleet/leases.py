@@ -27,12 +27,12 @@ from tennis.rally.text import plain
 LEASE_S = (60, 14 * 86400)  # the shortest and the longest
 
 
-def holder_of(asked: str | None = None) -> str:
-    """Return in whose name benches are asked for: ``asked``, else TENNIS_HOLDER, else USER@MACHINE.
+def holder_of(name: str | None = None) -> str:
+    """Return in whose name benches are asked for: ``name``, else TENNIS_HOLDER, else USER@MACHINE.
 
     Raises UsageError.
     """
-    named = os.environ.get("TENNIS_HOLDER") or None if asked is None else asked
+    named = os.environ.get("TENNIS_HOLDER") or None if name is None else name
     if named is not None:
         _check_holder(named)
         return named

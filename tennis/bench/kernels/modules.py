@@ -28,17 +28,17 @@ ALIGNED = 8  # bytes
 UNTRACED = "CC_FLAGS_FTRACE="
 
 
-def misaligned(told: str) -> bool:
+def misaligned(text: str) -> bool:
     """Tell from what ``objdump -h -r`` says of a module whether it could make a kernel panic.
 
     Cold functions may begin at an odd place of their section, or their section at one of the
     module's. (The first of ``.init.text`` begins a page.)
     """
-    records = told.partition(f"[{PATCHED}]:")[2].partition("\n\n")[0]
+    records = text.partition(f"[{PATCHED}]:")[2].partition("\n\n")[0]
     places = re.findall(r"R_AARCH64_ABS64\s+(\.[\w.]+)(?:\+0x([0-9a-f]+))?$", records, re.MULTILINE)
     if any(int(place or "0", 16) % ALIGNED for _, place in places):
         return True
-    alignments = dict(re.findall(r"(?m)^ +\d+ (\.text\.unlikely) .* 2\*\*(\d+)\b", told))
+    alignments = dict(re.findall(r"(?m)^ +\d+ (\.text\.unlikely) .* 2\*\*(\d+)\b", text))
     return any(1 << int(alignments.get(section, "3")) < ALIGNED for section, _ in places)
 
 

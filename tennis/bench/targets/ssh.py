@@ -391,13 +391,13 @@ def shell(command: str, *, root: bool = False) -> str:
     return shlex.join(["sh", "-c", as_root(words)] if root else words)
 
 
-def why(done: CommandResult) -> str:
+def why(result: CommandResult) -> str:
     """Say why a command failed, from what it said."""
-    if meaning := diagnoses.of_target(done.errors):
+    if meaning := diagnoses.of_target(result.errors):
         return meaning
-    lines = [line.strip() for line in done.errors.splitlines() if line.strip()]
+    lines = [line.strip() for line in result.errors.splitlines() if line.strip()]
     reason = plain(" | ".join(lines[-3:]), 300) if lines else "it did not say why"
-    return f"failed ({done.code}): {reason}"
+    return f"failed ({result.code}): {reason}"
 
 
 def _plain_owner(entry: tarfile.TarInfo) -> tarfile.TarInfo:

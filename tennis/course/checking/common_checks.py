@@ -175,13 +175,13 @@ def check_name(work: Work) -> None:
 
 
 @check()
-def check_rally(work: Work, asked: LabRally, *, boards: bool) -> None:
+def check_rally(work: Work, lab_rally: LabRally, *, boards: bool) -> None:
     """Each rally of the lab is there, complete, and played as asked, with your seed.
 
     Hint: README.md in your folder has the command. To play a rally again, remove its folder
     first.
     """
-    there(work, asked, boards=boards)
+    there(work, lab_rally, boards=boards)
 
 
 @check(rallies=True)
@@ -196,7 +196,7 @@ def check_needed(work: Work, question: Question, *, boards: bool, note: Note) ->
 
 @check(recorded=False)
 def check_honest(
-    work: Work, asked: LabRally, plays: Plays | None, *, boards: bool, note: Note
+    work: Work, lab_rally: LabRally, plays: Plays | None, *, boards: bool, note: Note
 ) -> None:
     """The lab's rally is played here, with your seed, and yours must be the same, ball by ball.
 
@@ -205,14 +205,14 @@ def check_honest(
     if plays is None:
         raise NotRun("your teacher plays it again")
     try:
-        as_asked(work, asked, boards=boards)
+        as_asked(work, lab_rally, boards=boards)
     except (Wrong, Inconclusive) as error:
-        raise NotRun(f"check_rally[{asked.name}] did not pass") from error
-    rally = work.handed_in[asked.name]
+        raise NotRun(f"check_rally[{lab_rally.name}] did not pass") from error
+    rally = work.handed_in[lab_rally.name]
     if rally.manifest.bench not in {"virtual", "replay"}:
         note(f"played on the bench {rally.manifest.bench}: {ON_BOARD}")
         return
-    compare(work, rally, asked, plays)
+    compare(work, rally, lab_rally, plays)
     note(f"all {format_count(rally.balls, 'ball')} are what they were here")
 
 

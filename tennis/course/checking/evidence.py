@@ -43,55 +43,57 @@ OF_ANSWERS = frozenset({"top_half", "bottom_half", "priorities"})
 _TROUBLE: dict[Path, Exception | None] = {}
 
 
-def there(work: Work, asked: LabRally, *, boards: bool) -> None:
+def there(work: Work, lab_rally: LabRally, *, boards: bool) -> None:
     """Raise Wrong, InDoubt or Inconclusive unless a rally is there, whole, and as asked."""
-    if asked.name in work.trouble:
+    if lab_rally.name in work.trouble:
         # a recording comes with the labs: no student's fault
-        altered = asked.name in work.altered
-        kind = Inconclusive if asked.recorded else InDoubt if altered else Wrong
-        raise kind(work.trouble[asked.name])
-    if asked.recorded:
+        altered = lab_rally.name in work.altered
+        kind = Inconclusive if lab_rally.recorded else InDoubt if altered else Wrong
+        raise kind(work.trouble[lab_rally.name])
+    if lab_rally.recorded:
         return
-    as_asked(work, asked, boards=boards)
-    rally = work.handed_in[asked.name]
+    as_asked(work, lab_rally, boards=boards)
+    rally = work.handed_in[lab_rally.name]
     manifest = rally.manifest
     if manifest.ended == "interrupted":
-        raise Wrong(f"it was interrupted after {rally.balls} of {asked.balls} balls: play it again")
+        raise Wrong(
+            f"it was interrupted after {rally.balls} of {lab_rally.balls} balls: play it again"
+        )
     if manifest.suspect or manifest.ended != "complete":
         faults = [plain(fault.message, 120) for fault in manifest.faults]
         raise Inconclusive(f"{(faults or ['it is suspect'])[0]}: play it again")
     expect(
-        rally.balls >= asked.balls,
-        f"{rally.balls} balls, but the lab asks for {asked.balls}",
+        rally.balls >= lab_rally.balls,
+        f"{rally.balls} balls, but the lab asks for {lab_rally.balls}",
     )
 
 
-def as_asked(work: Work, asked: LabRally, *, boards: bool) -> None:
+def as_asked(work: Work, lab_rally: LabRally, *, boards: bool) -> None:
     """Raise unless a rally says that it is the lab's, with the student's seed.
 
     Wrong: it says another setting. InDoubt: another's seed, or nothing that a bench of this class
     could have played. Inconclusive: a recording that somebody handed out.
     """
-    if asked.name not in work.handed_in:
-        raise Wrong(work.trouble.get(asked.name, "it is not there"))
-    rally = work.handed_in[asked.name]
+    if lab_rally.name not in work.handed_in:
+        raise Wrong(work.trouble.get(lab_rally.name, "it is not there"))
+    rally = work.handed_in[lab_rally.name]
     manifest = rally.manifest
-    if asked.drill and manifest.drill is None:
+    if lab_rally.drill and manifest.drill is None:
         raise Wrong("it is a rally, but the lab asks for a drill")
-    _refuse_other_settings(rally, asked)
+    _refuse_other_settings(rally, lab_rally)
     if manifest.bench == "virtual":
-        _refuse_other_plans(work, rally, asked)
+        _refuse_other_plans(work, rally, lab_rally)
     elif manifest.bench != "replay" and not boards:
         raise InDoubt(
             f"it says that it was played on the bench {manifest.bench}: this class has no boards "
             "(tennis grade --boards)"
         )
     seed = manifest.protocol.seed
-    if manifest.bench == "replay" and seed != work.seed + asked.boot:
+    if manifest.bench == "replay" and seed != work.seed + lab_rally.boot:
         raise Inconclusive("it was replayed from a recording, with the recording's seed")
-    if seed != work.seed + asked.boot:
+    if seed != work.seed + lab_rally.boot:
         raise InDoubt(
-            f"its seed is {seed}; that of {work.answers.student} is {work.seed + asked.boot}"
+            f"its seed is {seed}; that of {work.answers.student} is {work.seed + lab_rally.boot}"
         )
 
 
@@ -130,25 +132,25 @@ def doubtful_rallies(work: Work, question: Question, *, boards: bool) -> list[st
     return doubtful
 
 
-def plan_here(work: Work, asked: LabRally) -> Plan:
+def plan_here(work: Work, lab_rally: LabRally) -> Plan:
     """Return the plan of a lab's rally as the marker plays it. Raises TennisError.
 
     The balls are those of the student's folder if they are more than the lab's.
     """
-    known = work.handed_in.get(asked.name)
+    known = work.handed_in.get(lab_rally.name)
     balls = known.manifest.protocol.balls if known is not None else 0
-    most = BALLS_MAX_TIMES * asked.balls
-    racquet = work.folder / asked.racquet if asked.racquet else None
+    most = BALLS_MAX_TIMES * lab_rally.balls
+    racquet = work.folder / lab_rally.racquet if lab_rally.racquet else None
     return plan_of_rally(
-        asked, work.seed, balls=min(max(balls, asked.balls), most), racquet=racquet
+        lab_rally, work.seed, balls=min(max(balls, lab_rally.balls), most), racquet=racquet
     )
 
 
-def compare(work: Work, rally: Rally, asked: LabRally, plays: Plays) -> None:
+def compare(work: Work, rally: Rally, lab_rally: LabRally, plays: Plays) -> None:
     """Compare a student's rally with the marker's. Raises InDoubt, Inconclusive."""
     only_balls = rally.manifest.bench == "replay"
     try:
-        found = plays.difference(rally, plan_here(work, asked), only_balls=only_balls)
+        found = plays.difference(rally, plan_here(work, lab_rally), only_balls=only_balls)
     except NotBuiltError as error:
         raise InDoubt(f"it cannot be played again: {plain(str(error), 200)}") from error
     except TennisError as error:
@@ -166,61 +168,61 @@ def _expect_setting(row: Setting, is_so: object, wanted: object) -> None:
         _expect_same(row.called or row.words, row.shown(is_so), row.shown(wanted))
 
 
-def _refuse_other_plans(work: Work, rally: Rally, asked: LabRally) -> None:
+def _refuse_other_plans(work: Work, rally: Rally, lab_rally: LabRally) -> None:
     """Raise Wrong where a rally of the virtual bench has a setting that the lab does not name.
 
     InDoubt where no plan of this bench says what its manifest says.
     """
     own = rally.manifest.target.module == OWN
-    source = work.folder / asked.racquet if asked.racquet and own else None
+    source = work.folder / lab_rally.racquet if lab_rally.racquet and own else None
     try:
         claimed = plan_again(rally, racquet=source, pico=True)
     except UsageError as error:
         raise InDoubt(plain(str(error).replace(f"{work.folder}/", ""), 300)) from error
-    wanted = plan_of_rally(asked, work.seed, racquet=source)
+    wanted = plan_of_rally(lab_rally, work.seed, racquet=source)
     left_out = {"racquet", *(_OWN_HALVES if source else ())}
     for row in TOLD:
         if row.name not in left_out:
             _expect_setting(row, row.of(claimed), row.of(wanted))
     for name, is_so, should_be in served_otherwise(claimed.protocol, wanted.protocol, JUDGED):
         _expect_same(name.replace("_", " "), is_so, should_be)
-    most = BALLS_MAX_TIMES * asked.balls
+    most = BALLS_MAX_TIMES * lab_rally.balls
     balls = claimed.protocol.balls
-    expect(balls <= most, f"{balls} balls, but the lab asks for {asked.balls}, {most} at most")
+    expect(balls <= most, f"{balls} balls, but the lab asks for {lab_rally.balls}, {most} at most")
 
 
-def _refuse_other_settings(rally: Rally, asked: LabRally) -> None:
+def _refuse_other_settings(rally: Rally, lab_rally: LabRally) -> None:
     """Raise Wrong where a rally says another setting than the lab, on whatever bench it was played.
 
     A board has processors, and places on them, of its own where the lab does not name them.
     """
     manifest = rally.manifest
     left_out = {"load_options", "instruction_ns"}  # below; and of several processors another one
-    if asked.drill is not None:
+    if lab_rally.drill is not None:
         left_out |= OF_ANSWERS
-    elif asked.racquet is not None:
+    elif lab_rally.racquet is not None:
         left_out |= _OWN_HALVES
-    for row, is_so, should_be in differences(manifest, asked, OF_TARGET):
+    for row, is_so, should_be in differences(manifest, lab_rally, OF_TARGET):
         its_own = row.own_on_board and manifest.bench != "virtual" and should_be == row.default
         if row.name not in left_out and not its_own:
             _expect_setting(row, is_so, should_be)
     options = manifest.load.options
-    for name, value in asked.load_options.items():
+    for name, value in lab_rally.load_options.items():
         _expect_same(f"load's {name}", options.get(name), value)
-    _expect_setting(SETTINGS["load_options"], options, asked.load_options)
-    if asked.drill is not None:
+    _expect_setting(SETTINGS["load_options"], options, lab_rally.load_options)
+    if lab_rally.drill is not None:
         done = manifest.drill
         assert done is not None  # noqa: S101 (a rally in its place is refused)
-        _expect_same("drill", done.name, asked.drill.name)
-        _expect_same("context", done.context, asked.drill.context)
-        periods = (f"{us:g} us" for us in (done.period_ns / 1000, asked.drill.period_us))
+        _expect_same("drill", done.name, lab_rally.drill.name)
+        _expect_same("context", done.context, lab_rally.drill.context)
+        periods = (f"{us:g} us" for us in (done.period_ns / 1000, lab_rally.drill.period_us))
         _expect_same("period", *periods)
         return
-    _expect_same("rate", manifest.protocol.rate_hz, asked.rate_hz)
-    if asked.gap_us is not None:
+    _expect_same("rate", manifest.protocol.rate_hz, lab_rally.rate_hz)
+    if lab_rally.gap_us is not None:
         protocol = manifest.protocol
         gaps = f"{protocol.gap_min_ns / 1000:g} to {protocol.gap_max_ns / 1000:g} us"
-        _expect_same("gap", gaps, "{:g} to {:g} us".format(*asked.gap_us))
-    served = Serving(**asked.serving).protocol()
+        _expect_same("gap", gaps, "{:g} to {:g} us".format(*lab_rally.gap_us))
+    served = Serving(**lab_rally.serving).protocol()
     for name, is_so, should_be in served_otherwise(manifest.protocol, served, JUDGED):
         _expect_same(name.replace("_", " "), is_so, should_be)

@@ -44,23 +44,23 @@ ON_BOARD = "it cannot be played again"  # said of what marks rest on all the sam
 
 
 def plan_of_rally(
-    asked: LabRally, seed: int, *, balls: int | None = None, racquet: Path | None = None
+    lab_rally: LabRally, seed: int, *, balls: int | None = None, racquet: Path | None = None
 ) -> Plan:
     """Return the plan of a lab's rally with a student's seed. Raises UsageError.
 
     ``balls``: in place of the lab's; ``racquet``: the student's file, where the lab asks for it.
     """
-    count = asked.balls if balls is None else balls
-    if asked.drill is not None:
+    count = lab_rally.balls if balls is None else balls
+    if lab_rally.drill is not None:
         return drill_plan(
-            asked.drill.to_do,
+            lab_rally.drill.to_do,
             count,
-            seed + asked.boot,
-            kernel=asked.kernel,
-            load=asked.load,
-            load_options=asked.load_options,
+            seed + lab_rally.boot,
+            kernel=lab_rally.kernel,
+            load=lab_rally.load,
+            load_options=lab_rally.load_options,
         )
-    return plan_of(**asked.requested(racquet), balls=count, seed=seed + asked.boot)
+    return plan_of(**lab_rally.requested(racquet), balls=count, seed=seed + lab_rally.boot)
 
 
 class Plays:

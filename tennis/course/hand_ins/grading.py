@@ -176,9 +176,9 @@ def judged(path: Path, lab: Lab, *, plays: Path | None, boards: bool = False) ->
     return Judged(notes=notes, report=report, pdf=pdf)
 
 
-def _cached(kept: Path, name: str, digest: str, checks: str) -> Graded | None:
+def _cached(path: Path, name: str, digest: str, checks: str) -> Graded | None:
     try:
-        known = Graded.model_validate_json(kept.read_bytes())
+        known = Graded.model_validate_json(path.read_bytes())
     except (OSError, ValidationError, ValueError):
         return None
     if (known.file, known.sha256, known.checks_sha256) != (name, digest, checks):

@@ -107,14 +107,14 @@ def zipped(entries: Mapping[str, bytes]) -> bytes:
     return data.getvalue()
 
 
-def check_maximum(lab: Lab, said: str, what: str) -> None:
+def check_maximum(lab: Lab, maximum: str, what: str) -> None:
     """Raise NotMadeError where a platform has another maximum: points would be another share."""
     try:
-        same = not said.strip() or float(said.replace(",", ".")) == lab.points
+        same = not maximum.strip() or float(maximum.replace(",", ".")) == lab.points
     except ValueError:
         same = False
     if not same:
         raise NotMadeError(
-            f"{what} is {plain(said, 20)}, and the lab has {lab.points:g} points; "
+            f"{what} is {plain(maximum, 20)}, and the lab has {lab.points:g} points; "
             f"set it to {lab.points:g} there, and export the list again"
         )

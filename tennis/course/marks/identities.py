@@ -89,17 +89,17 @@ def _of_file(one: Graded, listed: ClassList | None) -> list[Identity]:
 
 
 def _whose(
-    said: Student, named: Sent | None, came: Sent | None, listed: ClassList | None
+    student: Student, named: Sent | None, came: Sent | None, listed: ClassList | None
 ) -> Identity:
-    """Return whose it is by what was ``said``, and what a platform ``named``; ``came`` as what."""
-    found = _from_list(said, named, listed.students) if listed else _as_said(said, named)
+    """Return whose it is by what it says (``student``), and what a platform ``named``."""
+    found = _from_list(student, named, listed.students) if listed else _as_said(student, named)
     late = "Canvas calls it late" if came and came.late else ""
     return replace(found, sent=named, remark="; ".join(filter(None, (found.remark, late))))
 
 
-def _as_said(said: Student, named: Sent | None) -> Identity:
+def _as_said(student: Student, named: Sent | None) -> Identity:
     canvas = named.id if named and named.platform == "canvas" else ""
-    return Identity(replace(said, canvas=canvas))
+    return Identity(replace(student, canvas=canvas))
 
 
 def _from_list(one: Student, named: Sent | None, students: Sequence[Student]) -> Identity:

@@ -204,8 +204,8 @@ def _ended(process: "subprocess.Popen[str]") -> bool:
     return True
 
 
-def _answer(said: str, state: str, trouble: str = "") -> dict[str, str]:
-    return {"said": said, "state": state, "trouble": trouble}
+def _answer(words: str, state: str, trouble: str = "") -> dict[str, str]:
+    return {"said": words, "state": state, "trouble": trouble}
 
 
 def _manifest(path: Path) -> dict[str, str]:

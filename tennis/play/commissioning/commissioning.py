@@ -70,10 +70,14 @@ class Commissioning:
     """
 
     def __init__(
-        self, out: Path, asked: CommissionRequest, watch: Watch, equipment: Equipment | None = None
+        self,
+        out: Path,
+        request: CommissionRequest,
+        watch: Watch,
+        equipment: Equipment | None = None,
     ) -> None:
-        self.out, self.asked, self._watch = out, asked, watch
-        self.equipment = equipment or equipment_for(asked)
+        self.out, self.request, self._watch = out, request, watch
+        self.equipment = equipment or equipment_for(request)
         self._state = State()
         if os.path.lexists(out / RECORD):
             self.record = self._opened()
@@ -99,7 +103,7 @@ class Commissioning:
 
     @property
     def _target(self) -> str | None:
-        return _digest(self.asked.target) if self.asked.target else None
+        return _digest(self.request.target) if self.request.target else None
 
     def _opened(self) -> Record:
         record = read_record(self.out / RECORD)
@@ -161,7 +165,7 @@ class Commissioning:
     def todo(self) -> list[str]:
         """Return what is still to be done, in its order."""
         wanted = self.record.open_steps
-        if self.asked.umpire and not self.record.passed("umpire"):
+        if self.request.umpire and not self.record.passed("umpire"):
             wanted.append("umpire")
         return [name for name in names() if name in wanted]
 

@@ -133,24 +133,24 @@ class Equipment(Protocol):
 class Boards:
     """A real Pico on a port (or one behind a socket), and a board, or none that is managed."""
 
-    def __init__(self, asked: CommissionRequest) -> None:
-        self._asked = asked
+    def __init__(self, request: CommissionRequest) -> None:
+        self._request = request
         self.kind: Literal["physical", "emulated"] = (
-            "emulated" if "://" in (asked.port or "") else "physical"
+            "emulated" if "://" in (request.port or "") else "physical"
         )
-        self.amount = asked.amount or Amount()
-        self.reached = asked.target is not None
-        self.has_second_pico = asked.generator_port is not None
-        words = (asked.port, asked.generator_port, asked.target)
+        self.amount = request.amount or Amount()
+        self.reached = request.target is not None
+        self.has_second_pico = request.generator_port is not None
+        words = (request.port, request.generator_port, request.target)
         self.private = {word for word in words if word}
-        if asked.target:
-            self.private.add(asked.target.rpartition("@")[2])
+        if request.target:
+            self.private.add(request.target.rpartition("@")[2])
 
     def find(self) -> FoundPico:
         """Find the Pico, and say what else is there."""
-        if not self._asked.port:
+        if not self._request.port:
             _refuse_what_is_plugged_in()
-        port = the_port(self._asked.port)
+        port = the_port(self._request.port)
         self.private.add(port)
         with self._open(port) as brickwall:
             try:
@@ -171,7 +171,7 @@ class Boards:
 
     def flash(self) -> Hello:
         """Put the firmware there."""
-        return flash(self._asked.port)
+        return flash(self._request.port)
 
     @contextmanager
     def _open(self, port: str) -> Iterator[Brickwall]:
@@ -184,16 +184,16 @@ class Boards:
     @contextmanager
     def jumpered(self) -> Iterator[Brickwall]:
         """Open the Brickwall."""
-        with self._open(the_port(self._asked.port)) as brickwall:
+        with self._open(the_port(self._request.port)) as brickwall:
             yield brickwall
 
     @contextmanager
     def paired(self) -> Iterator[tuple[Brickwall, Brickwall]]:
         """Open the Brickwall, and the second Pico, which must have the firmware, too."""
-        assert self._asked.generator_port is not None  # noqa: S101 (left out without one)
+        assert self._request.generator_port is not None  # noqa: S101 (left out without one)
         with (
-            self._open(the_port(self._asked.port)) as brickwall,
-            self._open(checked(self._asked.generator_port)) as second,
+            self._open(the_port(self._request.port)) as brickwall,
+            self._open(checked(self._request.generator_port)) as second,
         ):
             try:
                 self.private.add(second.hello(patience_s=MEET_SECOND_S).unique_id)
@@ -204,12 +204,12 @@ class Boards:
     @contextmanager
     def wired(self) -> Iterator[tuple[Brickwall, Count]]:
         """Open the Brickwall, and let the Racquet count; afterwards it is as it was."""
-        with self._open(the_port(self._asked.port)) as brickwall, self._racquet() as count:
+        with self._open(the_port(self._request.port)) as brickwall, self._racquet() as count:
             yield brickwall, count
 
     def _connect(self) -> SshTarget:
-        assert self._asked.target is not None  # noqa: S101 (such steps are left out without one)
-        return connect(self._asked.target, self._asked.inventory)
+        assert self._request.target is not None  # noqa: S101 (such steps are left out without one)
+        return connect(self._request.target, self._request.inventory)
 
     @contextmanager
     def _racquet(self) -> Iterator[Count]:
@@ -217,7 +217,7 @@ class Boards:
             yield lambda: None
             return
         with self._connect() as target:
-            leases.refuse_if_held(target, leases.holder_of(self._asked.holder), playing=False)
+            leases.refuse_if_held(target, leases.holder_of(self._request.holder), playing=False)
             module = target.facts(config=False).module
             load = LOAD.replace("MODULE", module)
             told = target.run(load, what="loading the Racquet", root=True).split()
@@ -232,7 +232,7 @@ class Boards:
         try:
             with self._connect() as target:
                 target.run("true", what="becoming root", root=True)
-                leases.refuse_if_held(target, leases.holder_of(self._asked.holder), playing=False)
+                leases.refuse_if_held(target, leases.holder_of(self._request.holder), playing=False)
         except SshError as error:
             raise _step_error("unreachable", error) from error
         except RemoteError as error:
@@ -245,7 +245,7 @@ class Boards:
 
     def rally(self, load: str, *, umpire: bool = False) -> tuple[Bench, Plan]:
         """Return what plays a rally on the board; one that nobody manages is not loaded."""
-        asked, target = self._asked, self._asked.target
+        asked, target = self._request, self._request.target
         plan = plan_of(
             bench="pi",
             target=target,
@@ -270,11 +270,11 @@ class Emulation:
 
     kind: Literal["physical", "emulated"] = "emulated"
 
-    def __init__(self, asked: CommissionRequest, wires: tuple[str, ...] = ()) -> None:
-        self._asked = asked
+    def __init__(self, request: CommissionRequest, wires: tuple[str, ...] = ()) -> None:
+        self._request = request
         self._wires = wires
-        self._kernel = (asked.target or VIRTUAL).partition(":")[2] or "mainline"
-        self.amount = asked.amount or Amount(EMULATED_BALLS)
+        self._kernel = (request.target or VIRTUAL).partition(":")[2] or "mainline"
+        self.amount = request.amount or Amount(EMULATED_BALLS)
         self.reached = True
         self.has_second_pico = False
         self.private: set[str] = set()
@@ -330,32 +330,32 @@ class Emulation:
             kernel=self._kernel,
             instrument="pico",
             load=load,
-            balls=self._asked.balls,
-            **self._asked.serving,
+            balls=self._request.balls,
+            **self._request.serving,
             umpire=umpire or None,
         )
         return bench_for(plan), plan
 
 
-def equipment_for(asked: CommissionRequest) -> Equipment:
+def equipment_for(request: CommissionRequest) -> Equipment:
     """Return what there is to measure with. Raises UsageError: ports that cannot be meant."""
-    virtual = asked.target is not None and asked.target.partition(":")[0] == VIRTUAL
-    if asked.generator_port and virtual:
+    virtual = request.target is not None and request.target.partition(":")[0] == VIRTUAL
+    if request.generator_port and virtual:
         raise UsageError(
             "--generator-port is that of a second Pico, and a virtual target has one Pico",
             next_step="leave it out, or name a board",
         )
-    if asked.generator_port and asked.generator_port == asked.port:
+    if request.generator_port and request.generator_port == request.port:
         raise UsageError(
-            f"{plain(asked.generator_port, 80)} is the Brickwall's own port",
+            f"{plain(request.generator_port, 80)} is the Brickwall's own port",
             next_step="name the second Pico's port with --generator-port",
         )
-    if asked.generator_port and not asked.port:
+    if request.generator_port and not request.port:
         raise UsageError(
             "two Picos are there, and either may be the Brickwall",
             next_step="name it with --port",
         )
-    return Emulation(asked) if virtual else Boards(asked)
+    return Emulation(request) if virtual else Boards(request)
 
 
 def _refuse_what_is_plugged_in() -> None:

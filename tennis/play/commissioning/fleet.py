@@ -38,7 +38,7 @@ class BenchResult:
 def commission_all(
     benches: Sequence[FleetBench],
     out: Path,
-    asked: CommissionRequest,
+    request: CommissionRequest,
     wires: Literal["jumpers", "target"],
     make: Make = Commissioning,
 ) -> Iterator[BenchResult]:
@@ -50,7 +50,7 @@ def commission_all(
         out.mkdir(exist_ok=True)
 
     def one(bench: FleetBench) -> BenchResult:
-        own = replace(asked, target=bench.target, port=bench.port)
+        own = replace(request, target=bench.target, port=bench.port)
         try:
             work = make(out / bench.name, own, Watch())
             return _round(bench.name, work, ROUNDS[wires])

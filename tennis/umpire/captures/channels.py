@@ -111,18 +111,18 @@ def _channel_named(path: Path, names: list[str], word: str) -> int:
     return places[0]
 
 
-def _channel_by_name(path: Path, names: list[str], places: list[int], usual: str) -> int | None:
+def _channel_by_name(path: Path, names: list[str], places: list[int], name: str) -> int | None:
     """Return the channel of the usual name, else the only one with it as a word; None: none."""
-    same = [i for i in places if names[i].lower() == usual]
-    words = [i for i in places if usual in re.split(r"[\W_]+", names[i].lower())]
+    same = [i for i in places if names[i].lower() == name]
+    words = [i for i in places if name in re.split(r"[\W_]+", names[i].lower())]
     for group in (same, words):
         if len(group) == 1:
             return group[0]
         if group:
             raise CaptureError(
-                f"{path} has {len(group)} channels that may be {usual}: "
+                f"{path} has {len(group)} channels that may be {name}: "
                 f"{_listed([names[i] for i in group])}",
-                next_step=f"name the one that is meant, with --{usual}, or rename one",
+                next_step=f"name the one that is meant, with --{name}, or rename one",
             )
     return None
 

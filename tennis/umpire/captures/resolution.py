@@ -60,22 +60,23 @@ def rate_words(hz: Fraction | float) -> str:
     return f"{float(hz) / 1e6:.6g} MHz"
 
 
-def agree(path: Path, said: Fraction, asked: Fraction | None) -> None:
+def agree(path: Path, recorded: Fraction, requested: Fraction | None) -> None:
     """Raise CaptureError if a file says another rate than was asked for."""
-    if asked is not None and abs(asked / said - 1) > ROUNDED:
+    if requested is not None and abs(requested / recorded - 1) > ROUNDED:
         raise CaptureError(
-            f"{path} was sampled at {rate_words(said)}, not at {rate_words(asked)}: it says so",
+            f"{path} was sampled at {rate_words(recorded)}, not at {rate_words(requested)}: "
+            "it says so",
             next_step="leave out --rate-mhz",
         )
 
 
 def resolve(
-    capture: Capture, quantum: Fraction, said: Fraction | None, asked: Fraction | None
+    capture: Capture, quantum: Fraction, recorded: Fraction | None, requested: Fraction | None
 ) -> None:
     """Find a capture's resolution from its first changes; write it, and from where, into it.
 
-    ``quantum``: of how many ticks its times are multiples as they are written. ``said`` and
-    ``asked`` are rates (Hz) from the file and from the user. Raises CaptureError where the changes
+    ``quantum``: of how many ticks its times are multiples as they are written. ``recorded`` and
+    ``requested`` are rates (Hz) from file and user. Raises CaptureError where the changes
     contradict what was asked for.
     """
     steps = _steps(capture)
@@ -87,27 +88,27 @@ def resolve(
     least = Fraction(int(steps[0])) if steps.size else quantum
     if found is None and steps.size >= MIN_STEPS and least <= 2 * fine:
         found = least
-    if said is not None and not _multiples(steps, float(hz / said), float(fine)):
+    if recorded is not None and not _multiples(steps, float(hz / recorded), float(fine)):
         shown = f", its changes {rate_words(hz / found)}" if found else ""
         capture.notes.append(
-            f"its heading says {rate_words(said)}{shown}: the steps between its changes are no "
+            f"its heading says {rate_words(recorded)}{shown}: the steps between its changes are no "
             "multiples of that, so it is not believed"
         )
-        said = None
-    if asked is not None:
-        if said is not None:
-            agree(capture.path, said, asked)
-        if not _multiples(steps, float(hz / asked), float(fine)):
+        recorded = None
+    if requested is not None:
+        if recorded is not None:
+            agree(capture.path, recorded, requested)
+        if not _multiples(steps, float(hz / requested), float(fine)):
             shown = f": they fit {rate_words(hz / found)}" if found else ""
             raise CaptureError(
-                f"{capture.path} was not sampled at {rate_words(asked)}: the steps between its "
-                f"changes are no multiples of {float(10**9 / asked):.4g} ns{shown}",
+                f"{capture.path} was not sampled at {rate_words(requested)}: the steps between its "
+                f"changes are no multiples of {float(10**9 / requested):.4g} ns{shown}",
                 next_step="leave out --rate-mhz, or name the rate at which it was captured",
             )
-    told = said if said is not None else asked
+    told = recorded if recorded is not None else requested
     if told is not None:
         capture.resolution_ticks = max(hz / told, quantum)
-        capture.resolution_source = "said" if said is not None else "asked"
+        capture.resolution_source = "said" if recorded is not None else "asked"
         if found is not None and found > capture.resolution_ticks * Fraction(11, 10):
             capture.resolution_ticks, capture.resolution_source = found, "found"
     elif found is not None:

@@ -82,7 +82,7 @@ def _even(form: Heading, times: NDArray[np.float64]) -> bool:
     return bool(off <= 1.01 * float(form.quantum_s) + EVEN * interval + least)
 
 
-def _stretched(form: Heading, times: NDArray[np.float64], said: Fraction) -> float | None:
+def _stretched(form: Heading, times: NDArray[np.float64], recorded: Fraction) -> float | None:
     """Return how long a sample is in the times of sigrok's tables, if they count too few units.
 
     At 24 MHz it adds 41 ns a sample instead of 41.67, and may not even name the unit.
@@ -94,6 +94,6 @@ def _stretched(form: Heading, times: NDArray[np.float64], said: Fraction) -> flo
         return None
     common = int(np.gcd.reduce(np.diff(whole).astype(np.int64)))
     for per_s in units:
-        if common and common == floor(said * per_s) and common != said * per_s:
+        if common and common == floor(recorded * per_s) and common != recorded * per_s:
             return common / (form.per_s or 1)
     return None
