@@ -106,14 +106,14 @@ class Ended:
 def run(  # noqa: PLR0913, PLR0917 (what a box is made of)
     command: Sequence[str],
     folder: Path,
-    wanted: Sequence[str],
+    results: Sequence[str],
     readable: Mapping[Path, Path],
     environment: Mapping[str, str],
     limit_s: float,
 ) -> Ended:
     """Run a command in a box, in a copy of ``folder``, for ``limit_s`` at most.
 
-    ``wanted``: names of regular files in ``/out`` that come out. ``readable``: path in the box ->
+    ``results``: names of regular files in ``/out`` that come out. ``readable``: path in the box ->
     file or folder here. Raises BenchError where there can be no box, which is not the command's
     doing.
     """
@@ -169,7 +169,7 @@ def run(  # noqa: PLR0913, PLR0917 (what a box is made of)
             if not held.limit:
                 out = Path(f"/proc/{held.process.pid}/root{room}{OUT}")
                 left = OUT_BYTES
-                for name in wanted:
+                for name in results:
                     content = _read_result(out / name, left)
                     if content is None:
                         continue

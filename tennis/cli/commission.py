@@ -175,9 +175,9 @@ def _overview(console: Console, work: Any) -> None:
     echo("Leave with Ctrl-C or q: the same command continues.\n")
 
 
-def _go_through(console: Console, work: Any, wanted: list[str], *, yes: bool) -> bool:
+def _go_through(console: Console, work: Any, steps: list[str], *, yes: bool) -> bool:
     """Do the steps; tell whether somebody left, or a step failed and nobody can be asked."""
-    for name in wanted or work.todo():
+    for name in steps or work.todo():
         work.refuse_if_lacking(name)
         _plug(console, name)
         if not yes:

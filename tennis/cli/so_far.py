@@ -65,19 +65,19 @@ def figures_so_far(
     yield tell
 
 
-def _take(known: SoFar, line: str, out: Path) -> str | None:
+def _take(so_far: SoFar, line: str, out: Path) -> str | None:
     """Take the rally that a line is about; return its name, None for any other line."""
     found = THERE.match(line)
     if found is None:
         return None
     try:
-        known.take(open_rally(out / found[3]))
+        so_far.take(open_rally(out / found[3]))
     except RallyError:
         return None  # what is wrong with it is said at the end
     return found[3]
 
 
-def _table(known: SoFar) -> Group:
+def _table(so_far: SoFar) -> Group:
     table = Table(box=None, pad_edge=False, padding=(0, 1, 0, 0))
     for title in ("", "so far"):
         table.add_column(title, no_wrap=True)
@@ -90,7 +90,7 @@ def _table(known: SoFar) -> Group:
     ):
         table.add_column(title, justify="right", no_wrap=True)
     load = ""
-    for one in known.lines():
+    for one in so_far.lines():
         table.add_row(
             "" if one.load == load else one.load,
             one.kernel,

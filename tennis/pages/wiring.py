@@ -21,9 +21,9 @@ def resistor(wire: Wire) -> str:
     return f"{wire.resistor_ohm} Ω" if wire.resistor_ohm else ""
 
 
-def step_picture(known: Wiring, names: Collection[str], *, jumpers: bool = False) -> str:
+def step_picture(wires: Wiring, names: Collection[str], *, jumpers: bool = False) -> str:
     """Return some wires to the target and ground, or as jumpers of the self-test, as SVG."""
-    rows = [known.wire(name) for name in names]
+    rows = [wires.wire(name) for name in names]
     top = TOP if not jumpers else TOP - ROW
     bottom = top + ROW * len(rows)
     where = "the same Pico" if jumpers else "target"
@@ -35,17 +35,17 @@ def step_picture(known: Wiring, names: Collection[str], *, jumpers: bool = False
     ]
     if not jumpers:
         parts += _line(TOP, PICO_X, TARGET_X)
-        parts.append(_text(PICO_X - 12, TOP, f"GND  pin {known.ground.pico_pin}", "end"))
-        parts.append(_text(TARGET_X + 12, TOP, f"pin {known.ground.target_pin}  GND"))
+        parts.append(_text(PICO_X - 12, TOP, f"GND  pin {wires.ground.pico_pin}", "end"))
+        parts.append(_text(TARGET_X + 12, TOP, f"pin {wires.ground.target_pin}  GND"))
         parts.append(_text((RESISTOR_X + TARGET_X) // 2, TOP - 11, "ground", "middle"))
-    pairs = [{jumper.origin, jumper.to} for jumper in known.jumpers]
+    pairs = [{jumper.origin, jumper.to} for jumper in wires.jumpers]
     for number, wire in enumerate(rows, 1):
         y = top + ROW * number
         parts += _pin(y, f"GP{wire.pico_gpio}  pin {wire.pico_pin}")
         parts += _line(y, PICO_X, TARGET_X)
         if jumpers:
             pair = next(pair for pair in pairs if wire.name in pair)
-            other = known.wire(next(name for name in pair if name != wire.name))
+            other = wires.wire(next(name for name in pair if name != wire.name))
             far = f"pin {other.pico_pin}  GP{other.pico_gpio}"
         else:
             far = f"pin {wire.target_pin}  BCM{wire.target_bcm}"
@@ -58,13 +58,13 @@ def step_picture(known: Wiring, names: Collection[str], *, jumpers: bool = False
     return _svg(parts, bottom + 40, f"Wires: {words}", "var(--page,#fff)")
 
 
-def picture(known: Wiring, ground: str = "var(--color-background-primary,#fff)") -> str:
+def picture(wires: Wiring, ground: str = "var(--color-background-primary,#fff)") -> str:
     """Return the wires between Pico and target, the jumpers and the panel, as SVG.
 
     ``ground`` is the colour of the page, of which resistors are.
     """
-    across = [wire for wire in known.wires if wire.target_pin]
-    rows = {wire.name: TOP + ROW * number for number, wire in enumerate(known.wires, 1)}
+    across = [wire for wire in wires.wires if wire.target_pin]
+    rows = {wire.name: TOP + ROW * number for number, wire in enumerate(wires.wires, 1)}
     bottom = max(rows.values())
     parts = [
         _board(30, PICO_X - 30, bottom),
@@ -72,11 +72,11 @@ def picture(known: Wiring, ground: str = "var(--color-background-primary,#fff)")
         f'<text x="44" y="{TITLE}" class="t">Raspberry Pi Pico</text>',
         f'<text x="{TARGET_X + 14}" y="{TITLE}" class="t">target</text>',
         *_line(TOP, PICO_X, TARGET_X),
-        _text(PICO_X - 12, TOP, f"GND  pin {known.ground.pico_pin}", "end"),
-        _text(TARGET_X + 12, TOP, f"pin {known.ground.target_pin}  GND"),
+        _text(PICO_X - 12, TOP, f"GND  pin {wires.ground.pico_pin}", "end"),
+        _text(TARGET_X + 12, TOP, f"pin {wires.ground.target_pin}  GND"),
         _text((RESISTOR_X + TARGET_X) // 2, TOP - 11, "ground", "middle"),
     ]
-    for wire in known.wires:
+    for wire in wires.wires:
         y = rows[wire.name]
         parts += _pin(y, f"GP{wire.pico_gpio}  pin {wire.pico_pin}")
         if wire.target_pin:
@@ -84,7 +84,7 @@ def picture(known: Wiring, ground: str = "var(--color-background-primary,#fff)")
             parts.append(_text(TARGET_X + 12, y, f"pin {wire.target_pin}  BCM{wire.target_bcm}"))
             arrow = "→" if wire.direction == "to target" else "←"
             parts.append(_text(PART_X, y - 11, f"{wire.name} {arrow}", "middle"))
-        elif any(wire.name in {jumper.origin, jumper.to} for jumper in known.jumpers):
+        elif any(wire.name in {jumper.origin, jumper.to} for jumper in wires.jumpers):
             words = ", ".join(filter(None, (wire.name, resistor(wire), "for the self-test")))
             parts.append(_text(PICO_X + 110, y, words))
             continue
@@ -94,7 +94,7 @@ def picture(known: Wiring, ground: str = "var(--color-background-primary,#fff)")
         if wire.resistor_ohm:
             parts.append(f'<rect x="{RESISTOR_X}" y="{y - 7}" width="44" height="14" class="r"/>')
             parts.append(_text(RESISTOR_X + 22, y, str(wire.resistor_ohm), "middle"))
-    for number, jumper in enumerate(known.jumpers):
+    for number, jumper in enumerate(wires.jumpers):
         top, end = sorted((rows[jumper.origin], rows[jumper.to]))
         bend = PICO_X + 46 + 44 * number
         colour = JUMPERS[number % len(JUMPERS)]
@@ -104,11 +104,11 @@ def picture(known: Wiring, ground: str = "var(--color-background-primary,#fff)")
         )
     words = "Boxes: resistors in Ω. Dashed: where the wires' far ends go for the self-test."
     parts.append(_text(30, bottom + 44, words))
-    for number, part in enumerate(known.to_ground, 1):
-        wire = known.wire(part.wire)
+    for number, part in enumerate(wires.to_ground, 1):
+        wire = wires.wire(part.wire)
         words = f"{', '.join(part.boards)} only: {part.resistor_ohm} Ω from {wire.name} to ground"
         parts.append(_text(30, bottom + 44 + 20 * number, f"{words} (pin {wire.pico_pin} to GND)."))
-    below = bottom + 60 + 20 * len(known.to_ground)
+    below = bottom + 60 + 20 * len(wires.to_ground)
     return _svg(parts, below, "Wires between the Pico, the target and the panel", ground)
 
 

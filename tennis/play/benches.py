@@ -195,5 +195,5 @@ def _printable(line: str) -> str:
     return "".join(c if c.isprintable() else " " for c in line.expandtabs()[:2000])
 
 
-def _is_host(known: Fleet, bench: ListedBench) -> bool:
-    return bench.bench_host in known.hosts
+def _is_host(fleet: Fleet, bench: ListedBench) -> bool:
+    return bench.bench_host in fleet.hosts

@@ -174,20 +174,21 @@ def _with_late(before: Cell, after: Cell, one: Boots) -> tuple[Rally, Rally]:
 def _explained(
     pair: tuple[Rally, Rally],
     kind: str,
-    wanted: Sequence[Statement | Boots],
+    findings: Sequence[Statement | Boots],
     plans: Mapping[str, Mapping[str, Plan]],
     stop: Stop,
 ) -> list[LevelCauses]:
-    stories = _replayed_stories(pair, kind, wanted, plans, stop)
+    stories = _replayed_stories(pair, kind, findings, plans, stop)
     return [
-        _level_causes(one, pair, [stories[side, _level(one)] for side in (0, 1)]) for one in wanted
+        _level_causes(one, pair, [stories[side, _level(one)] for side in (0, 1)])
+        for one in findings
     ]
 
 
 def _replayed_stories(
     pair: tuple[Rally, Rally],
     kind: str,
-    wanted: Sequence[Statement | Boots],
+    findings: Sequence[Statement | Boots],
     plans: Mapping[str, Mapping[str, Plan]],
     stop: Stop,
 ) -> dict[tuple[int, Level], list[Story]]:
@@ -199,7 +200,7 @@ def _replayed_stories(
         plan = plans[name][kind] if name in plans else plan_again(rally)
         plan = plan.model_copy(update={"protocol": rally.manifest.protocol, "versions": {}})
         table = balls_of(rally)
-        chosen = {_level(one): near(table, one) for one in wanted}
+        chosen = {_level(one): near(table, one) for one in findings}
         stories: dict[tuple[int, Level], list[Story]] = {}
         numbers = sorted({ball for balls in chosen.values() for ball in balls})
         seen = profile_balls(

@@ -337,7 +337,7 @@ def _words(value: Any) -> str:
     return plain(str(value), 80)
 
 
-def _cut(rally: Rally, again: Rally, known: RunRecord) -> Manifest:
+def _cut(rally: Rally, again: Rally, record: RunRecord) -> Manifest:
     """Return the manifest that a rally must have that did not come to its end.
 
     What the rally's console and events tell was compared before.
@@ -345,13 +345,13 @@ def _cut(rally: Rally, again: Rally, known: RunRecord) -> Manifest:
     counts = instrument_counts(_instrument_events(rally))
     manifest = rally.manifest
     # what ended the rally did not happen again: nobody knows what it was
-    faults = manifest.faults if manifest.ended == "fault" else known.faults
+    faults = manifest.faults if manifest.ended == "fault" else record.faults
     return again.manifest.model_copy(
         update={
-            "instrument": known.instrument,
-            "target": known.target,
-            "load": known.load,
-            "line": known.line,
+            "instrument": record.instrument,
+            "target": record.target,
+            "load": record.load,
+            "line": record.line,
             "counts": again.manifest.counts.model_copy(
                 update={"balls": rally.balls, "misses": rally.misses, **counts}
             ),
@@ -433,9 +433,9 @@ def _line(console: Path, at: int) -> str:
     return plain(text.decode(errors="replace").strip(), 100)
 
 
-def _events(rally: Rally, again: Rally, known: RunRecord | None, scratch: Path) -> str:
-    """Say which event differs. ``known``: of a rally that did not come to its end, its console."""
-    expected = again.each_event() if known is None else _cut_events(rally, again, known)
+def _events(rally: Rally, again: Rally, record: RunRecord | None, scratch: Path) -> str:
+    """Say which event differs. ``record``: of a rally that did not come to its end, its console."""
+    expected = again.each_event() if record is None else _cut_events(rally, again, record)
     notes = ({"what": "umpire", "text": text} for text in _umpired(rally, scratch))
     both = itertools.zip_longest(
         _of_the_rally(rally.each_event()), itertools.chain(_of_the_rally(expected), notes)
@@ -454,7 +454,7 @@ def _of_the_rally(events: Iterable[dict[str, Any]]) -> Iterator[dict[str, Any]]:
     return (event for event in events if event.get("what") != "emulator")
 
 
-def _cut_events(rally: Rally, again: Rally, known: RunRecord) -> Iterator[dict[str, Any]]:
+def _cut_events(rally: Rally, again: Rally, record: RunRecord) -> Iterator[dict[str, Any]]:
     """Yield the events that a rally must have that was stopped somewhere behind its last ball."""
     came = sum("at_ns" in event for event in rally.each_event())
     last_ns = int(balls_of(rally)[-1, 0])
@@ -462,7 +462,7 @@ def _cut_events(rally: Rally, again: Rally, known: RunRecord) -> Iterator[dict[s
         if "at_ns" not in event or (number >= came and event["at_ns"] > last_ns):
             break
         yield event
-    yield from known.events
+    yield from record.events
 
 
 def _umpired(rally: Rally, scratch: Path) -> list[str]:

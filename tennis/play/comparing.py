@@ -255,18 +255,18 @@ class _Game:
         )
 
     def _play(
-        self, wanted: Sequence[tuple[ScheduledRally, Path]]
+        self, boots: Sequence[tuple[ScheduledRally, Path]]
     ) -> Iterator[tuple[ScheduledRally, Path, RallyOutcome]]:
-        places = {id(boot): place for boot, place in wanted}
-        if self.benches.kind == "virtual" and self.playing.workers > 1 and len(wanted) > 1:
-            for boot, seen in seen_by_workers(wanted, self._over, self.playing.workers):
+        places = {id(boot): place for boot, place in boots}
+        if self.benches.kind == "virtual" and self.playing.workers > 1 and len(boots) > 1:
+            for boot, seen in seen_by_workers(boots, self._over, self.playing.workers):
                 yield boot, places[id(boot)], seen
             return
-        for number, (boot, place) in enumerate(wanted, 1):
+        for number, (boot, place) in enumerate(boots, 1):
             if self._over():
                 return
             player = Player(self.benches.of(boot.plan), place, self._over)
-            seen = player.see_to(boot, self.playing.shown(f"{number}/{len(wanted)}"))
+            seen = player.see_to(boot, self.playing.shown(f"{number}/{len(boots)}"))
             yield boot, place, seen
             if seen.state == "interrupted":
                 return

@@ -114,9 +114,9 @@ class Common:
     ticks: float
     slope: float = 0.0
 
-    def of(self, known: float) -> float:
+    def of(self, nominal: float) -> float:
         """Return what is common to balls with a known delay (ticks of the instrument)."""
-        return self.ticks + self.slope * known
+        return self.ticks + self.slope * nominal
 
 
 def common(balls: Sequence[tuple[float, int]], clocks: Clocks) -> Common | None:

@@ -63,14 +63,14 @@ def find_mechanisms(
 
 
 def _left(
-    replication: Replication, known: Mapping[str, Mechanism]
+    replication: Replication, mechanisms: Mapping[str, Mechanism]
 ) -> Iterator[tuple[Sample, Rally, int, int | None]]:
     """Yield each side's latest ball, unless it is explained already."""
     for sample in replication.compared:
         if sample.side.drill or sample.side.latency not in LATENCIES:
             continue  # `tennis explain` tells of a drill's repetitions, one folder at a time
         name, rally, ball, ns = latest(sample)
-        there = known.get(sample.name)
+        there = mechanisms.get(sample.name)
         if there is None or (there.rally, there.ball) != (name, ball):
             yield sample, rally, ball, ns
 

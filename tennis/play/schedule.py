@@ -54,14 +54,14 @@ def scheduled_rallies(
         raise UsageError(
             f"--kernel {name}=...: the plan has no kernel {name!a}", next_step="use one of its"
         )
-    known = {name: MatchKernel(plan, name, places.get(name), beside) for name in sorted(named)}
-    _check_loads(plan, known)
+    kernels = {name: MatchKernel(plan, name, places.get(name), beside) for name in sorted(named)}
+    _check_loads(plan, kernels)
     _check_drills(plan)
     scheduled: list[ScheduledRally] = []
     left: list[NotPlayed] = []
-    for combination in (*_combinations(plan, known), *_drills(plan, known)):
-        why = combination.why or _impossible(known[combination.kernel], combination)
-        if why and combination.single and known[combination.kernel].there:
+    for combination in (*_combinations(plan, kernels), *_drills(plan, kernels)):
+        why = combination.why or _impossible(kernels[combination.kernel], combination)
+        if why and combination.single and kernels[combination.kernel].there:
             raise UsageError(f"rally {combination.name}: {why}")
         if why:
             left.append(
@@ -81,7 +81,7 @@ def scheduled_rallies(
             _check_count(left)
             continue
         for repetition in range(1, plan.repetitions + 1):
-            scheduled.append(_scheduled(plan, known[combination.kernel], combination, repetition))
+            scheduled.append(_scheduled(plan, kernels[combination.kernel], combination, repetition))
             _check_count(scheduled)
     if twice := repeated(scheduled, "the plan"):
         raise UsageError(twice, next_step="for more boots use repetitions, or another seed")
@@ -180,7 +180,7 @@ def _check_settings_of_drills(plan: MatchPlan) -> None:
             )
 
 
-def _check_loads(plan: MatchPlan, known: Mapping[str, MatchKernel]) -> None:
+def _check_loads(plan: MatchPlan, kernels: Mapping[str, MatchKernel]) -> None:
     """Raise UsageError for a load that is not there, or an option it does not have."""
     wanted = [(name, load.options) for name, load in plan.loads.items()]
     wanted += [(rally.load, rally.load_options) for rally in plan.rally]
@@ -188,7 +188,7 @@ def _check_loads(plan: MatchPlan, known: Mapping[str, MatchKernel]) -> None:
         for name in axis.loads or []:
             if name not in plan.loads:
                 raise UsageError(f"kernels.{kernel}.loads: {name} is not among the plan's loads")
-    systems = sorted({kernel.system for kernel in known.values()})
+    systems = sorted({kernel.system for kernel in kernels.values()})
     for name, options in wanted:
         found = [_not_for(name, options, system) for system in systems]
         if all(found):
@@ -267,10 +267,10 @@ class _Combination:
         return parts
 
 
-def _combinations(plan: MatchPlan, known: Mapping[str, MatchKernel]) -> Iterator[_Combination]:
+def _combinations(plan: MatchPlan, kernels: Mapping[str, MatchKernel]) -> Iterator[_Combination]:
     """Yield what the plan asks for; ``why`` says why it is not played."""
     for name, axis in plan.kernels.items() if plan.rallies else ():
-        priorities, top_half, bottom_half = known[name].defaults
+        priorities, top_half, bottom_half = kernels[name].defaults
         for load, wanted_priorities, wanted_top, wanted_half, wanted_line, setting in product(
             axis.loads or plan.loads,
             axis.priorities or plan.priorities or [priorities],
@@ -282,10 +282,10 @@ def _combinations(plan: MatchPlan, known: Mapping[str, MatchKernel]) -> Iterator
             line = plan.settings[setting].command_line if setting else wanted_line
             combination = _Combination(name, load, wanted_priorities, wanted_top, wanted_half, line)
             combination.setting = setting
-            combination.why = _why_not(plan, combination, known)
+            combination.why = _why_not(plan, combination, kernels)
             yield combination
     for rally in plan.rally:
-        priorities, top_half, bottom_half = known[rally.kernel].defaults
+        priorities, top_half, bottom_half = kernels[rally.kernel].defaults
         combination = _Combination(
             rally.kernel,
             rally.load,
@@ -295,11 +295,11 @@ def _combinations(plan: MatchPlan, known: Mapping[str, MatchKernel]) -> Iterator
             rally.command_line,
             rally,
         )
-        combination.why = "" if known[rally.kernel].there else "no kernel given"
+        combination.why = "" if kernels[rally.kernel].there else "no kernel given"
         yield combination
 
 
-def _drills(plan: MatchPlan, known: Mapping[str, MatchKernel]) -> Iterator[_Combination]:
+def _drills(plan: MatchPlan, kernels: Mapping[str, MatchKernel]) -> Iterator[_Combination]:
     """Yield the drills that the plan asks for; ``why`` says why one is not done."""
     for axis, name in (
         (drill, name) for drill in plan.drill for name in drill.kernels or plan.kernels
@@ -316,16 +316,16 @@ def _drills(plan: MatchPlan, known: Mapping[str, MatchKernel]) -> Iterator[_Comb
                 name=axis.name, context=context, period_ns=round(period_us * 1000)
             )
             combination.repetitions = axis.repetitions
-            combination.why = _why_not(plan, combination, known)
+            combination.why = _why_not(plan, combination, kernels)
             yield combination
 
 
-def _why_not(plan: MatchPlan, combination: _Combination, known: Mapping[str, MatchKernel]) -> str:
+def _why_not(plan: MatchPlan, combination: _Combination, kernels: Mapping[str, MatchKernel]) -> str:
     """Say why the plan leaves a combination out; empty where it does not.
 
     Of what is only about answers, such as a bottom half, a drill has none: that skips no drill.
     """
-    why = "" if known[combination.kernel].there else "no kernel given"
+    why = "" if kernels[combination.kernel].there else "no kernel given"
     for skip in plan.skip:
         asked = {
             key: value

@@ -88,21 +88,21 @@ class Judged(NamedTuple):
 def seal_played(bench: Bench, plan: Plan, out: Path, journal: Journal, outcome: Ending) -> Rally:
     """Seal what a journal holds as the folder ``out``. Raises RallyError, DiskFullError."""
     part = part_path(out)
-    known = _run_record(bench, plan, part)
-    tick_hz = known.instrument.tick_hz
+    record = _run_record(bench, plan, part)
+    tick_hz = record.instrument.tick_hz
     totals = _totals(journal)
-    judged = _judged(plan, known, outcome, totals, part)
-    manifest = _manifest(plan, known, totals, judged, bench.time_note(plan))
+    judged = _judged(plan, record, outcome, totals, part)
+    manifest = _manifest(plan, record, totals, judged, bench.time_note(plan))
 
     def balls() -> Iterator[pa.RecordBatch]:
         return batches_from_frames(journal.payloads(wire.BALLS), tick_hz)
 
     if plan.umpire and plan.bench == "virtual" and totals.balls:
-        events = list(_events(known, journal, tick_hz))
+        events = list(_events(record, journal, tick_hz))
         played = JustPlayed(plan, tick_hz, events, balls)
         outcome.umpire.append(umpire().simulated(part, played))
     notes = ({"what": "umpire", "text": text} for text in outcome.umpire)
-    every = itertools.chain(_events(known, journal, tick_hz), notes)
+    every = itertools.chain(_events(record, journal, tick_hz), notes)
     return seal(part, out, manifest, balls(), every)
 
 
@@ -117,22 +117,24 @@ def _run_record(bench: Bench, plan: Plan, part: Path) -> RunRecord:
         ) from error
 
 
-def _judged(plan: Plan, known: RunRecord, outcome: Ending, totals: "_Totals", part: Path) -> Judged:
+def _judged(
+    plan: Plan, record: RunRecord, outcome: Ending, totals: "_Totals", part: Path
+) -> Judged:
     """Say how a rally ended, and what went wrong, the cause first."""
     counted = counted_end(outcome.end)
     # of a replay: those that were recorded are found again
-    faults = list(dict.fromkeys(_outcome_of_run(plan, known, outcome, counted, totals)))
+    faults = list(dict.fromkeys(_outcome_of_run(plan, record, outcome, counted, totals)))
     if totals.backwards:
         text = (
             f"{format_count(totals.backwards, 'ball')} served before the one before: flash it again"
         )
         faults.append(Fault(code="clock_backwards", message=f"the instrument's clock: {text}"))
-    silent = plan.bench not in {"virtual", "replay"} or (plan.program and not known.faults)
+    silent = plan.bench not in {"virtual", "replay"} or (plan.program and not record.faults)
     if silent and outcome.all_missed:
         # a target that is not there, or a program that only has its lines; on the virtual bench the
         # target itself says what else is wrong
         others = [fault for fault in faults if fault.code != "no_answer"]
-        return Judged("fault", [_no_answer(plan, known, totals), *others])
+        return Judged("fault", [_no_answer(plan, record, totals), *others])
     if not outcome.all_there and (counted is None or counted["reason"] != "complete"):
         return Judged("interrupted" if outcome.interrupted and not faults else "fault", faults)
     if any(fault.code == "miscounted" for fault in faults):
@@ -142,7 +144,7 @@ def _judged(plan: Plan, known: RunRecord, outcome: Ending, totals: "_Totals", pa
             text = "the target did not report all of its measurements"
             faults.append(Fault(code="not_told", message=text))
         return Judged("fault" if faults else "interrupted", faults)
-    missing = "" if faults else _not_closed(known, counted)
+    missing = "" if faults else _not_closed(record, counted)
     if missing and outcome.interrupted:
         return Judged("interrupted", faults)  # between its last ball and its end
     if missing:
@@ -153,22 +155,22 @@ def _judged(plan: Plan, known: RunRecord, outcome: Ending, totals: "_Totals", pa
 
 def _outcome_of_run(
     plan: Plan,
-    known: RunRecord,
+    record: RunRecord,
     outcome: Ending,
     counted: dict[str, Any] | None,
     totals: "_Totals",
 ) -> Iterator[Fault]:
     """Yield what the bench, the player and the counts say went wrong; some may say the same."""
-    yield from known.faults
-    yield from _faults(known, outcome, counted, totals.noted)
-    yield from _reported(known, totals.noted)
+    yield from record.faults
+    yield from _faults(record, outcome, counted, totals.noted)
+    yield from _reported(record, totals.noted)
     yield from _contradictions(plan, counted, totals)
     yield from _unasked(plan, totals)
     yield from _elsewhere(plan, totals.where)
 
 
 def _manifest(
-    plan: Plan, known: RunRecord, totals: "_Totals", judged: Judged, time_note: str
+    plan: Plan, record: RunRecord, totals: "_Totals", judged: Judged, time_note: str
 ) -> Manifest:
     """Return the manifest, without what is counted when the table of balls is written."""
     return Manifest(
@@ -177,18 +179,18 @@ def _manifest(
         time_note=time_note,
         created=datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
         operator=plan.operator,
-        instrument=known.instrument,
-        target=known.target,
-        load=known.load,
+        instrument=record.instrument,
+        target=record.target,
+        load=record.load,
         protocol=plan.protocol,
         drill=plan.drill,
         counts=Counts(
             balls=0,
             misses=0,
             **instrument_counts(totals.noted),
-            where=totals.where or _where_pings_came(known, totals),
+            where=totals.where or _where_pings_came(record, totals),
         ),
-        line=known.line,
+        line=record.line,
         ended=judged.ended,
         faults=judged.faults,
         suspect=bool(judged.faults),
@@ -197,10 +199,10 @@ def _manifest(
     )
 
 
-def _not_closed(known: RunRecord, counted: dict[str, Any] | None) -> str:
+def _not_closed(record: RunRecord, counted: dict[str, Any] | None) -> str:
     """Say what the end of a rally would have recorded, and is not there; empty: nothing."""
     own = "" if counted else "the instrument's own count"
-    return known.unchecked or own
+    return record.unchecked or own
 
 
 def instrument_counts(noted: collections.Counter[str]) -> dict[str, int]:
@@ -255,10 +257,10 @@ def _places(payload: bytes) -> list[OnProcessor]:
     ]
 
 
-def _where_pings_came(known: RunRecord, totals: _Totals) -> list[OnProcessor]:
+def _where_pings_came(record: RunRecord, totals: _Totals) -> list[OnProcessor]:
     """Return where pings came as the target says, unless it saw a part of them only."""
-    whole = sum(one.pings for one in known.where) >= totals.balls - totals.misses
-    return known.where if whole else []
+    whole = sum(one.pings for one in record.where) >= totals.balls - totals.misses
+    return record.where if whole else []
 
 
 def _unasked(plan: Plan, totals: "_Totals") -> Iterator[Fault]:
@@ -323,7 +325,7 @@ def counted_end(end: Frame | None) -> dict[str, Any] | None:
 
 
 def _faults(
-    known: RunRecord,
+    record: RunRecord,
     outcome: Ending,
     counted: dict[str, Any] | None,
     noted: collections.Counter[str],
@@ -331,24 +333,24 @@ def _faults(
     """Yield what the player itself saw go wrong, the cause first."""
     if counted is None:
         if not outcome.interrupted and not outcome.all_there:
-            texts = [event["text"] for event in known.events if event["what"] == "emulator"]
+            texts = [event["text"] for event in record.events if event["what"] == "emulator"]
             why = f": {texts[-1]}" if texts else ""
             yield Fault(code="bench_ended", message=f"the bench ended without a word{why}")
-    elif counted["reason"] != "complete" and not outcome.interrupted and not known.faults:
+    elif counted["reason"] != "complete" and not outcome.interrupted and not record.faults:
         # where the target, or the instrument, said what went wrong, that is the reason
         named = noted["overrun"] or noted["no_ping"] or noted["undecided"]
         if counted["reason"] != "instrument_fault" or not named:
-            yield _fault(known, counted["reason"], REASONS[counted["reason"]])
+            yield _fault(record, counted["reason"], REASONS[counted["reason"]])
     if outcome.lost_frames or outcome.garbage_bytes:
         text = f"{outcome.lost_frames} frames lost, {outcome.garbage_bytes} bytes of garbage"
         yield Fault(code="line_noise", message=f"between instrument and host: {text}")
 
 
-def _reported(known: RunRecord, noted: collections.Counter[str]) -> Iterator[Fault]:
+def _reported(record: RunRecord, noted: collections.Counter[str]) -> Iterator[Fault]:
     """Yield the faults among the instrument's own events, each once with how often it came."""
     for code, (event, text) in REPORTED.items():
         if noted[event]:
-            yield _fault(known, code, f"{text} ({format_count(noted[event], 'time')})")
+            yield _fault(record, code, f"{text} ({format_count(noted[event], 'time')})")
 
 
 def _contradictions(plan: Plan, counted: dict[str, Any] | None, totals: _Totals) -> Iterator[Fault]:
@@ -372,26 +374,26 @@ def _contradictions(plan: Plan, counted: dict[str, Any] | None, totals: _Totals)
             yield Fault(code="miscounted", message=f"{text}: flash the instrument again")
 
 
-def _fault(known: RunRecord, code: str, message: str) -> Fault:
-    advice = known.advice.get(code)
+def _fault(record: RunRecord, code: str, message: str) -> Fault:
+    advice = record.advice.get(code)
     return Fault(code=code, message=f"{message}: {advice}" if advice else message)
 
 
-def _no_answer(plan: Plan, known: RunRecord, totals: _Totals) -> Fault:
+def _no_answer(plan: Plan, record: RunRecord, totals: _Totals) -> Fault:
     """Say what it means that all balls were missed."""
     text = "no answer from the target"
     if totals.noted["stray"] or totals.noted["double"]:
         longer = "a longer --timeout-ms" if plan.protocol.loop == "closed" else "a lower --rate-hz"
         text = f"edges came, but no answer in time (with {longer} it may)"
-    return _fault(known, "no_answer", f"{text}: all {totals.balls} balls missed")
+    return _fault(record, "no_answer", f"{text}: all {totals.balls} balls missed")
 
 
-def _events(known: RunRecord, journal: Journal, tick_hz: int) -> Iterator[dict[str, Any]]:
+def _events(record: RunRecord, journal: Journal, tick_hz: int) -> Iterator[dict[str, Any]]:
     """Yield all events: the load's, the instrument's, the target's own."""
-    if known.load.started_ns is not None:
-        yield {"what": "load_started", "at_ns": known.load.started_ns, "load": known.load.name}
+    if record.load.started_ns is not None:
+        yield {"what": "load_started", "at_ns": record.load.started_ns, "load": record.load.name}
     for payload in journal.payloads(wire.EVENTS):
         for when, what, value in _unpacked(payload):
             name = wire.EVENT_NAMES.get(what) or SHOT_EVENTS.get(what, f"unknown_{what}")
             yield {"what": name, "at_ns": ticks_to_ns(when, tick_hz), "value": value}
-    yield from known.events
+    yield from record.events

@@ -51,7 +51,7 @@ def play_sweep(
     where ``out`` holds another sweep, BenchError where a rate cannot be played (the target died,
     say): what was played is kept, and the same call goes on. Raises DiskFullError likewise.
     """
-    plan, wanted = request.plan, request.range
+    plan, span = request.plan, request.range
     if plan.protocol.loop != "open":
         raise UsageError("a sweep is an open loop: it serves whatever the target does")
     check_folder(out, SWEEP, "a sweep")
@@ -60,7 +60,7 @@ def play_sweep(
     with writing(out):
         out.mkdir(parents=True, exist_ok=True)
     with locked(out):
-        record = _begin(bench, plan, wanted, out)
+        record = _begin(bench, plan, span, out)
         interrupted = _play_rates(Player(bench, out, stop), record, out, shown)
         return Swept(open_sweep(out), interrupted)
 
@@ -101,13 +101,13 @@ def _play_rates(
     return False
 
 
-def _begin(bench: Bench, plan: Plan, wanted: Range, out: Path) -> SweepRecord:
+def _begin(bench: Bench, plan: Plan, span: Range, out: Path) -> SweepRecord:
     """Write ``sweep.json``, or hold what is asked for against it. Raises RallyError."""
     if (out / SWEEP).exists():
         before = SweepRecord.read(out)
-        if (before.range, unversioned(before.plan)) != (wanted, unversioned(plan)):
+        if (before.range, unversioned(before.plan)) != (span, unversioned(plan)):
             raise RallyError(
-                f"{out} was begun as another sweep{_difference(before, plan, wanted)}",
+                f"{out} was begun as another sweep{_difference(before, plan, span)}",
                 next_step="give the same options, or another --out",
             )
         for name in sorted({*before.plan.versions, *plan.versions}):
@@ -124,16 +124,16 @@ def _begin(bench: Bench, plan: Plan, wanted: Range, out: Path) -> SweepRecord:
         created=datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
         bench=bench.kind,
         time_note=bench.time_note(plan),
-        range=wanted,
+        range=span,
         plan=plan,
     )
     record.write(out)
     return record
 
 
-def _difference(before: SweepRecord, plan: Plan, wanted: Range) -> str:
+def _difference(before: SweepRecord, plan: Plan, span: Range) -> str:
     """Name the first thing in which a sweep differs from the one that was begun."""
-    ours = {**wanted.model_dump(), **unversioned(plan).model_dump(exclude={"protocol"})}
+    ours = {**span.model_dump(), **unversioned(plan).model_dump(exclude={"protocol"})}
     ours |= plan.protocol.model_dump()
     theirs = {**before.range.model_dump(), **unversioned(before.plan).model_dump()}
     theirs |= before.plan.protocol.model_dump()

@@ -83,14 +83,14 @@ def verify(
     )
     if verification.reason:
         return verification
-    wanted = settings((second or hello).tick_hz, amount or Amount())
+    delays = settings((second or hello).tick_hz, amount or Amount())
     word = "external" if generator else source
     try:
         verification.reason = _bias(brickwall, hello)
         if verification.reason:
             verification.verdict, verification.cause = "fail", "wrong"
             return verification
-        measured, trouble = _play_all(brickwall, maker, wanted, word, verifier, done)
+        measured, trouble = _play_all(brickwall, maker, delays, word, verifier, done)
     except (LinkLostError, BenchError) as error:
         verification.verdict, verification.reason = "inconclusive", str(error)
         return verification
@@ -137,14 +137,14 @@ def _generate(maker: Brickwall, setting: DelaySetting, source: str) -> int:
 def _play_all(  # noqa: PLR0913, PLR0917 all of them belong to one measurement
     brickwall: Brickwall,
     maker: Brickwall,
-    wanted: Iterator[DelaySetting],
+    delays: Iterator[DelaySetting],
     source: str,
     verifier: Verifier,
     done: Callable[[DelaySetting], None],
 ) -> tuple[list[tuple[DelaySetting, Played]], tuple[Verdict, Cause, str] | None]:
     """Measure all settings, up to one with which something is wrong; return that, too."""
     measured: list[tuple[DelaySetting, Played]] = []
-    for setting in wanted:
+    for setting in delays:
         verifier.synchroniser_ticks = _generate(maker, setting, source)
         played, odd = _measure(brickwall, setting, verifier.clocks.known_hz)
         measured.append((setting, played))

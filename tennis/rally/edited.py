@@ -109,9 +109,9 @@ def write_readable(path: Path, data: bytes) -> None:
     write_whole(path, data, force=True)
 
 
-def nearest(word: str, known: Iterable[str]) -> str:
-    """Return what to write in place of a word that is none of the ``known`` ones."""
-    listed = list(known)
+def nearest(word: str, names: Iterable[str]) -> str:
+    """Return what to write in place of a word that is none of the ``names`` ones."""
+    listed = list(names)
     close = difflib.get_close_matches(word, listed, 1)
     return f"write {close[0]}" if close else f"use {', '.join(listed)}"
 

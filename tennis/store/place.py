@@ -170,17 +170,17 @@ class Place:
 
         self._try("remove from", remove)
 
-    def put_folder(self, folder: Path, wanted: Callable[[str], bool] = lambda _: True) -> str:
+    def put_folder(self, folder: Path, takes: Callable[[str], bool] = lambda _: True) -> str:
         """Store a folder of files and links; return its SHA-256, which names it.
 
-        ``wanted`` tells by a file's path in the folder whether it is taken. Raises BenchError.
+        ``takes`` tells by a file's path in the folder whether it is taken. Raises BenchError.
         """
         with tempfile.TemporaryDirectory(prefix="tennis-store-") as scratch:
             archive = Path(scratch) / "folder.tar"
             with tarfile.open(archive, "w", format=tarfile.GNU_FORMAT) as tar:
                 for path in sorted(folder.rglob("*")):
                     name = str(path.relative_to(folder))
-                    if (path.is_symlink() or not path.is_dir()) and wanted(name):
+                    if (path.is_symlink() or not path.is_dir()) and takes(name):
                         tar.add(path, arcname=name, recursive=False, filter=_alike)
             key = sha256_of(archive)
             if not self.has(f"folders/{key}"):

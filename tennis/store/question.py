@@ -128,13 +128,13 @@ def _too_long(seconds: int) -> UsageError:
     )
 
 
-def chosen(store: Store, wanted: Mapping[str, str]) -> pa.Table:
+def chosen(store: Store, parts: Mapping[str, str]) -> pa.Table:
     """Return the catalogue's rows that are as wanted: name of a column -> value.
 
     Raises UsageError for another column than AXES.
     """
     rows = store.catalogue()
-    for name, value in wanted.items():
+    for name, value in parts.items():
         if name not in AXES:
             raise UsageError(
                 f"{name} is not a column to choose by", next_step=f"use {', '.join(AXES)}"

@@ -74,23 +74,23 @@ class Breaking:
     breaks_hz: int | None  # the lowest rate at which it is broken
 
 
-def breaking(wanted: Range, shares: Mapping[int, float]) -> Breaking:
+def breaking(span: Range, shares: Mapping[int, float]) -> Breaking:
     """Return the interval in which pairing breaks; ``shares``: rate -> share of paired pings."""
-    broken = [rate for rate, share in shares.items() if share < wanted.paired_percent / 100]
+    broken = [rate for rate, share in shares.items() if share < span.paired_percent / 100]
     breaks_hz = min(broken, default=None)
     held = [rate for rate in shares if breaks_hz is None or rate < breaks_hz]
     return Breaking(max(held, default=None), breaks_hz)
 
 
-def next_rate(wanted: Range, shares: Mapping[int, float]) -> int | None:
+def next_rate(span: Range, shares: Mapping[int, float]) -> int | None:
     """Return the rate that comes next: the grid's, then those that narrow the interval; or None."""
-    for rate in wanted.grid():
+    for rate in span.grid():
         if rate not in shares:
             return rate
-    found = breaking(wanted, shares)
+    found = breaking(span, shares)
     if found.holds_hz is None or found.breaks_hz is None:
         return None
-    if found.breaks_hz / found.holds_hz <= 1 + wanted.resolution_percent / 100:
+    if found.breaks_hz / found.holds_hz <= 1 + span.resolution_percent / 100:
         return None
     middle = round(sqrt(found.holds_hz * found.breaks_hz))
     return middle if found.holds_hz < middle < found.breaks_hz else None

@@ -176,7 +176,7 @@ class Brickwall:
         self._command = self._command % (wire.NO_NUMBER - 1) + 1
         return self._command, wire.encode_command(self._command, verb, values)
 
-    def _answers(self, wanted: int) -> Iterator[dict[str, Any]]:
+    def _answers(self, count: int) -> Iterator[dict[str, Any]]:
         """Yield the answers to a command; take note of the others."""
         answers = self._receiver.answers
         while answers:
@@ -184,7 +184,7 @@ class Brickwall:
             if content.get("code") == "exception":
                 reason = plain(str(content.get("error")))
                 self.note("exception", f"in the Brickwall's firmware: {reason}")
-            if number == wanted:
+            if number == count:
                 yield content
             elif number == wire.NO_NUMBER and content.get("code") == "checksum":
                 self._misunderstood = True  # other answers may be to somebody who was here before

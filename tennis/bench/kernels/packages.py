@@ -291,7 +291,7 @@ def check_taken(tree: Path, fragment: Path) -> None:
         raise BenchError(f"{fragment.name}: Linux did not take {', '.join(lost)}")
 
 
-def _configure(flavour: str, source: Source, base: str | Path, wanted: str, tree: Path) -> None:
+def _configure(flavour: str, source: Source, base: str | Path, options: str, tree: Path) -> None:
     """Write .config: the base, what is wanted upon it, and a check that it was taken."""
     config = tree / ".config"
     if isinstance(base, str):
@@ -299,7 +299,7 @@ def _configure(flavour: str, source: Source, base: str | Path, wanted: str, tree
     else:
         shutil.copy(base, config)
     with config.open("a") as file:
-        file.write(f"\n{wanted}\n")
+        file.write(f"\n{options}\n")
     make(source, tree, "olddefconfig", what="settling the configuration")
     taken = read_config(config.read_text())
     bad = [f for f in check_config(requirements(flavour), taken) if f.verdict == "bad"]

@@ -175,17 +175,21 @@ def fragment(flavour: str) -> str:
     return "\n".join(lines) + "\n"
 
 
-def check_config(known: Requirements, config: Mapping[str, str]) -> Iterator[Finding]:
+def check_config(requirements: Requirements, config: Mapping[str, str]) -> Iterator[Finding]:
     """Yield what there is to say about a configuration (option -> value)."""
     wrong = 0
-    for name, option in {**known.required, **known.forbidden, **known.recommended}.items():
+    for name, option in {
+        **requirements.required,
+        **requirements.forbidden,
+        **requirements.recommended,
+    }.items():
         if option.only_with and config.get(option.only_with, "n") == "n":
             continue
         value = config.get(name, "n")
-        forbidden = name in known.forbidden
+        forbidden = name in requirements.forbidden
         if value == "n" if forbidden else option.suits(value):
             continue
-        recommended = name in known.recommended
+        recommended = name in requirements.recommended
         wrong += not recommended
         want = "n" if forbidden else option.value[0]
         yield Finding(
@@ -195,11 +199,11 @@ def check_config(known: Requirements, config: Mapping[str, str]) -> Iterator[Fin
             f"{'better' if recommended else 'build the kernel with'} {name}={want}",
         )
     if not wrong:
-        many = len(known.required) + len(known.forbidden)
+        many = len(requirements.required) + len(requirements.forbidden)
         yield Finding("good", "configuration", f"all {many} required and forbidden options right")
 
 
-def check_virtual(known: Requirements, config: Mapping[str, str]) -> Iterator[Finding]:
+def check_virtual(requirements: Requirements, config: Mapping[str, str]) -> Iterator[Finding]:
     """Yield what there is to say about a configuration (option -> value) on the virtual bench.
 
     What the flavour requires, too, is said there.
@@ -209,7 +213,7 @@ def check_virtual(known: Requirements, config: Mapping[str, str]) -> Iterator[Fi
     def lacking(options: Mapping[str, Option]) -> list[str]:
         return [name for name, one in options.items() if not one.suits(config.get(name, "n"))]
 
-    bad = [name for name in lacking(needs.required) if name not in known.required]
+    bad = [name for name in lacking(needs.required) if name not in requirements.required]
     for name in bad:
         value = plain(config.get(name, "n"), 60)
         yield Finding(
@@ -233,18 +237,19 @@ def check_virtual(known: Requirements, config: Mapping[str, str]) -> Iterator[Fi
         yield Finding("good", needs.about, f"all {many} options right that it needs")
 
 
-def check(known: Requirements, snapshot: Snapshot) -> Iterator[Finding]:
+def check(requirements: Requirements, snapshot: Snapshot) -> Iterator[Finding]:
     """Yield what there is to say about a kernel that runs, from what the target says of itself."""
     release = snapshot.line("release") or "of an unknown release"
-    same = snapshot.flavour == known.flavour
+    same = snapshot.flavour == requirements.flavour
     yield Finding(
         "good" if same else "bad",
         "kernel",
-        f"{release}, flavour {snapshot.flavour}" + ("" if same else f", not {known.flavour}"),
-        "" if same else f"boot the {known.flavour} kernel (tennis benches boot)",
+        f"{release}, flavour {snapshot.flavour}"
+        + ("" if same else f", not {requirements.flavour}"),
+        "" if same else f"boot the {requirements.flavour} kernel (tennis benches boot)",
     )
     if snapshot.config:
-        yield from check_config(known, snapshot.config)
+        yield from check_config(requirements, snapshot.config)
     else:
         yield Finding(
             "note",
@@ -253,8 +258,8 @@ def check(known: Requirements, snapshot: Snapshot) -> Iterator[Finding]:
             "build the kernel with CONFIG_IKCONFIG_PROC=y",
         )
     yield from boards.check(snapshot)
-    yield from _check_command_line(known, snapshot)
-    for rule in known.fact:
+    yield from _check_command_line(requirements, snapshot)
+    for rule in requirements.fact:
         yield _check_fact(rule, snapshot)
 
 
@@ -280,11 +285,11 @@ def check_module(snapshot: Snapshot) -> Finding:
     return loading.check(snapshot, name) or Finding("good", "Racquet", f"{name} for {release}")
 
 
-def _check_command_line(known: Requirements, snapshot: Snapshot) -> Iterator[Finding]:
+def _check_command_line(requirements: Requirements, snapshot: Snapshot) -> Iterator[Finding]:
     parameters = (snapshot.line("command_line") or "").split()
     given = {word.partition("=")[0]: word for word in parameters}
     wrong = False
-    for rule in known.command_line:
+    for rule in requirements.command_line:
         if (rule.parameter in given) == (rule.want == "present"):
             continue
         wrong = True

@@ -159,13 +159,13 @@ def compare(work: Work, rally: Rally, lab_rally: LabRally, plays: Plays) -> None
         raise InDoubt(found.replace(f"{work.folder}/", ""))
 
 
-def _expect_same(what: str, is_so: object, wanted: object) -> None:
-    expect(is_so == wanted, f"its {what} is {plain(str(is_so), 60)}, not {wanted}")
+def _expect_same(what: str, is_so: object, expected: object) -> None:
+    expect(is_so == expected, f"its {what} is {plain(str(is_so), 60)}, not {expected}")
 
 
-def _expect_setting(row: Setting, is_so: object, wanted: object) -> None:
-    if is_so != wanted:
-        _expect_same(row.called or row.words, row.shown(is_so), row.shown(wanted))
+def _expect_setting(row: Setting, is_so: object, expected: object) -> None:
+    if is_so != expected:
+        _expect_same(row.called or row.words, row.shown(is_so), row.shown(expected))
 
 
 def _refuse_other_plans(work: Work, rally: Rally, lab_rally: LabRally) -> None:

@@ -101,10 +101,10 @@ def _unversioned(rallies: list[ScheduledRally]) -> list[ScheduledRally]:
     return sorted(asked, key=lambda rally: rally.name)
 
 
-def _difference(ours: ScheduledRally, wanted: ScheduledRally) -> str:
+def _difference(ours: ScheduledRally, planned: ScheduledRally) -> str:
     """Name the first thing in which two planned rallies differ."""
     for of, what in (("protocol ", ours.plan.protocol), ("", ours.plan)):
-        other = wanted.plan.protocol if of else wanted.plan
+        other = planned.plan.protocol if of else planned.plan
         for name, value in dict(what).items():
             if value != getattr(other, name):
                 return of + name.replace("_", " ")

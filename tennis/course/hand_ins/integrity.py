@@ -205,10 +205,10 @@ def read_decisions(out: Path) -> dict[tuple[str, str, str], Decision]:
     return decided
 
 
-def _refuse_unknown(path: Path, name: str, known: Sequence[str]) -> None:
+def _refuse_unknown(path: Path, name: str, names: Sequence[str]) -> None:
     """Raise UsageError for a line that would be ignored."""
-    if name not in known:
-        raise UsageError(f"{path}: {plain(name, 40)} is unknown", next_step=nearest(name, known))
+    if name not in names:
+        raise UsageError(f"{path}: {plain(name, 40)} is unknown", next_step=nearest(name, names))
 
 
 def write_decisions(

@@ -73,11 +73,11 @@ def _makers(
     }
 
 
-def _replace(folder: Path, known: Sequence[str], made: Mapping[str, ImportFile]) -> None:
+def _replace(folder: Path, names: Sequence[str], made: Mapping[str, ImportFile]) -> None:
     with writing(folder):
         if made:
             folder.mkdir(exist_ok=True)
-        for name in known:
+        for name in names:
             if name not in made:
                 (folder / name).unlink(missing_ok=True)
     for name, one in made.items():

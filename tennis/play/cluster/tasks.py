@@ -75,14 +75,14 @@ def _checkout() -> str:
     return sha.hexdigest()[:16]
 
 
-def unlike(wanted: dict[str, str]) -> str:
+def unlike(versions: dict[str, str]) -> str:
     """Say in what this machine differs from the one that asks; empty where it does not."""
     try:
         mine = describe()
     except TennisError as error:
         return str(error)
     return next(
-        (f"{name} {mine.get(name)} instead of {value}" for name, value in wanted.items()
+        (f"{name} {mine.get(name)} instead of {value}" for name, value in versions.items()
          if mine.get(name) != value),
         "",
     )  # fmt: skip
