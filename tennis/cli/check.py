@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from tennis.cli.completion import Folder
-from tennis.cli.progress import quiet_option, shown
+from tennis.cli.progress import progress_line, quiet_option
 from tennis.cli.settings import setting_option
 from tennis.cli.stop import Stop
 from tennis.cli.words import echo
@@ -53,7 +53,7 @@ def check(folder: Path, *, kernel: str | None, racquet: Path | None, program: Pa
                 )
         _check_packed(folder, kernel)
         return
-    with shown("check") as observe:
+    with progress_line("check") as observe:
         watch = Watch(observe, Stop())
         checked = checking.check_rally(
             folder, kernel=kernel, racquet=racquet, program=program, watch=watch
@@ -74,7 +74,7 @@ def _check_packed(path: Path, kernel: str | None) -> None:
     from tennis.play.rally import Watch
     from tennis.play.unpacking import check_packed
 
-    with shown("check") as observe:
+    with progress_line("check") as observe:
         repeated = check_packed(path, kernel=kernel, watch=Watch(observe, Stop()))
     number = repeated.packed.ball
     stacks = format_count(len(repeated.packed.stacks), "call stack")

@@ -13,7 +13,7 @@ from rich.text import Text
 from tennis.cli.completion import Folder
 from tennis.cli.inventory import holder_option, inventory_option
 from tennis.cli.numbers import Whole
-from tennis.cli.progress import quiet_option, shown
+from tennis.cli.progress import progress_line, quiet_option
 from tennis.cli.words import echo, paragraph
 from tennis.commissioning.steps import names, step
 from tennis.errors import UsageError
@@ -134,7 +134,7 @@ def commission(
     console = Console(highlight=False)
     with (
         listening(lambda line: echo(f"tennis: {line}", err=True)),
-        shown("commission") as observe,
+        progress_line("commission") as observe,
     ):
         work = Commissioning(out, request, Watch(observe))
         if not yes:

@@ -18,7 +18,7 @@ from rich.text import Text
 
 from tennis.cli.numbers import Real, Whole, time_ns
 from tennis.cli.options import bench_option, field_option, workers_option
-from tennis.cli.progress import quiet_option, shown, tell
+from tennis.cli.progress import progress_line, quiet_option, tell
 from tennis.cli.settings import setting_option
 from tennis.cli.stop import Stop
 from tennis.cli.words import echo, print_line
@@ -179,7 +179,7 @@ def compare(
         for text in (before, after)
     ]
     stop = Stop()
-    playing = Playing(seed, Budget(boots, minutes, once), workers, shown, stop)
+    playing = Playing(seed, Budget(boots, minutes, once), workers, progress_line, stop)
     one, other = asked
     if isinstance(one, Recorded) and isinstance(other, Recorded):
         _refuse_options(kernel=kernel, load=load, balls=balls, minutes=minutes, target=target)

@@ -8,7 +8,7 @@ import click
 
 from tennis.cli.completion import Folder
 from tennis.cli.numbers import Whole
-from tennis.cli.progress import quiet_option, shown
+from tennis.cli.progress import progress_line, quiet_option
 from tennis.cli.release import release
 from tennis.cli.stop import Stop
 from tennis.cli.words import echo, warn
@@ -72,7 +72,7 @@ def record(out: Path, number: str | None, balls: int | None) -> None:
     from tennis.play.rally import Watch
 
     labs = [work.find_lab(number)] if number else load_course()[1]
-    with shown("course") as observe:
+    with progress_line("course") as observe:
         watch = Watch(observe, Stop())
         played = sum(
             recording.record(

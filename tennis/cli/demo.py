@@ -10,7 +10,7 @@ from rich.text import Text
 
 from tennis.cli.numbers import Whole
 from tennis.cli.options import field_option, workers_option
-from tennis.cli.progress import quiet_option, shown
+from tennis.cli.progress import progress_line, quiet_option
 from tennis.cli.stop import Stop
 from tennis.cli.words import echo
 from tennis.errors import BenchError
@@ -82,7 +82,9 @@ def demo(out: Path, balls: int, boots: int, seed: int, workers: int) -> None:
     console.print(f"Playing {count} rallies of {balls:,} balls; every one boots its own kernel.")
     # a single worker is this process, and shows each rally's balls
     with figures_so_far(out, boots, count // boots, live=workers > 1) as tell, listening(tell):
-        outcome = play_match(wanted, out, shown, Stop(), Workers(workers) if workers > 1 else None)
+        outcome = play_match(
+            wanted, out, progress_line, Stop(), Workers(workers) if workers > 1 else None
+        )
     if outcome.interrupted:
         raise BenchError("interrupted; nothing is lost", next_step="run it again to play the rest")
     replication = Replication(outcome.folder)

@@ -18,7 +18,7 @@ from tennis.cli.completion import Folder
 from tennis.cli.lab_folder import prediction_sealed
 from tennis.cli.numbers import Real, Whole
 from tennis.cli.options import Grouped, bench_option, field_option
-from tennis.cli.progress import quiet_option, shown
+from tennis.cli.progress import progress_line, quiet_option
 from tennis.cli.settings import setting_option, takes_requests
 from tennis.cli.stop import Stop
 from tennis.cli.words import echo, paragraph, warn
@@ -157,7 +157,7 @@ def drill(
     plan = drill_plan_for(what, repetitions, serving.seed, request)
     bench = bench_for(plan, Access(plan.port, plan.target))
     warned = listening(warn)
-    with warned, prediction_sealed(out), shown("drill") as observe:
+    with warned, prediction_sealed(out), progress_line("drill") as observe:
         played = player.play(bench, plan, out, player.Watch(observe, stop))
     tell(played)
 

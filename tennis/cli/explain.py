@@ -16,7 +16,7 @@ from rich.text import Text
 
 from tennis.cli.completion import Folder
 from tennis.cli.numbers import time_ns
-from tennis.cli.progress import quiet_option, shown
+from tennis.cli.progress import progress_line, quiet_option
 from tennis.cli.sections import show_sections
 from tennis.cli.settings import setting_option
 from tennis.cli.stages import show_stages
@@ -161,7 +161,7 @@ def explain(
     def tell(line: str) -> None:
         console.print(Text(line), soft_wrap=True)
 
-    with listening(tell), shown("explain") as observe:
+    with listening(tell), progress_line("explain") as observe:
         explanation = explained(
             rally,
             ball=ball,
@@ -200,7 +200,7 @@ def _try(
     from tennis.play.remedy_trial import BOOTS, try_setting
     from tennis.stats.summary import summarize
 
-    with listening(lambda text: echo(text, err=True)), shown("try") as observe:
+    with listening(lambda text: echo(text, err=True)), progress_line("try") as observe:
         tried = try_setting(
             open_rally(rally),
             settings,
@@ -301,14 +301,14 @@ def _print_between(line: Callable[..., None], story: Story) -> None:
     """Print what happened between processors; of much, the longest waits for locks."""
     found = story.between()
     ordered = sorted(found, key=_longest_lock_first)
-    shown = sorted(ordered[:ROWS], key=lambda one: one.at)
+    listed = sorted(ordered[:ROWS], key=lambda one: one.at)
     line(f"Between processors while {story.noun} {story.ball} waited:")
-    for one in shown:
+    for one in listed:
         line(f"  {format_ns(one.at)}, processor {one.processor}: {one.event}")
     if not found:
         line("  nothing: no lock that both wanted, no interrupt, no task that moved")
-    elif len(found) > len(shown):
-        line(f"  and {format_count(len(found) - len(shown), 'more event')}", "dim")
+    elif len(found) > len(listed):
+        line(f"  and {format_count(len(found) - len(listed), 'more event')}", "dim")
     line("")
 
 

@@ -14,7 +14,7 @@ from tennis.cli.inventory import inventory_option
 from tennis.cli.lab_folder import prediction_sealed
 from tennis.cli.numbers import Whole
 from tennis.cli.options import workers_option
-from tennis.cli.progress import quiet_option, shown, tell
+from tennis.cli.progress import progress_line, quiet_option, tell
 from tennis.cli.settings import setting_option
 from tennis.cli.stop import Stop
 from tennis.cli.words import echo
@@ -178,7 +178,7 @@ def match(
     for entry in wanted.not_played:
         echo(f"not played: {entry.name}: {entry.why}")
     with listening(tell), prediction_sealed(out):
-        outcome = play_match(wanted, out, shown, Stop(), crew)
+        outcome = play_match(wanted, out, progress_line, Stop(), crew)
     if outcome.interrupted:
         raise BenchError("interrupted; nothing is lost: the same command plays the rest")
     replication = Replication(outcome.folder)

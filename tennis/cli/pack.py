@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from tennis.cli.completion import Folder
-from tennis.cli.progress import quiet_option, shown
+from tennis.cli.progress import progress_line, quiet_option
 from tennis.cli.stop import Stop
 from tennis.cli.words import echo
 from tennis.listener import listening
@@ -49,7 +49,7 @@ def pack(rally: Path, *, ball: int, kernel: str | None, out: Path | None) -> Non
     from tennis.play.rally import Watch
 
     out = out or Path(f"{rally.resolve().name}-ball-{ball}.zip")
-    with listening(lambda text: echo(text, err=True)), shown("pack") as observe:
+    with listening(lambda text: echo(text, err=True)), progress_line("pack") as observe:
         packed = pack(rally, ball, out, kernel=kernel, watch=Watch(observe, Stop()))
     echo(packed.story.sentence)
     echo(f"{quoted(out)}: {-(-out.stat().st_size // 1000):,} kB. To play it again:")

@@ -50,7 +50,7 @@ def tell(line: str) -> None:
 
 
 @contextlib.contextmanager
-def shown(label: str = "rally") -> Iterator[Callable[[RallyProgress], None]]:
+def progress_line(label: str = "rally") -> Iterator[Callable[[RallyProgress], None]]:
     """Show the progress of a rally on standard error for the length of a block."""
     if quiet():
         yield lambda _: None

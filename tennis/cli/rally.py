@@ -12,7 +12,7 @@ from click.core import ParameterSource
 from tennis.cli.completion import Folder
 from tennis.cli.lab_folder import prediction_sealed
 from tennis.cli.options import Grouped, bench_option, options_of, player_option
-from tennis.cli.progress import quiet_option, shown
+from tennis.cli.progress import progress_line, quiet_option
 from tennis.cli.settings import options_under, settings_options, takes_requests
 from tennis.cli.stop import Stop
 from tennis.cli.words import echo, warn
@@ -113,7 +113,7 @@ def rally(*, request: RallyRequest, serving: Serving, out: Path | None, holder: 
         raise UsageError("say where to keep the rally", next_step="--out DIR")
     stages, sections = explicit["stages"], explicit["sections"]
     stop = Stop()
-    with listening(warn), shown() as observe, ended_at_once(out):
+    with listening(warn), progress_line() as observe, ended_at_once(out):
         plan = plan_for(request, serving)
         _check_recordings(plan, stages=stages, sections=sections)
         bench = bench_for(plan, Access(plan.port, plan.target, holder))

@@ -10,7 +10,7 @@ from tennis.cli import rally
 from tennis.cli.completion import Folder
 from tennis.cli.lab_folder import prediction_sealed
 from tennis.cli.numbers import Real
-from tennis.cli.progress import quiet_option, shown
+from tennis.cli.progress import progress_line, quiet_option
 from tennis.cli.stop import Stop
 from tennis.cli.words import warn
 from tennis.listener import listening
@@ -42,7 +42,7 @@ def replay(recording: Path, *, speed: float, operator: str | None, out: Path) ->
     from tennis.play.planning import replay_of
 
     stop = Stop()
-    with listening(warn), shown() as observe, rally.ended_at_once(out):
+    with listening(warn), progress_line() as observe, rally.ended_at_once(out):
         bench, plan = replay_of(recording, speed, operator)
         with prediction_sealed(out):
             played = player.play(bench, plan, out, player.Watch(observe, stop))

@@ -10,7 +10,7 @@ from tennis.cli import rally
 from tennis.cli.completion import Folder
 from tennis.cli.lab_folder import prediction_sealed
 from tennis.cli.options import player_option
-from tennis.cli.progress import quiet_option, shown
+from tennis.cli.progress import progress_line, quiet_option
 from tennis.cli.settings import setting_option
 from tennis.cli.stop import Stop
 from tennis.cli.words import warn
@@ -62,7 +62,7 @@ def resume(
         from tennis.cli import drill
 
         tell, label = drill.tell, "drill"
-    with listening(warn), shown(label) as observe, rally.ended_at_once(folder):
+    with listening(warn), progress_line(label) as observe, rally.ended_at_once(folder):
         bench = bench_again(
             folder,
             plan,

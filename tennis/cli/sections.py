@@ -12,7 +12,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from tennis.cli.progress import shown
+from tennis.cli.progress import progress_line
 from tennis.cli.stop import Stop
 from tennis.cli.words import echo, print_line
 from tennis.explain.sections.storage import Sections
@@ -38,7 +38,7 @@ def show_sections(rally: Rally, *, exact: bool, kernel: str | None, as_json: boo
 
     sections = storage.read(rally)
     found_worst: Searched | None = None
-    with listening(lambda text: echo(text, err=True)), shown("sections") as observe:
+    with listening(lambda text: echo(text, err=True)), progress_line("sections") as observe:
         watch = Watch(observe, Stop())
         if sections is None:
             record(rally, kernel=kernel, watch=watch)

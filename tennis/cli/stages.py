@@ -10,7 +10,7 @@ from rich import box
 from rich.console import Console
 from rich.table import Table
 
-from tennis.cli.progress import shown
+from tennis.cli.progress import progress_line
 from tennis.cli.stop import Stop
 from tennis.cli.words import echo, print_line
 from tennis.listener import listening
@@ -30,7 +30,7 @@ def show_stages(rally: Rally, *, kernel: str | None, as_json: bool = False) -> N
 
     recorded = stages.read(rally)
     if recorded is None:
-        with listening(lambda text: echo(text, err=True)), shown("stages") as observe:
+        with listening(lambda text: echo(text, err=True)), progress_line("stages") as observe:
             record_stages(rally, kernel=kernel, watch=Watch(observe, Stop()))
         recorded = stages.read(rally)
     assert recorded is not None  # noqa: S101

@@ -16,7 +16,7 @@ from tennis.cli.completion import Folder
 from tennis.cli.lab_folder import prediction_sealed
 from tennis.cli.numbers import Whole
 from tennis.cli.options import Grouped, bench_option, field_option, options_of
-from tennis.cli.progress import quiet_option, shown, tell
+from tennis.cli.progress import progress_line, quiet_option, tell
 from tennis.cli.settings import setting_option, takes_requests
 from tennis.cli.stop import Stop
 from tennis.cli.words import echo, paragraph
@@ -119,7 +119,7 @@ def sweep(
     plan = plan_for(request, serving.model_copy(update=lowest))
     bench = bench_for(plan, Access(plan.port, plan.target))
     with listening(tell), prediction_sealed(out):
-        swept = play_sweep(bench, SweepRequest(plan, span), out, shown, Stop())
+        swept = play_sweep(bench, SweepRequest(plan, span), out, progress_line, Stop())
     print_sweep(swept.sweep, as_json=as_json)
     if swept.interrupted:
         echo("interrupted: the same command continues")

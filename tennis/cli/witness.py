@@ -13,7 +13,7 @@ from rich.table import Table
 from rich.text import Text
 
 from tennis.cli.completion import Folder
-from tennis.cli.progress import quiet_option, shown
+from tennis.cli.progress import progress_line, quiet_option
 from tennis.cli.stop import Stop
 from tennis.cli.words import echo, print_line
 from tennis.explain.witness import InsideAndOutside, Sight
@@ -54,7 +54,7 @@ def witness(rally: Path, *, cost: bool, as_json: bool) -> None:
     comparison = compared(opened)
     tried = None
     if cost:
-        with listening(lambda text: echo(text, err=True)), shown("witness") as observe:
+        with listening(lambda text: echo(text, err=True)), progress_line("witness") as observe:
             tried = try_setting(
                 opened, ["witness=none"], over_ns=None, boots=1, watch=Watch(observe, Stop())
             )

@@ -12,7 +12,7 @@ from tennis.comparison.control import Control
 from tennis.comparison.folders import Sides
 from tennis.edition import VERSION
 from tennis.pages.circumstances import circumstances
-from tennis.pages.rally import EmbeddedPicture, shown
+from tennis.pages.rally import EmbeddedPicture, embed
 from tennis.pages.templates import template
 from tennis.plots.picture import bench_note
 from tennis.plots.sides import sides as picture_of
@@ -132,7 +132,7 @@ def _cell(
     picture = picture_of(before.rallies, after.rallies, title, alt)
     return _Cell(
         plain(name, 64),
-        shown(picture, "The share of balls later than x, of each boot."),
+        embed(picture, "The share of balls later than x, of each boot."),
         rows,
         [one for one in found if one.cell == name],
         _circumstances_beside(before.rallies, after.rallies),

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from tennis.edition import VERSION
 from tennis.pages.circumstances import written_by
-from tennis.pages.rally import CONSOLE_BYTES, EmbeddedPicture, shown
+from tennis.pages.rally import CONSOLE_BYTES, EmbeddedPicture, embed
 from tennis.pages.templates import template
 from tennis.plots.drill import kinds_of
 from tennis.rally import Rally
@@ -83,6 +83,6 @@ def _section(drill: Rally) -> DrillSection:
         sides=primary(summary),
         claims=told_of,
         facts=facts,
-        pictures=[shown(draw(drill), told_of[0]) for draw in kinds_of(drill).values()],
+        pictures=[embed(draw(drill), told_of[0]) for draw in kinds_of(drill).values()],
         console="\n".join(told)[-CONSOLE_BYTES:],
     )

@@ -15,7 +15,7 @@ from tennis.match.plan import ScheduledRally
 from tennis.pages.circumstances import circumstances
 from tennis.pages.match_drills import drill_rows
 from tennis.pages.match_settings import setting_rows
-from tennis.pages.rally import EmbeddedPicture, shown
+from tennis.pages.rally import EmbeddedPicture, embed
 from tennis.pages.templates import template
 from tennis.plots import histogram, overview
 from tennis.plots.published import Beside, beside
@@ -353,7 +353,7 @@ def _beside(replication: Replication, tables: Sequence[TableShown]) -> list[Embe
             "not microseconds: on both axes equal distances are equal ratios."
         )
         if rows:
-            pictures.append(shown(beside(rows, name, THESIS, bench), caption))
+            pictures.append(embed(beside(rows, name, THESIS, bench), caption))
     return pictures
 
 
@@ -364,7 +364,7 @@ def _opening(replication: Replication) -> EmbeddedPicture | None:
         return None
     bench = f"{replication.match.bench} bench: {replication.match.time_note}"
     caption = f"{bench[:1].upper()}{bench[1:]}. Each line is one kernel under one load: all boots."
-    return shown(overview(played), caption)
+    return embed(overview(played), caption)
 
 
 def _figures(replication: Replication) -> list[FigureShown]:
@@ -377,7 +377,7 @@ def _figures(replication: Replication) -> list[FigureShown]:
         if rallies:
             caption = f"{match.bench} bench: {match.time_note}. Counts on a logarithmic axis."
             caption = caption[:1].upper() + caption[1:]
-            pictures = [shown(histogram(rallies[0]), caption)]
+            pictures = [embed(histogram(rallies[0]), caption)]
             if len(rallies) > 1:
                 note = f"The first of {len(rallies)} boots; the table above has all balls."
         else:

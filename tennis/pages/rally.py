@@ -132,8 +132,8 @@ def report(rallies: Sequence[Rally], title: str = "Tennis report") -> str:
     together = []
     if len(rallies) > 1:
         together = [
-            shown(overview(rallies), f"{_sentence(bench)} Median, 99 % and maximum."),
-            shown(comparison(rallies), f"{_sentence(bench)} The share of balls later than x."),
+            embed(overview(rallies), f"{_sentence(bench)} Median, 99 % and maximum."),
+            embed(comparison(rallies), f"{_sentence(bench)} The share of balls later than x."),
         ]
     return template("rally.html.j2").render(
         title=title,
@@ -149,7 +149,7 @@ def report(rallies: Sequence[Rally], title: str = "Tennis report") -> str:
     )
 
 
-def shown(picture: Picture, caption: str) -> EmbeddedPicture:
+def embed(picture: Picture, caption: str) -> EmbeddedPicture:
     """Return a picture as a page carries it in itself."""
     data = base64.b64encode(picture.render("svg")).decode()
     return EmbeddedPicture(f"data:image/svg+xml;base64,{data}", picture.title, picture.alt, caption)
@@ -158,11 +158,11 @@ def shown(picture: Picture, caption: str) -> EmbeddedPicture:
 def _section(name: str, rally: Rally, summary: Summary) -> Section:
     note_text = _sentence(note(summary))
     pictures = [
-        shown(histogram(rally), f"{note_text} Histograms; counts on a logarithmic axis."),
-        shown(
+        embed(histogram(rally), f"{note_text} Histograms; counts on a logarithmic axis."),
+        embed(
             distribution(rally), f"{note_text} The share of balls later than x; misses are later."
         ),
-        shown(series(rally), f"{note_text} Smallest and largest latencies over time."),
+        embed(series(rally), f"{note_text} Smallest and largest latencies over time."),
     ]
     return Section(
         name=name,

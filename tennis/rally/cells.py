@@ -61,14 +61,14 @@ def csv_of_columns(table: pa.Table) -> bytes:
     """
     known: dict[str, str] = {}
 
-    def shown(value: object) -> str | None:
+    def cell_text(value: object) -> str | None:
         if value is None:
             return None
         text = value.decode(errors="replace") if isinstance(value, bytes) else str(value)
         return known.setdefault(text, words(text))
 
     columns = [
-        pa.array([shown(one) for one in column.to_pylist()], pa.string())
+        pa.array([cell_text(one) for one in column.to_pylist()], pa.string())
         if _is_text(column.type)
         else column
         for column in table.columns

@@ -34,7 +34,7 @@ def test_the_line_fits_and_its_time_left_moves(monkeypatch, columns):
     monkeypatch.setattr(live, "Console", lambda **_: console)
     monkeypatch.setattr(live, "LIVE_EVERY_S", 0)
     progress = Progress(planned=10_000, tick_hz=1_000_000)
-    with live.shown(LONGEST) as observe:
+    with live.progress_line(LONGEST) as observe:
         for _ in range(5):
             progress.add(payload(8, 1_900))
             progress.balls += 500
@@ -65,7 +65,7 @@ def test_quiet_is_quiet_about_what_went_well(line, said):
     @click.command()
     @live.quiet_option
     def command():
-        with live.shown() as observe:
+        with live.progress_line() as observe:
             observe(Progress(planned=1))
         live.tell(line)
 
