@@ -87,7 +87,7 @@ def _print_played(found: "Searched") -> None:
         line(f"Others were not played, and may be as late as {found.open_ns:,} ns.", "yellow")
 
 
-def _print(rally: Rally, sections: Sections, summary: Summary, found: list[Cause]) -> None:
+def _print(rally: Rally, sections: Sections, summary: Summary, causes: list[Cause]) -> None:
     console = Console(highlight=False)
     line = partial(print_line, console)
     for sentence in summary.sentences(rally.balls):
@@ -102,7 +102,7 @@ def _print(rally: Rally, sections: Sections, summary: Summary, found: list[Cause
     table.add_column(waits, overflow="fold")
     table.add_column("to", overflow="fold")
     table.add_column("most in", overflow="fold")
-    for cause in found[:CAUSES]:
+    for cause in causes[:CAUSES]:
         table.add_row(
             format_ns(cause.worst_ns),
             percent(cause.share),

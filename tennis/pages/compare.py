@@ -65,7 +65,7 @@ def write_comparison(  # noqa: PLR0913, PLR0917 (what the page shows)
     sides: Sides,
     judgement: Judgement,
     named: tuple[str, str],
-    found: Sequence[CauseShown],
+    causes: Sequence[CauseShown],
     unexplained: Sequence[str],
     command: str,
     out: Path,
@@ -89,7 +89,9 @@ def write_comparison(  # noqa: PLR0913, PLR0917 (what the page shows)
         ],
         differences=sides.differences,
         remarks=[*sides.remarks, *words.odd_boots(sides)],
-        cells=[_cell(sides, judgement, number, title, found) for number in range(len(sides.cells))],
+        cells=[
+            _cell(sides, judgement, number, title, causes) for number in range(len(sides.cells))
+        ],
         paired=judgement.paired,
         unseen=[*filter(None, (words.unseen(judgement), itself.words if itself else ""))],
         unexplained=[plain(why, 400) for why in unexplained],
@@ -104,7 +106,7 @@ def _line_of_cell(cell: str, line: str) -> str:
 
 
 def _cell(
-    sides: Sides, judgement: Judgement, number: int, title: str, found: Sequence[CauseShown]
+    sides: Sides, judgement: Judgement, number: int, title: str, causes: Sequence[CauseShown]
 ) -> _Cell:
     before, after = sides.cells[number]
     name = before.name or after.name
@@ -134,7 +136,7 @@ def _cell(
         plain(name, 64),
         embed(picture, "The share of balls later than x, of each boot."),
         rows,
-        [one for one in found if one.cell == name],
+        [one for one in causes if one.cell == name],
         _circumstances_beside(before.rallies, after.rallies),
         [
             _Boot(

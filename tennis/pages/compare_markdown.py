@@ -23,7 +23,7 @@ SPECIAL = re.compile(r"([\\`*_\[\]<>|#~&])")
 def as_markdown(  # noqa: PLR0913, PLR0917 (what was found, and beside it)
     sides: Sides,
     judgement: Judgement,
-    found: Sequence[CauseShown],
+    causes: Sequence[CauseShown],
     unexplained: Sequence[str],
     command: str,
     itself: Control | None = None,
@@ -31,7 +31,7 @@ def as_markdown(  # noqa: PLR0913, PLR0917 (what was found, and beside it)
     """Return the text. Names come from folders: they are no markup."""
     lines = [f"**{escaped(words.verdict(judgement))}**", ""]
     lines += _table(sides, _rows(judgement))
-    lines += _causes(found)
+    lines += _causes(causes)
     lines += ["", *(f"Not explained: {escaped(why)}." for why in unexplained)]
     remarks = [
         f"differs: {what}: {ours or '-'} before, {theirs or '-'} after"
@@ -48,7 +48,7 @@ def as_markdown(  # noqa: PLR0913, PLR0917 (what was found, and beside it)
 
 
 def as_summary(
-    sides: Sides, judgement: Judgement, found: Sequence[CauseShown], command: str
+    sides: Sides, judgement: Judgement, causes: Sequence[CauseShown], command: str
 ) -> str:
     """Return what a reviewer reads in ten seconds: the verdict, what changed, and which code.
 
@@ -60,7 +60,7 @@ def as_summary(
         changed = [_level(max(judgement.statements, key=lambda one: one.ratio.estimate))]
     lines = [f"**{escaped(words.verdict(judgement))}**", "", *_table(sides, changed[:ROWS])]
     more = len(changed) - ROWS
-    lines += ["", f"and {format_count(more, 'more row')}" if more > 0 else "", *_causes(found[:1])]
+    lines += ["", f"and {format_count(more, 'more row')}" if more > 0 else "", *_causes(causes[:1])]
     return _text([*lines, "", escaped(words.unseen(judgement)), "", _code(command)])
 
 
@@ -72,9 +72,9 @@ def _code(command: str) -> str:
     return f"`{plain(command, 1500).replace('`', ' ')}`"
 
 
-def _causes(found: Sequence[CauseShown]) -> list[str]:
+def _causes(causes: Sequence[CauseShown]) -> list[str]:
     lines = []
-    for cause in found:
+    for cause in causes:
         lines += ["", f"{escaped(cause.title)}:", ""]
         lines += [f"- {escaped(line)}" for line in cause.lines]
     return lines

@@ -44,11 +44,11 @@ def rows(inventory: Path | None) -> list[BenchRow]:
     return [_row(seen) for seen in state.poll(read_inventory(inventory))]
 
 
-def _row(seen: state.BenchState) -> BenchRow:
-    row = BenchRow(bench=seen.bench.name, reachable=seen.reachable)
+def _row(bench_state: state.BenchState) -> BenchRow:
+    row = BenchRow(bench=bench_state.bench.name, reachable=bench_state.reachable)
     # the first column says which bench
-    troubles = [seen.trouble.removeprefix(f"{row.bench}: ")] if seen.trouble else []
-    status = seen.status
+    troubles = [bench_state.trouble.removeprefix(f"{row.bench}: ")] if bench_state.trouble else []
+    status = bench_state.status
     if status is not None:
         row.kernel = status.release
         if status.last_rally:
@@ -67,20 +67,22 @@ def _row(seen: state.BenchState) -> BenchRow:
             troubles.append(
                 f"its governor is {status.governor}: `tennis benches restore {row.bench}`"
             )
-    if seen.pico_trouble:
-        where = seen.bench.bench_host
-        pico_trouble = seen.pico_trouble.removeprefix(f"{where}: ")
+    if bench_state.pico_trouble:
+        where = bench_state.bench.bench_host
+        pico_trouble = bench_state.pico_trouble.removeprefix(f"{where}: ")
         if pico_trouble not in troubles:  # one network that is down is said once
             troubles.append(f"its Pico, at {where}, cannot be looked for: {pico_trouble}")
-    elif len(seen.picos) == 1:
-        row.pico = seen.picos[0]
-        row.verified, trouble = _verified(seen.picos[0])
+    elif len(bench_state.picos) == 1:
+        row.pico = bench_state.picos[0]
+        row.verified, trouble = _verified(bench_state.picos[0])
         troubles += [trouble] if trouble else []
-    elif seen.picos:
-        row.pico = f"{len(seen.picos)} of them"
-        troubles.append(f"{len(seen.picos)} Picos: name one with --port when you play")
-    elif seen.reachable and status is not None:
-        troubles.append(f"no Pico at {seen.bench.bench_host}: plug one in, with a cable for data")
+    elif bench_state.picos:
+        row.pico = f"{len(bench_state.picos)} of them"
+        troubles.append(f"{len(bench_state.picos)} Picos: name one with --port when you play")
+    elif bench_state.reachable and status is not None:
+        troubles.append(
+            f"no Pico at {bench_state.bench.bench_host}: plug one in, with a cable for data"
+        )
     row.trouble = "; ".join(troubles)
     return row
 

@@ -72,17 +72,17 @@ def watching(plan: Plan, part: Path) -> Iterator[list[str]]:
         trouble.append(capture.trouble)
 
 
-def simulated(part: Path, played: JustPlayed) -> str:
+def simulated(part: Path, rally: JustPlayed) -> str:
     """Write the capture of a rally that was just played on the virtual bench.
 
     Return what is to be said of it.
     """
-    plan = played.plan
+    plan = rally.plan
     seen = SimulatedRally(
         plan.protocol,
-        played.tick_hz,
-        played.events,
-        lambda: plain_balls(played.balls()),
+        rally.tick_hz,
+        rally.events,
+        lambda: plain_balls(rally.balls()),
         pinged=plan.drill is None,
     )
     return _written(part, seen)

@@ -320,18 +320,20 @@ def sentence(cause: Cause) -> str:
     )
 
 
-def shown_cause(found: LevelCauses) -> CauseShown:
+def shown_cause(causes: LevelCauses) -> CauseShown:
     """Return what a page says of one level."""
-    lines = [f"Came: {sentence(cause)}." for cause in found.came]
-    lines += [f"Went: {sentence(cause)}." for cause in found.went]
-    return CauseShown(found.statement.cell, change_words(found.statement), lines, rests_on(found))
+    lines = [f"Came: {sentence(cause)}." for cause in causes.came]
+    lines += [f"Went: {sentence(cause)}." for cause in causes.went]
+    return CauseShown(
+        causes.statement.cell, change_words(causes.statement), lines, rests_on(causes)
+    )
 
 
-def rests_on(found: LevelCauses) -> str:
+def rests_on(causes: LevelCauses) -> str:
     """Say how many balls of which boots were looked at."""
     return (
-        f"The median of {format_count(found.balls[0], 'ball')} of "
-        f"{plain(found.before.path.name, 64)} before, and of "
-        f"{format_count(found.balls[1], 'ball')} of {plain(found.after.path.name, 64)} after, "
+        f"The median of {format_count(causes.balls[0], 'ball')} of "
+        f"{plain(causes.before.path.name, 64)} before, and of "
+        f"{format_count(causes.balls[1], 'ball')} of {plain(causes.after.path.name, 64)} after, "
         "played again."
     )

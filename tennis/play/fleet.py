@@ -213,9 +213,9 @@ class _Fleet:
             seen = error
         self._came.put((bench, job, seen))
 
-    def _judge(self, bench: FleetBench, seen: RallyOutcome) -> None:
+    def _judge(self, bench: FleetBench, outcome: RallyOutcome) -> None:
         """Take a bench back, or put it aside."""
-        bench.strikes = bench.strikes + 1 if seen.state == "failed" else 0
+        bench.strikes = bench.strikes + 1 if outcome.state == "failed" else 0
         if bench.strikes < STRIKES:
             self._free[bench.name] = bench
             return

@@ -95,7 +95,7 @@ def estimate_s(plan: Plan) -> float:
 def play_match(
     match: Match,
     out: Path,
-    shown: Callable[[str], AbstractContextManager[Observer]],
+    progress: Callable[[str], AbstractContextManager[Observer]],
     stop: Stop,
     crew: Crew | None = None,
 ) -> MatchOutcome:
@@ -124,7 +124,7 @@ def play_match(
         clock = Clock([estimate_s(one.plan) for one in scheduled], crew.at_once if crew else 1)
         if crew is None:
             players = ((one, Player(benches.of(one.plan), out, stop)) for one in scheduled)
-            seen = _seen_in_turn(players, len(scheduled), shown, clock)
+            seen = _seen_in_turn(players, len(scheduled), progress, clock)
         else:
             seen = crew.see_to(scheduled, out, stop)
         for number, (planned, became) in enumerate(seen, 1):
@@ -141,14 +141,14 @@ def play_match(
 def _seen_in_turn(
     players: Iterable[tuple[ScheduledRally, Player]],
     count: int,
-    shown: Callable[[str], AbstractContextManager[Observer]],
+    progress: Callable[[str], AbstractContextManager[Observer]],
     clock: Clock,
 ) -> Iterator[tuple[ScheduledRally, RallyOutcome]]:
     """Play one rally after the other; each is yielded when it is there. Ends where told to stop."""
     for number, (planned, player) in enumerate(players, 1):
         if player.stop():
             return
-        seen = player.see_to(planned, shown(f"{number}/{count}, {clock.left()}"))
+        seen = player.see_to(planned, progress(f"{number}/{count}, {clock.left()}"))
         yield planned, seen
         if seen.state == "interrupted":
             return

@@ -38,18 +38,18 @@ class Player:
     stop: Stop
 
     def see_to(
-        self, planned: ScheduledRally, shown: AbstractContextManager[Observer]
+        self, planned: ScheduledRally, progress: AbstractContextManager[Observer]
     ) -> RallyOutcome:
         """Play a rally unless it is there. Raises DiskFullError."""
         place = self.out / planned.name
-        return outcome_there(planned, place) or self._try(planned, place, shown)
+        return outcome_there(planned, place) or self._try(planned, place, progress)
 
     def _try(
-        self, planned: ScheduledRally, place: Path, shown: AbstractContextManager[Observer]
+        self, planned: ScheduledRally, place: Path, progress: AbstractContextManager[Observer]
     ) -> RallyOutcome:
         """Play a rally, whatever happens to it."""
         try:
-            with shown as observe:
+            with progress as observe:
                 rally = self._play(planned, place, Watch(observe, self.stop))
         except NothingPlayedError:
             return RallyOutcome("interrupted before the first ball", "interrupted")

@@ -42,7 +42,7 @@ def play_sweep(
     bench: Bench,
     request: SweepRequest,
     out: Path,
-    shown: Callable[[str], AbstractContextManager[Observer]],
+    progress: Callable[[str], AbstractContextManager[Observer]],
     stop: Stop,
 ) -> Swept:
     """Play into the folder ``out`` the rates that are not there yet.
@@ -61,7 +61,7 @@ def play_sweep(
         out.mkdir(parents=True, exist_ok=True)
     with locked(out):
         record = _begin(bench, plan, span, out)
-        interrupted = _play_rates(Player(bench, out, stop), record, out, shown)
+        interrupted = _play_rates(Player(bench, out, stop), record, out, progress)
         return Swept(open_sweep(out), interrupted)
 
 
@@ -69,7 +69,7 @@ def _play_rates(
     player: Player,
     record: SweepRecord,
     out: Path,
-    shown: Callable[[str], AbstractContextManager[Observer]],
+    progress: Callable[[str], AbstractContextManager[Observer]],
 ) -> bool:
     """Play what is missing; tell whether somebody interrupted it."""
     shares: dict[int, float] = {}  # of paired pings
@@ -80,7 +80,7 @@ def _play_rates(
         number = len(shares) + 1
         where = f"{number}/{grid}" if number <= grid else f"{number}"
         planned = record.at(rate_hz)
-        seen = player.see_to(planned, shown(f"{where} {rate_hz:,} Hz"))
+        seen = player.see_to(planned, progress(f"{where} {rate_hz:,} Hz"))
         if seen.state == "interrupted":
             say(f"{where} {rate_hz:,} Hz: {seen.said}")
             return True

@@ -24,7 +24,7 @@ class Umpire(Protocol):
     def watching(self, plan: Plan, part: Path) -> AbstractContextManager[list[str]]:
         """Capture while a rally is played; what went wrong comes into the list."""
 
-    def simulated(self, part: Path, played: "JustPlayed") -> str:
+    def simulated(self, part: Path, rally: "JustPlayed") -> str:
         """Write the capture of a rally that was just played on the virtual bench."""
 
     def simulated_again(self, rally: Rally, scratch: Path) -> str:

@@ -218,11 +218,11 @@ class Verifier:
     def _wander(self, known_ticks: float) -> float:
         return 0.0 if self.clocks.generator_hz is None else WANDER * known_ticks
 
-    def _verdict(self, found: Verification) -> tuple[Verdict, Cause, str]:
+    def _verdict(self, verification: Verification) -> tuple[Verdict, Cause, str]:
         two = self.clocks.generator_hz is not None
-        wrong = sum(point.wrong for point in found.points)
-        misses = sum(point.misses for point in found.points if point.kind == "interrupt")
-        balls = sum(point.balls for point in found.points if point.kind == "interrupt")
+        wrong = sum(point.wrong for point in verification.points)
+        misses = sum(point.misses for point in verification.points if point.kind == "interrupt")
+        balls = sum(point.balls for point in verification.points if point.kind == "interrupt")
         if misses == balls and two:
             reason = "no answer from the second Pico: check its wires and its firmware"
             return "not run", "missed", reason
@@ -232,9 +232,11 @@ class Verifier:
                 "brickwall verify --source internal`"
             )
             return "fail", "missed", reason
-        if found.loop_ns is None or found.width_ns is None:
+        if verification.loop_ns is None or verification.width_ns is None:
             return "inconclusive", "", "too few balls: verify again with more --balls"
-        cause, reason = self._unlike(found.loop_ns, found.width_ns, found.apart_ppm)
+        cause, reason = self._unlike(
+            verification.loop_ns, verification.width_ns, verification.apart_ppm
+        )
         if not cause and wrong:
             cause = "wrong"
             reason = (
@@ -243,10 +245,10 @@ class Verifier:
             )
         if cause:
             return "fail", cause, reason
-        apart = f", the clocks are {found.apart_ppm:+.1f} ppm apart" if two else ""
+        apart = f", the clocks are {verification.apart_ppm:+.1f} ppm apart" if two else ""
         reason = (
             f"every one of {balls} balls within the tolerance; the loop of pads and wires takes "
-            f"{found.loop_ns:.1f} ns{apart}"
+            f"{verification.loop_ns:.1f} ns{apart}"
         )
         return "pass", "", reason
 

@@ -277,16 +277,16 @@ def _not_wired(brickwall: Brickwall, source: Source) -> tuple[Cause, str]:
     return next((cause, words) for so, cause, words in rules if so)
 
 
-def _no_jumpers(seen: dict[str, Any]) -> list[Literal["ping", "reply"]]:
+def _no_jumpers(levels: dict[str, Any]) -> list[Literal["ping", "reply"]]:
     """Return the wires that are no jumpers."""
     there: dict[Literal["ping", "reply"], str]
     there = {"ping": "ping_to_listen", "reply": "answer_to_reply"}
-    return [name for name, follows in there.items() if not seen[follows]]
+    return [name for name, follows in there.items() if not levels[follows]]
 
 
-def _no_jumper(seen: dict[str, Any]) -> str:
+def _no_jumper(levels: dict[str, Any]) -> str:
     """Say which wires are no jumpers, and what their far ends do."""
-    missing = [f"the {name} wire {ENDS[far_end(seen[name])]}" for name in _no_jumpers(seen)]
+    missing = [f"the {name} wire {ENDS[far_end(levels[name])]}" for name in _no_jumpers(levels)]
     return (
         f"no jumper: {', and '.join(missing)}; plug the far ends in for the jumpers "
         f"{wiring().jumper_words()}. `tennis brickwall verify --source internal` needs none"

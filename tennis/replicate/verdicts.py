@@ -385,9 +385,9 @@ class Replication:
         return self._compared(part, source, found, every)
 
     def _compared(
-        self, part: RulePart, source: str, found: dict[str, list[Sample]], every: Sequence[Sample]
+        self, part: RulePart, source: str, samples: dict[str, list[Sample]], every: Sequence[Sample]
     ) -> ClaimPart:
-        sides = {name: [self._cell(sample) for sample in side] for name, side in found.items()}
+        sides = {name: [self._cell(sample) for sample in side] for name, side in samples.items()}
         decision = decide(
             part, sides["of"], sides["to"], sides.get("than", []), self._rules.statistics
         )
@@ -397,17 +397,17 @@ class Replication:
         if decision.open:
             then, command = self._advice(decision.boots_needed)
         verdict: Verdict = decision.verdict
-        time = self._in_time(part, found)
+        time = self._in_time(part, samples)
         given = ""
         if verdict in {"confirmed", "contradicted"} and time.condition:
             given = f"{time.condition}: {time.words}"
             if time.undecided:
                 verdict, given = "inconclusive", "; ".join([time.words, *time.drifts])
-        cause = self._other_cause(part, found["of"], every) if verdict == "confirmed" else ""
+        cause = self._other_cause(part, samples["of"], every) if verdict == "confirmed" else ""
         if cause:
             verdict, cause = "another cause", f"the same order, by another cause: {cause}"
         late = part.above is not None and verdict == "confirmed"
-        looked = all(self._mechanism(sample) for sample in found["of"])
+        looked = all(self._mechanism(sample) for sample in samples["of"])
         remarks = (given, cause, decision.remark, left_out and f"without {left_out}")
         return ClaimPart(
             part.says,
@@ -432,13 +432,13 @@ class Replication:
             judged=judged.words(part.measure) if judged else "",
         )
 
-    def _in_time(self, part: RulePart, found: dict[str, list[Sample]]) -> InTime:
+    def _in_time(self, part: RulePart, samples: dict[str, list[Sample]]) -> InTime:
         """Say in which order the sides' boots were played; it is asked of boards only."""
         if self.match.bench != "pi":
             return InTime()
         sides = {
             name: {sample.words: [rally for _, rally in sample.rallies] for sample in samples_}
-            for name, samples_ in found.items()
+            for name, samples_ in samples.items()
         }
         others = {**sides["to"], **sides.get("than", {})}
         return in_time(sides["of"], others, [part.of.latency])

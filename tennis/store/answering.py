@@ -125,11 +125,11 @@ def _memory(request: dict[str, Any]) -> str:
     return f"the query was not answered within {request['memory_mb']} MB of memory"
 
 
-def _say(answer: dict[str, Any], found: pa.Table | None) -> None:
+def _say(answer: dict[str, Any], table: pa.Table | None) -> None:
     sys.stdout.buffer.write(json.dumps(answer).encode() + b"\n")
-    if found is not None:
-        with pa.ipc.new_stream(sys.stdout.buffer, found.schema) as stream:
-            stream.write_table(found)
+    if table is not None:
+        with pa.ipc.new_stream(sys.stdout.buffer, table.schema) as stream:
+            stream.write_table(table)
     sys.stdout.buffer.flush()
 
 

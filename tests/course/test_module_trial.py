@@ -171,7 +171,9 @@ class Trial:
     def complaint(self):
         balls = np.array(self.balls, np.int64)
         own = OwnModule(None, None, [], [])
-        return judge(own, self.lines, balls, [], hang_watch=never_hangs(), seen=self.seen).complaint
+        return judge(
+            own, self.lines, balls, [], hang_watch=never_hangs(), trace=self.seen
+        ).complaint
 
 
 def never_hangs():

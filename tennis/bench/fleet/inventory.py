@@ -170,15 +170,15 @@ def connect(name: str, inventory: Path | None = None, *, patience: Patience = US
     return SshTarget(name, patience=patience)
 
 
-def _members(groups: Mapping[str, Any], group: str, seen: set[str]) -> list[str]:
+def _members(groups: Mapping[str, Any], group: str, visited: set[str]) -> list[str]:
     """Return the hosts of a group and of the groups below it, each once."""
-    if group in seen:
+    if group in visited:
         return []
-    seen.add(group)
+    visited.add(group)
     entry = groups.get(group, {})
     names = list(entry.get("hosts", []))
     for child in entry.get("children", []):
-        names += _members(groups, child, seen)
+        names += _members(groups, child, visited)
     return list(dict.fromkeys(names))
 
 

@@ -22,24 +22,24 @@ RASPBERRY_PIS_OWN = re.compile(r"[+-](rpt|rpi|v8)\b")
 Link = Literal["awake", "may sleep"]
 
 
-def check(seen: Snapshot) -> Iterator[Finding]:
+def check(snapshot: Snapshot) -> Iterator[Finding]:
     """Yield what there is to say about a board and the kernel that runs on it."""
-    lock, isolation = gpio_lock(seen), _isolation(seen)
+    lock, isolation = gpio_lock(snapshot), _isolation(snapshot)
     yield from (finding for finding in (lock, isolation) if finding)
 
 
-def gpio_lock(seen: Snapshot) -> Finding | None:
+def gpio_lock(snapshot: Snapshot) -> Finding | None:
     """Return what is wrong where a GPIO line sleeps on PREEMPT_RT, although it says it does not.
 
     The driver of kernel.org reaches RP1's registers through a regmap, also in the interrupt. Its
     lock is a spinlock, which PREEMPT_RT makes a sleeping one. Raspberry Pi's own driver has none.
     """
-    told = (*seen.lines("gpio"), *seen.lines("interrupts"))
-    if seen.flavour != "rt" or not any(RP1 in line for line in told):
+    told = (*snapshot.lines("gpio"), *snapshot.lines("interrupts"))
+    if snapshot.flavour != "rt" or not any(RP1 in line for line in told):
         return None
     # only Raspberry Pi's own has parameters, and the driver of the chip around it that option
-    own = bool(seen.lines("rp1_driver")) or seen.config.get("CONFIG_MFD_RP1", "n") != "n"
-    if own or RASPBERRY_PIS_OWN.search(seen.line("release") or ""):
+    own = bool(snapshot.lines("rp1_driver")) or snapshot.config.get("CONFIG_MFD_RP1", "n") != "n"
+    if own or RASPBERRY_PIS_OWN.search(snapshot.line("release") or ""):
         return None
     return Finding(
         "bad",
@@ -49,40 +49,40 @@ def gpio_lock(seen: Snapshot) -> Finding | None:
     )
 
 
-def fixed_interrupts(seen: Snapshot) -> str | None:
+def fixed_interrupts(snapshot: Snapshot) -> str | None:
     """Return the model of a board whose pings come to processor 0 and nowhere else."""
-    model = seen.line("model") or ""
+    model = snapshot.line("model") or ""
     return plain(model, 60) if FIRST_PROCESSOR_ONLY.search(model) else None
 
 
-def _isolation(seen: Snapshot) -> Finding | None:
-    isolated = seen.line("isolated")
+def _isolation(snapshot: Snapshot) -> Finding | None:
+    isolated = snapshot.line("isolated")
     if not isolated:
         return None
     found = f"processor {plain(isolated, 40)} is isolated"
-    if model := fixed_interrupts(seen):
+    if model := fixed_interrupts(snapshot):
         return Finding(
             "bad",
             "isolation",
             f"{found}, and all pings of a {model} come to processor 0",
             "take isolcpus off the command line there, or use a Pi 4 or 5",
         )
-    if seen.line("racquet_cpu") is None:
+    if snapshot.line("racquet_cpu") is None:
         return Finding(
             "note",
             "isolation",
             f"{found}, and nothing puts the ping there: neither irqaffinity nor /proc/irq does",
             "say --interrupt-cpu, or provision it with tuning_isolated_cpus",
         )
-    return Finding("good", "isolation", f"{found}, the ping goes to {seen.line('racquet_cpu')}")
+    return Finding("good", "isolation", f"{found}, the ping goes to {snapshot.line('racquet_cpu')}")
 
 
-def gpio_link(seen: Snapshot) -> Link | None:
+def gpio_link(snapshot: Snapshot) -> Link | None:
     """Return whether the PCIe link to the GPIO controller may sleep; None: none, or not told.
 
     Linux keeps a link awake by the policy performance, or where no state of sleep is enabled.
     """
-    told = seen.pairs("gpio_link")
+    told = snapshot.pairs("gpio_link")
     states = [value for name, value in told.items() if name.endswith("_aspm")]
     if not told.get("policy") and not states:
         return None

@@ -82,18 +82,21 @@ def _name(word: str) -> str:
     return word.partition("=")[0]
 
 
-def check(seen: Snapshot, module: str) -> Finding | None:
+def check(snapshot: Snapshot, module: str) -> Finding | None:
     """Say why the kernel that runs would not take a module; None: nothing speaks against it."""
-    known = seen.pairs("modules")
-    for why, advice in (*_switches(seen, signed=f"{module}.signed" in known), *_versions(seen)):
+    known = snapshot.pairs("modules")
+    for why, advice in (
+        *_switches(snapshot, signed=f"{module}.signed" in known),
+        *_versions(snapshot),
+    ):
         return Finding("bad", "Racquet", f"{module} would not be loaded: {why}", advice)
     return None
 
 
-def _switches(seen: Snapshot, *, signed: bool) -> list[tuple[str, str]]:
+def _switches(snapshot: Snapshot, *, signed: bool) -> list[tuple[str, str]]:
     """Return what forbids it, and what to do. A module that is signed may be taken."""
-    told = seen.pairs("loading")
-    words: Sequence[str] = (seen.line("command_line") or "").split()
+    told = snapshot.pairs("loading")
+    words: Sequence[str] = (snapshot.line("command_line") or "").split()
     reboot = "take it out of the command line, and reboot"
     found = [
         (f"{plain(word, 60)} on the command line: {why}", reboot)
@@ -114,9 +117,9 @@ def _switches(seen: Snapshot, *, signed: bool) -> list[tuple[str, str]]:
     return found
 
 
-def _versions(seen: Snapshot) -> list[tuple[str, str]]:
+def _versions(snapshot: Snapshot) -> list[tuple[str, str]]:
     """Return where the module was made for a kernel of this release, and not for this one."""
-    known, of_kernel, name = seen.pairs("modules"), seen.pairs("loading"), seen.module
+    known, of_kernel, name = snapshot.pairs("modules"), snapshot.pairs("loading"), snapshot.module
     again = "build it again with the headers of the kernel that runs, then run depmod there"
     ours, theirs = known.get(name, ""), of_kernel.get("vermagic", "")
     found = []

@@ -21,10 +21,10 @@ def in_kernel(drill: Drill) -> bool:
     return drill.context in {"kernel", "hrtimer"}
 
 
-def module_of(plan: Plan, seen: snapshot.Snapshot) -> str:
+def module_of(plan: Plan, facts: snapshot.Snapshot) -> str:
     """Return which module is loaded; empty where a drill is a process."""
     if plan.drill is None:
-        return seen.module
+        return facts.module
     return plan.drill.name if in_kernel(plan.drill) else ""
 
 

@@ -171,12 +171,12 @@ class PiBench(ResumableBench, PreparingBench):
             self.target.close()
             raise
 
-    def _say_if_lease_ends(self, plan: Plan, seen: state.Status | None) -> None:
+    def _say_if_lease_ends(self, plan: Plan, status: state.Status | None) -> None:
         """Say that somebody else may take the bench as soon as the rally is over."""
-        if seen is None or not isinstance(seen.lease, state.Lease):
+        if status is None or not isinstance(status.lease, state.Lease):
             return
-        left_s = seen.lease.expires - seen.now
-        if seen.lease.holder == self._holder and left_s < seconds_of(plan.protocol):
+        left_s = status.lease.expires - status.now
+        if status.lease.holder == self._holder and left_s < seconds_of(plan.protocol):
             over = "is over" if left_s <= 0 else f"ends in {left_s // 60} min, before the rally"
             say(
                 f"your lease of {self.target.host} {over}: the rally is safe, but then anybody "
@@ -223,9 +223,9 @@ class PiBench(ResumableBench, PreparingBench):
         return builds, tasks
 
     @staticmethod
-    def _unsound(seen: snapshot.Snapshot, flavour: str) -> list[Finding]:
+    def _unsound(facts: snapshot.Snapshot, flavour: str) -> list[Finding]:
         known = requirements.requirements(flavour)
-        return [f for f in requirements.check(known, seen) if f.verdict != "good"]
+        return [f for f in requirements.check(known, facts) if f.verdict != "good"]
 
     def start(self, plan: Plan, folder: Path) -> Session:
         """Begin to play."""
@@ -270,7 +270,7 @@ class PiBench(ResumableBench, PreparingBench):
         return PiSession(wired, agent, self.target, SetUpSteps(steps, confirm), plan.drill)
 
     def _set_up(
-        self, plan: Plan, seen: snapshot.Snapshot, agent: AgentSession, folder: Path
+        self, plan: Plan, facts: snapshot.Snapshot, agent: AgentSession, folder: Path
     ) -> None:
         """Bring to the target what it needs."""
         agent.doing = "building the load's programs"
@@ -279,12 +279,12 @@ class PiBench(ResumableBench, PreparingBench):
         files: dict[str, bytes | Path] = {}
         for part in load.parts:
             for source in part.sources:
-                if seen.flavour not in part.file.flavours:
+                if facts.flavour not in part.file.flavours:
                     programs[source.stem] = modules.program(source, part.file.libraries)
-                elif built := part.prebuilt(source.stem, seen.flavour):
+                elif built := part.prebuilt(source.stem, facts.flavour):
                     programs[source.stem] = built
                 else:
-                    place = _installed(part.name, source.stem, seen.flavour)
+                    place = _installed(part.name, source.stem, facts.flavour)
                     files[f"load/{part.name}/{source.stem}"] = (
                         f'#!/bin/sh\nexec {place} "$@"\n'.encode()
                     )
@@ -301,15 +301,15 @@ class PiBench(ResumableBench, PreparingBench):
         agent.copy(
             files,
             {
-                "module": drills.module_of(plan, seen),
+                "module": drills.module_of(plan, facts),
                 # Xenomai's have one bottom half only, and no parameter for it
-                "module_parameters": _module_parameters(plan, seen.module),
+                "module_parameters": _module_parameters(plan, facts.module),
                 "bottom_half": plan.bottom_half,
                 "bottom_half_cpu": "" if plan.bottom_half_cpu is None else plan.bottom_half_cpu,
                 "priorities": ""
                 if plan.drill
                 else flavours.priorities_on(
-                    seen.flavour, plan.top_half, plan.bottom_half, plan.priorities
+                    facts.flavour, plan.top_half, plan.bottom_half, plan.priorities
                 ),
                 "drill": plan.drill.name if plan.drill else "",
                 "context": plan.drill.context if plan.drill else "",
@@ -395,10 +395,10 @@ class PiBench(ResumableBench, PreparingBench):
         )
 
     @classmethod
-    def _unsound_now(cls, seen: snapshot.Snapshot, flavour: str) -> list[Finding]:
+    def _unsound_now(cls, facts: snapshot.Snapshot, flavour: str) -> list[Finding]:
         """Return what is unsound, without the configuration, which cannot change."""
         names = ("CONFIG_", "configuration", "kernel:")
-        return [f for f in cls._unsound(seen, flavour) if not f.words.startswith(names)]
+        return [f for f in cls._unsound(facts, flavour) if not f.words.startswith(names)]
 
 
 def _installed(part: str, program: str, flavour: str) -> str:

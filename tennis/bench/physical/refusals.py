@@ -23,9 +23,9 @@ TRACERS = (
 )
 
 
-def refuse_target(plan: Plan, seen: snapshot.Snapshot, host: str) -> Flavour:
+def refuse_target(plan: Plan, facts: snapshot.Snapshot, host: str) -> Flavour:
     """Return the flavour that runs; raise UsageError or BenchError for what it cannot play."""
-    flavour = seen.flavour
+    flavour = facts.flavour
     if plan.kernel not in {UNKNOWN, *flavours.RACQUETS}:
         raise UsageError(
             f"--kernel {plan.kernel} with --target",
@@ -33,25 +33,25 @@ def refuse_target(plan: Plan, seen: snapshot.Snapshot, host: str) -> Flavour:
         )
     if plan.kernel not in {UNKNOWN, flavour}:
         raise BenchError(
-            f"{host} runs {flavour} ({seen.line('release')}), not {plan.kernel}",
+            f"{host} runs {flavour} ({facts.line('release')}), not {plan.kernel}",
             next_step=f"boot it with `tennis benches boot {host} {plan.kernel}`",
         )
     if plan.drill is None:
         flavours.check(flavour, plan.top_half, plan.bottom_half, plan.priorities)
     elif flavour not in {"mainline", "rt"}:
         raise UsageError(f"drills are for Linux so far: {host} runs {flavour}")
-    running = seen.line("command_line") or ""
+    running = facts.line("command_line") or ""
     missing = [word for word in plan.command_line.split() if word not in running.split()]
     if missing:
         raise BenchError(
             f"{host} was booted without {' '.join(missing)}: it has {plain(running)}",
             next_step="put it into the target's cmdline.txt, and reboot",
         )
-    for found in (boards.gpio_lock(seen), requirements.check_module(seen)):
+    for found in (boards.gpio_lock(facts), requirements.check_module(facts)):
         if found and found.verdict == "bad":
             raise BenchError(f"{host}: {found.found}", next_step=found.advice)
-    _check_place(plan, seen, host)
-    _check_witness_place(plan, seen)
+    _check_place(plan, facts, host)
+    _check_witness_place(plan, facts)
     return flavour
 
 
@@ -108,7 +108,7 @@ def seconds_of(protocol: Protocol) -> float:
     return (protocol.settle_ns + protocol.balls * between_ns) / NS_PER_S
 
 
-def _check_place(plan: Plan, seen: snapshot.Snapshot, host: str) -> None:
+def _check_place(plan: Plan, facts: snapshot.Snapshot, host: str) -> None:
     """Refuse a processor for the ping that cannot be. Raises UsageError, BenchError."""
     if plan.interrupt_cpu is None:
         return
@@ -116,21 +116,21 @@ def _check_place(plan: Plan, seen: snapshot.Snapshot, host: str) -> None:
         raise UsageError(
             "--interrupt-cpu moves the ping, and a drill gets none", next_step="leave it out"
         )
-    if model := boards.fixed_interrupts(seen):
+    if model := boards.fixed_interrupts(facts):
         raise BenchError(
             f"{host} is a {model}: all of its pings come to processor 0",
             next_step="leave --interrupt-cpu out, or use a Pi 4 or 5",
         )
 
 
-def _check_witness_place(plan: Plan, seen: snapshot.Snapshot) -> None:
+def _check_witness_place(plan: Plan, facts: snapshot.Snapshot) -> None:
     """Refuse a witness on the isolated processor of the ping: it would be what runs there."""
-    isolated = isolation.cpus_of(seen.line("isolated") or "", 0)
+    isolated = isolation.cpus_of(facts.line("isolated") or "", 0)
     if plan.witness == "none" or not isolated:
         return
     if plan.interrupt_cpu is None or plan.interrupt_cpu in isolated:
         raise UsageError(
             f"--witness {plan.witness}: it runs on the ping's processor, which is isolated there "
-            f"({seen.line('isolated')}), and would be its only load",
+            f"({facts.line('isolated')}), and would be its only load",
             next_step="leave it out, or say --interrupt-cpu with another processor",
         )

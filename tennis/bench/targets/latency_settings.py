@@ -21,25 +21,25 @@ BY_ITSELF = {"cpu_dma_latency", "clocksource"}
 MOVERS = ("irqbalance", "tuned", "power-profiles-", "thermald")
 
 
-def settings_of(seen: Snapshot) -> dict[str, str] | None:
+def settings_of(snapshot: Snapshot) -> dict[str, str] | None:
     """Return the settings that a target told, by name; None: it told none.
 
     What an older script wrote has none of them.
     """
-    told = seen.pairs("settings")
+    told = snapshot.pairs("settings")
     if not told:
         return None
     found = {plain(name, NAME_MAX): plain(value, VALUE_MAX) for name, value in told.items()}
-    found |= dict(_idle_states(seen))
-    running = set(seen.lines("programs"))
+    found |= dict(_idle_states(snapshot))
+    running = set(snapshot.lines("programs"))
     found |= {f"runs/{name}": "yes" if name in running else "no" for name in MOVERS}
     return dict(sorted(found.items())[:SETTINGS_MAX])
 
 
-def _idle_states(seen: Snapshot) -> Iterator[tuple[str, str]]:
+def _idle_states(snapshot: Snapshot) -> Iterator[tuple[str, str]]:
     """Yield which idle states may be entered: of all processors, or of each where they differ."""
     of_cpu: dict[str, list[str]] = defaultdict(list)
-    for place, words in seen.pairs("idle_states").items():
+    for place, words in snapshot.pairs("idle_states").items():
         name, _, rest = words.partition(" ")
         if rest.rpartition(" ")[2] == "0":
             of_cpu[place.partition("/")[0]].append(name)

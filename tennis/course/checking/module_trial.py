@@ -160,7 +160,9 @@ def _tried(own: OwnModule, plan: Plan) -> Trial:
             )
         lines = _lines(rally.path / CONSOLE)
         faults = [fault.message for fault in rally.manifest.faults if fault.code != "target_ended"]
-        return judge(own, lines, balls_of(rally), faults, hang_watch=hang_watch, seen=guest.trace())
+        return judge(
+            own, lines, balls_of(rally), faults, hang_watch=hang_watch, trace=guest.trace()
+        )
 
 
 def _script(plan: Plan) -> str:
@@ -182,7 +184,7 @@ def judge(  # noqa: PLR0913 (all that is known of a trial)
     faults: Sequence[str],
     *,
     hang_watch: "_HangWatch",
-    seen: GuestTrace,
+    trace: GuestTrace,
 ) -> Trial:
     """Say what went wrong first: the kernel's own complaint, a hang, or what was seen of it.
 
@@ -204,14 +206,14 @@ def judge(  # noqa: PLR0913 (all that is known of a trial)
         place = _hangs_at(own, lines, hang_watch)
         words = "the target hangs" if place else "does anything lower the line?"
         return Trial(answers, f"{answers} whole answers, then none: {words}", place, tail)
-    stays = _stays(seen.samples)
+    stays = _stays(trace.samples)
     if not any(stay.there for stay in stays):
         return Trial(answers, plain(next(iter(faults), "it was not loaded"), 200), "", tail)
     wrong = (
-        _silenced(seen, stays)
-        or _reloaded(seen, stays, balls)
-        or _left(seen, stays[-1])
-        or by_whom(seen, balls)
+        _silenced(trace, stays)
+        or _reloaded(trace, stays, balls)
+        or _left(trace, stays[-1])
+        or by_whom(trace, balls)
     )
     return Trial(answers, wrong, "", tail if wrong else [])
 
@@ -241,22 +243,22 @@ def _stays(samples: Sequence[MemorySample]) -> list[_Stay]:
     return stays
 
 
-def _silenced(seen: GuestTrace, stays: Sequence[_Stay]) -> str:
+def _silenced(trace: GuestTrace, stays: Sequence[_Stay]) -> str:
     """Return what was to be hidden; empty: nothing."""
-    if seen.complaints:
-        what = seen.complaints[0].what
+    if trace.complaints:
+        what = trace.complaints[0].what
         return f"the kernel complained ({what}), and the console does not say about what"
     began = next(stay.began_ns for stay in stays if stay.there)
-    times = [sample.at_ns for sample in seen.samples if sample.at_ns >= began]
-    unseen = max(np.diff([*times, seen.ended_ns or times[-1]]), default=0)
+    times = [sample.at_ns for sample in trace.samples if sample.at_ns >= began]
+    unseen = max(np.diff([*times, trace.ended_ns or times[-1]]), default=0)
     if unseen > UNSEEN_NS:
         return f"for {format_ns(int(unseen))} the target could not be checked"
-    if any(sample.modules is None or sample.tasks is None for sample in seen.samples):
+    if any(sample.modules is None or sample.tasks is None for sample in trace.samples):
         return "the kernel's list of modules, or of tasks, leads nowhere"
     return ""
 
 
-def _reloaded(seen: GuestTrace, stays: Sequence[_Stay], balls: NDArray[np.int64]) -> str:  # noqa: PLR0911
+def _reloaded(trace: GuestTrace, stays: Sequence[_Stay], balls: NDArray[np.int64]) -> str:  # noqa: PLR0911
     """Return what went wrong first of the reloads; empty: nothing."""
     loads = [stay for stay in stays if stay.there]
     reloads = len(loads) - 1
@@ -269,14 +271,14 @@ def _reloaded(seen: GuestTrace, stays: Sequence[_Stay], balls: NDArray[np.int64]
             return f"after {number} reloads it answered {whole} pings, not {least}"
     gaps = [stay for stay in stays[1:] if not stay.there]
     for number, gap in enumerate(gaps):
-        moved = sum(gap.began_ns < edge.at_ns < gap.ended_ns for edge in seen.edges)
+        moved = sum(gap.began_ns < edge.at_ns < gap.ended_ns for edge in trace.edges)
         if moved:
             return f"unloaded {number + 1} times, it moved the reply line all the same"
         if len(gap.of(balls)) < PINGS_UNANSWERED_MIN and gap is not stays[-1]:
             return f"unloaded {number + 1} times, it was back before {PINGS_UNANSWERED_MIN} pings"
-    if seen.ending in {"reset", "panicked"}:
-        return f"the target {seen.ending} {after}"
-    if seen.ending == "stopped":
+    if trace.ending in {"reset", "panicked"}:
+        return f"the target {trace.ending} {after}"
+    if trace.ending == "stopped":
         return f"the target did not end by itself {after}"
     if stays[-1].there:
         return f"{after} it was still there at the end: refused, or it switched the target off"
@@ -288,15 +290,15 @@ def _reloaded(seen: GuestTrace, stays: Sequence[_Stay], balls: NDArray[np.int64]
     return ""
 
 
-def _left(seen: GuestTrace, over: _Stay) -> str:
+def _left(trace: GuestTrace, over: _Stay) -> str:
     """Return which threads there are that were not there before it was loaded; empty: none.
 
     ``over`` is when it was gone for good; in the middle the script does nothing but wait.
     """
-    first = next(n for n, sample in enumerate(seen.samples) if sample.modules)
-    before = seen.samples[max(0, first - 1)]
+    first = next(n for n, sample in enumerate(trace.samples) if sample.modules)
+    before = trace.samples[max(0, first - 1)]
     middle_ns = (over.began_ns + over.ended_ns) // 2
-    after = next(sample for sample in seen.samples if sample.at_ns >= middle_ns)
+    after = next(sample for sample in trace.samples if sample.at_ns >= middle_ns)
     names = sorted(name for _, name in (after.tasks or set()) - (before.tasks or set()))
     for own in OWN_TASKS:
         if own in names:
@@ -310,14 +312,14 @@ def _left(seen: GuestTrace, over: _Stay) -> str:
 
 
 def by_whom(
-    seen: GuestTrace, balls: NDArray[np.int64], raisers: AbstractSet[str] = HANDLERS
+    trace: GuestTrace, balls: NDArray[np.int64], raisers: AbstractSet[str] = HANDLERS
 ) -> str:
     """Return what is wrong with who raised and lowered the line; empty: nothing.
 
     The stages of an answer: its interrupt's handler raises the line, and something that runs after
     the handler lowers it. ``raisers``: functions of the kernel, one of which called the handler.
     """
-    edges = {edge.at_ns: edge for edge in seen.edges}
+    edges = {edge.at_ns: edge for edge in trace.edges}
     whole = balls[balls[:, 2] != NONE]
     rises, falls = ([edges.get(at) for at in whole[:, 0] + whole[:, n]] for n in (1, 2))
     if None in rises or None in falls:

@@ -212,11 +212,13 @@ def _refuse_unknown(path: Path, name: str, names: Sequence[str]) -> None:
 
 
 def write_decisions(
-    out: Path, found: Sequence[IntegrityFinding], decided: Mapping[tuple[str, str, str], Decision]
+    out: Path,
+    findings: Sequence[IntegrityFinding],
+    decided: Mapping[tuple[str, str, str], Decision],
 ) -> None:
     """Add findings that are new; what a person wrote stays, word for word."""
     path = out / DECISIONS
-    new = [one for one in found if one.key not in decided]
+    new = [one for one in findings if one.key not in decided]
     if not new:
         return
     before = path.read_bytes() if path.is_file() else HEAD.encode()
@@ -237,10 +239,10 @@ def write_decisions(
 
 
 def decision(
-    found: Sequence[IntegrityFinding], decided: Mapping[tuple[str, str, str], Decision]
+    findings: Sequence[IntegrityFinding], decided: Mapping[tuple[str, str, str], Decision]
 ) -> Decision:
     """Return what holds for a hand-in: nothing yet as long as one finding is undecided."""
-    each: Set[Decision] = {decided.get(one.key, "") for one in found}
-    if not found or each == {"give"}:
+    each: Set[Decision] = {decided.get(one.key, "") for one in findings}
+    if not findings or each == {"give"}:
         return "give"
     return "" if "" in each else "none"

@@ -104,34 +104,34 @@ def read(path: Path) -> ClassList:
         ) from error
 
 
-def _parsed(text: str, shown: str) -> ClassList:
+def _parsed(text: str, label: str) -> ClassList:
     reader = csv.reader(io.StringIO(text), delimiter=_delimiter(text), strict=True)
     columns = [" ".join(heading.split()) for heading in next(reader, [])]
-    meant = _columns_by_kind(columns, shown)
+    meant = _columns_by_kind(columns, label)
     possible: dict[str, str] = {}
     found: dict[int, Student] = {}
-    for line, row in _rows(reader, shown):
+    for line, row in _rows(reader, label):
         if not any(cell.strip() for cell in row):
             continue
         if len(row) != len(columns):
             raise UsageError(
-                f"{shown}, line {line}: {len(row)} cells, and {len(columns)} headings",
+                f"{label}, line {line}: {len(row)} cells, and {len(columns)} headings",
                 next_step="put a cell with commas into quotation marks",
             )
         cells = dict(zip(columns, row, strict=True))
         if POINTS_POSSIBLE in row[0].casefold():
             possible = cells
         elif any(row[at].strip() for at in meant.values()):  # not Canvas's line of hidden grades
-            found[line] = _student(cells, {key: row[at] for key, at in meant.items()}, shown, line)
+            found[line] = _student(cells, {key: row[at] for key, at in meant.items()}, label, line)
         if len(found) > STUDENTS_MAX:
             raise UsageError(
-                f"{shown} holds more than {STUDENTS_MAX:,} students", next_step="mark in parts"
+                f"{label} holds more than {STUDENTS_MAX:,} students", next_step="mark in parts"
             )
-    _refuse_twins(found, shown)
+    _refuse_twins(found, label)
     return ClassList(columns, list(found.values()), possible)
 
 
-def _rows(reader: Any, shown: str) -> Iterator[tuple[int, list[str]]]:
+def _rows(reader: Any, label: str) -> Iterator[tuple[int, list[str]]]:
     """Yield each row with the line in which it begins: a cell may have several. Raises UsageError.
 
     ``reader``: of csv, behind the headings.
@@ -144,7 +144,7 @@ def _rows(reader: Any, shown: str) -> Iterator[tuple[int, list[str]]]:
             return
         except csv.Error as error:
             raise UsageError(
-                f"{shown} is not a table from its line {line} on: {plain(str(error), 100)}",
+                f"{label} is not a table from its line {line} on: {plain(str(error), 100)}",
                 next_step="close the quotation marks there, or save it again as CSV, UTF-8",
             ) from error
         yield line, row
@@ -160,11 +160,11 @@ def _delimiter(text: str) -> str:
     return max(known, key=lambda sign: known[sign])
 
 
-def _columns_by_kind(columns: Sequence[str], shown: str) -> dict[str, int]:
+def _columns_by_kind(columns: Sequence[str], label: str) -> dict[str, int]:
     """Return at which place each kind of column stands. Raises UsageError."""
     if len(columns) > COLUMNS_MAX or len({*columns}) != len(columns):
         raise UsageError(
-            f"{shown} has two columns of one heading, or more than {COLUMNS_MAX:,}",
+            f"{label} has two columns of one heading, or more than {COLUMNS_MAX:,}",
             next_step="give each its own",
         )
     meant: dict[str, int] = {}
@@ -172,28 +172,28 @@ def _columns_by_kind(columns: Sequence[str], shown: str) -> dict[str, int]:
         kind = COLUMNS.get(heading.casefold())
         if kind in meant:
             both = f"{plain(columns[meant[kind]], 40)} and {plain(heading, 40)}"
-            raise UsageError(f"{shown}: {both} are the same", next_step="leave one of them out")
+            raise UsageError(f"{label}: {both} are the same", next_step="leave one of them out")
         if kind:
             meant[kind] = at
     headings = {heading.casefold() for heading in columns}
     if "id" in headings and "sis login id" not in headings:  # no export of Canvas's
         raise UsageError(
-            f"{shown}: ID may be a register's number, or a user's in Canvas",
+            f"{label}: ID may be a register's number, or a user's in Canvas",
             next_step="call that column number, or canvas",
         )
     if not {"name", "moodle"} & set(meant) and not {"first", "last"} <= set(meant):
         raise UsageError(
-            f"{shown} has no column of names",
+            f"{label} has no column of names",
             next_step=f"use {KNOWN}; or export it from Moodle or Canvas in English",
         )
     return meant
 
 
-def _student(cells: Mapping[str, str], known: Mapping[str, str], shown: str, line: int) -> Student:
+def _student(cells: Mapping[str, str], known: Mapping[str, str], label: str, line: int) -> Student:
     """Return what a line says. Raises UsageError."""
     said = {key: value.strip() for key, value in known.items()}
     name = said.get("name") or " ".join(filter(None, (said.get("first"), said.get("last"))))
-    place = f"{shown}, line {line}"
+    place = f"{label}, line {line}"
     for key in IDENTIFIERS:
         value = said.get(key, "")
         if len(value) > CELL_MAX or not value.isprintable() or begins_formula(value):
@@ -219,19 +219,19 @@ def _student(cells: Mapping[str, str], known: Mapping[str, str], shown: str, lin
     return Student(name=name[:CELL_MAX], cells=cells, **about)
 
 
-def _refuse_twins(found: Mapping[int, Student], shown: str) -> None:
+def _refuse_twins(students: Mapping[int, Student], label: str) -> None:
     """Raise UsageError where two students have one identifier: either could get the points."""
-    for key, identifier, lines in _shared(found):
+    for key, identifier, lines in _shared(students):
         raise UsageError(
-            f"{shown}: lines {lines[0]} and {lines[1]} have one {key}, {plain(identifier, 60)}",
+            f"{label}: lines {lines[0]} and {lines[1]} have one {key}, {plain(identifier, 60)}",
             next_step="give each student an own one",
         )
 
 
-def _shared(found: Mapping[int, Student]) -> Iterator[tuple[str, str, list[int]]]:
+def _shared(students: Mapping[int, Student]) -> Iterator[tuple[str, str, list[int]]]:
     for key in IDENTIFIERS:
         lines: dict[str, list[int]] = {}
-        for line, student in found.items():
+        for line, student in students.items():
             if identifier := getattr(student, key):
                 lines.setdefault(folded(identifier), []).append(line)
         for identifier, several in lines.items():

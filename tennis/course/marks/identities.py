@@ -167,10 +167,10 @@ def _by_name(name: str, number: str, students: Sequence[Student]) -> Identity:
     return Identity(called[0])
 
 
-def _of_one(found: Mapping[str, Sequence[Identity]]) -> list[list[tuple[str, int]]]:
+def _of_one(identities: Mapping[str, Sequence[Identity]]) -> list[list[tuple[str, int]]]:
     """Return of which hand-ins several are of one student: file, and which of its members."""
     several: dict[tuple[str, str], list[tuple[str, int]]] = defaultdict(list)
-    for file, at, student in _identified(found):
+    for file, at, student in _identified(identities):
         for key in ("number", "email", "moodle", "canvas"):
             if known := getattr(student, key):
                 several[key, folded(known)].append((file, at))

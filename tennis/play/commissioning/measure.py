@@ -136,20 +136,20 @@ def pair(work: Work) -> Outcome:
     return _off(outcome, "pair", "no answers" if none else CAUSES.get(found.cause, "wrong delays"))
 
 
-def _verified(found: Verification, work: Work) -> Outcome:
+def _verified(verification: Verification, work: Work) -> Outcome:
     """Return what a verification has measured, and keep its record as ``verify`` does."""
-    outcome = Outcome("pass", found.reason, serial=found.hello.unique_id)
-    tick_ns = NS_PER_S / found.hello.tick_hz
-    if found.balls:
-        outcome.number("balls", "known delays measured", found.balls, "balls")
-    if found.largest_error_ticks is not None:
-        error = found.largest_error_ticks
+    outcome = Outcome("pass", verification.reason, serial=verification.hello.unique_id)
+    tick_ns = NS_PER_S / verification.hello.tick_hz
+    if verification.balls:
+        outcome.number("balls", "known delays measured", verification.balls, "balls")
+    if verification.largest_error_ticks is not None:
+        error = verification.largest_error_ticks
         outcome.number("largest_error_ns", "largest error", error * tick_ns, "ns")
-    if found.loop_ns is not None:
-        outcome.number("loop_ns", "loop of wires and pads", found.loop_ns, "ns")
-    if found.width_ns is not None:
-        outcome.number("width_ns", "edges apart", found.width_ns, "ns")
-    keep(found.record(work.equipment.kind))
+    if verification.loop_ns is not None:
+        outcome.number("loop_ns", "loop of wires and pads", verification.loop_ns, "ns")
+    if verification.width_ns is not None:
+        outcome.number("width_ns", "edges apart", verification.width_ns, "ns")
+    keep(verification.record(work.equipment.kind))
     return outcome
 
 
@@ -235,13 +235,13 @@ def kernel(work: Work) -> Outcome:
     return outcome
 
 
-def _lines_of(seen: Snapshot, *names: str) -> dict[str, str]:
-    return {name: plain(line, 200) for name in names if (line := seen.line(name))}
+def _lines_of(snapshot: Snapshot, *names: str) -> dict[str, str]:
+    return {name: plain(line, 200) for name in names if (line := snapshot.line(name))}
 
 
-def _lines(seen: Snapshot) -> dict[str, str]:
+def _lines(snapshot: Snapshot) -> dict[str, str]:
     """Return the lines that a loaded Racquet has, as the kernel tells them."""
-    held = racquet_lines(seen)
+    held = racquet_lines(snapshot)
     if held is None:
         return {}
     return {f"{use}_line": f"{line} of {held.chip}" for use, line in held.offsets.items()}
@@ -270,15 +270,15 @@ def reply(work: Work) -> Outcome:
     return outcome
 
 
-def _count(seen: WireTrial, where: str, failure: str) -> str:
+def _count(trial: WireTrial, where: str, failure: str) -> str:
     """Say what a failure is known from, besides the pads; empty where nothing was played."""
     if (where, failure) == ("ping", "short"):
-        return seen.short
-    if not seen.balls:
+        return trial.short
+    if not trial.balls:
         return ""
-    if where == "ping" and seen.counted is not None:
-        return f"{seen.counted} of {seen.balls} counted"
-    return f"{seen.answered} of {seen.balls} answered"
+    if where == "ping" and trial.counted is not None:
+        return f"{trial.counted} of {trial.balls} counted"
+    return f"{trial.answered} of {trial.balls} answered"
 
 
 def _wires(work: Work) -> tuple[WireTrial, Outcome]:

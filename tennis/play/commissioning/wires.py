@@ -85,43 +85,47 @@ def try_wires(brickwall: Brickwall, count: Callable[[], int | None]) -> WireTria
     return WireTrial(pads, balls, answered, counted)
 
 
-def judge_ping(seen: WireTrial) -> str:
+def judge_ping(trial: WireTrial) -> str:
     """Name the failure of the ping wire, where the reply wire need not be plugged; empty: none."""
-    if seen.jumpers:
+    if trial.jumpers:
         return "jumpers"
-    if seen.pads["ping_to_reply"]:
+    if trial.pads["ping_to_reply"]:
         return "joined"
-    if seen.short:
+    if trial.short:
         return "short"
-    end = seen.far_end("ping")
-    if seen.counted == 0:
+    end = trial.far_end("ping")
+    if trial.counted == 0:
         return {"high": "held high", "low": "held low", "pulled": "wrong pin"}.get(end, "missing")
-    if seen.counted is not None:
-        return "" if seen.counted == seen.balls else "wrong count"
+    if trial.counted is not None:
+        return "" if trial.counted == trial.balls else "wrong count"
     # nobody counts: a target may pull its line down, or not
     return {"high": "held high", "low": "held low"}.get(end, "")
 
 
-def judge_reply(seen: WireTrial) -> tuple[str, str]:
+def judge_reply(trial: WireTrial) -> tuple[str, str]:
     """Name the failure of both wires, and the step whose it is; empty: none."""
-    pads = seen.pads
-    ends = seen.far_end("ping"), seen.far_end("reply")
-    alone = judge_ping(seen)
-    all_back = seen.answered == seen.balls
+    pads = trial.pads
+    ends = trial.far_end("ping"), trial.far_end("reply")
+    alone = judge_ping(trial)
+    all_back = trial.answered == trial.balls
     # the first that is so: what may destroy something, then what hides the others
     rules: tuple[tuple[bool, str, str], ...] = (
-        (seen.jumpers, "ping", "jumpers"),
+        (trial.jumpers, "ping", "jumpers"),
         (pads["ping_to_reply"], "reply", "joined"),
-        (bool(seen.short), "ping", "short"),
+        (bool(trial.short), "ping", "short"),
         (pads["reply"].get("high") == 0, "reply", "short"),
         (ends[1] == "high", "reply", "held high"),
-        (ends == ("low", "pulled") and not seen.counted and not seen.answered, "reply", "swapped"),
+        (
+            ends == ("low", "pulled") and not trial.counted and not trial.answered,
+            "reply",
+            "swapped",
+        ),
         (bool(alone), "ping", alone),
-        (0 < seen.answered < seen.balls, "reply", "some" if seen.counted is None else "loose"),
+        (0 < trial.answered < trial.balls, "reply", "some" if trial.counted is None else "loose"),
         (ends[1] == "open", "reply", "missing"),
         (ends[1] == "pulled", "reply", "wrong pin"),
         (all_back, "reply", ""),
-        (seen.counted is None, "reply", "no answers"),
+        (trial.counted is None, "reply", "no answers"),
         (True, "reply", "held low"),
     )
     return next((step, failure) for so, step, failure in rules if so)

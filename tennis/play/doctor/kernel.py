@@ -30,9 +30,9 @@ def examine_virtual(kernel: str) -> Iterator[Finding]:
         yield Finding("bad", "target", *problem_of(error))
 
 
-def examine_kernel(seen: snapshot.Snapshot) -> Iterator[Finding]:
+def examine_kernel(facts: snapshot.Snapshot) -> Iterator[Finding]:
     """Yield what there is to say about the kernel that runs on a target."""
-    return requirements.check(requirements.requirements(seen.flavour), seen)
+    return requirements.check(requirements.requirements(facts.flavour), facts)
 
 
 def problem_of(error: TennisError) -> tuple[str, str]:

@@ -128,14 +128,14 @@ def _identity(hello: Hello, port: str) -> Iterator[Finding]:
     )
 
 
-def wire_findings(seen: dict[str, Any], board: str = "") -> Iterator[Finding]:
-    """Yield what the Brickwall's pads tell about the wires; ``seen`` is what ``wires`` answers.
+def wire_findings(levels: dict[str, Any], board: str = "") -> Iterator[Finding]:
+    """Yield what the Brickwall's pads tell about the wires; ``levels`` is what ``wires`` answers.
 
     ``board`` is what the Brickwall calls itself: some have a resistor on the reply line.
     """
     known = wiring()
     ping, reply = known.wire("ping"), known.wire("reply")
-    driven = (seen["ping"]["high"], seen["ping"]["low"])
+    driven = (levels["ping"]["high"], levels["ping"]["low"])
     if driven != (1, 0):
         where = {(0, 0): "ground", (1, 1): "3.3 V"}.get(driven, "something that drives it")
         yield Finding(
@@ -144,7 +144,7 @@ def wire_findings(seen: dict[str, Any], board: str = "") -> Iterator[Finding]:
             f"shorted to {where}",
             f"pull it off GP{ping.pico_gpio} (pin {ping.pico_pin}) at once, and look for the short",
         )
-    if seen["reply"].get("high") == 0:
+    if levels["reply"].get("high") == 0:
         yield Finding(
             "bad",
             "reply wire",
@@ -152,23 +152,23 @@ def wire_findings(seen: dict[str, Any], board: str = "") -> Iterator[Finding]:
             f"pull it off GP{reply.pico_gpio} (pin {reply.pico_pin}) at once, and look for the "
             "short",
         )
-    elif seen.get("ping_to_answer") and seen["listen_to_reply"]:
+    elif levels.get("ping_to_answer") and levels["listen_to_reply"]:
         yield Finding(
             "bad",
             "wires",
             "the far ends of the jumpers are swapped",
             f"exchange them: {known.jumper_words()}",
         )
-    elif seen["ping_to_listen"] and seen["answer_to_reply"]:
+    elif levels["ping_to_listen"] and levels["answer_to_reply"]:
         yield Finding(
             "good",
             "wires",
             "the jumpers of the self-test",
             "'tennis brickwall verify' needs no target",
         )
-    elif seen["ping_to_listen"] and seen["listen_to_reply"]:
+    elif levels["ping_to_listen"] and levels["listen_to_reply"]:
         yield Finding("good", "wires", f"ping and reply both reach {PLUG}")
-    elif seen["ping_to_listen"]:
+    elif levels["ping_to_listen"]:
         yield Finding(
             "bad",
             "reply wire",
@@ -176,7 +176,7 @@ def wire_findings(seen: dict[str, Any], board: str = "") -> Iterator[Finding]:
             f"replace the wire between GP{reply.pico_gpio} (pin {reply.pico_pin}) and pin "
             f"{reply.target_pin} of the target",
         )
-    elif seen["listen_to_reply"]:
+    elif levels["listen_to_reply"]:
         yield Finding(
             "bad",
             "ping wire",
@@ -184,7 +184,7 @@ def wire_findings(seen: dict[str, Any], board: str = "") -> Iterator[Finding]:
             f"replace the wire between GP{ping.pico_gpio} (pin {ping.pico_pin}) and pin "
             f"{ping.target_pin} of the target",
         )
-    elif seen["ping_to_reply"]:
+    elif levels["ping_to_reply"]:
         yield Finding(
             "bad",
             "wires",
@@ -193,12 +193,12 @@ def wire_findings(seen: dict[str, Any], board: str = "") -> Iterator[Finding]:
             "touches: the Brickwall would measure its own ping",
         )
     else:
-        yield _resting(seen, board)
+        yield _resting(levels, board)
 
 
-def _resting(seen: dict[str, Any], board: str) -> Finding:
+def _resting(levels: dict[str, Any], board: str) -> Finding:
     """Say who drives the reply line while nobody serves."""
-    pulled = (seen["reply"]["pulled_up"], seen["reply"]["pulled_down"])
+    pulled = (levels["reply"]["pulled_up"], levels["reply"]["pulled_down"])
     if pulled == (0, 0) and wiring().to_ground_words(board):
         return Finding(
             "note",
@@ -221,7 +221,7 @@ def _resting(seen: dict[str, Any], board: str) -> Finding:
             ),
         )
     # a target's own pull at its ping line may hold it, too: so it is only a question
-    swapped = seen["ping"].get("pulled_up") == 0
+    swapped = levels["ping"].get("pulled_up") == 0
     return Finding(
         "bad",
         "reply wire",

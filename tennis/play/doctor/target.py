@@ -33,11 +33,11 @@ def examine_target(name: str, inventory: Path | None = None) -> Iterator[Finding
         yield Finding("bad", "target", *problem_of(error))
 
 
-def examine_facts(seen: snapshot.Snapshot) -> Iterator[Finding]:
+def examine_facts(facts: snapshot.Snapshot) -> Iterator[Finding]:
     """Yield what there is to say about what a target told of itself."""
-    yield from examine_kernel(seen)
-    yield requirements.check_module(seen)
-    yield check_lines(seen)
+    yield from examine_kernel(facts)
+    yield requirements.check_module(facts)
+    yield check_lines(facts)
 
 
 def _lease(target: SshTarget) -> Iterator[Finding]:
@@ -59,6 +59,6 @@ def _lease(target: SshTarget) -> Iterator[Finding]:
         yield Finding("note", "clock", problem, advice)
 
 
-def _who(seen: snapshot.Snapshot) -> str:
-    names = (seen.line("model"), seen.line("system"), seen.line("machine"))
+def _who(facts: snapshot.Snapshot) -> str:
+    names = (facts.line("model"), facts.line("system"), facts.line("machine"))
     return ", ".join(word for word in names if word)
