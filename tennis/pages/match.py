@@ -126,7 +126,7 @@ def match_report(replicated: Replication) -> str:
         strangers=strangers(replicated),
         beside=_beside(replicated, tables),
         figures=_figures(replicated),
-        played=_rows_of_rallies(match),
+        played=rows_of_rallies(match),
         not_played=[(plain(e.name, 120), plain(e.why)) for e in match.not_played],
         versions=_versions(match),
         circumstances=circumstances(
@@ -406,7 +406,8 @@ def _health(records: Sequence[Health]) -> str:
     return ", ".join(lines)
 
 
-def _rows_of_rallies(match: MatchFolder) -> list[PlayedRow]:
+def rows_of_rallies(match: MatchFolder) -> list[PlayedRow]:
+    """Return what the page says of each rally that the match schedules."""
     rows = []
     for entry in match.scheduled:
         rally = match.rally(entry.name)

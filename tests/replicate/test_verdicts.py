@@ -14,7 +14,7 @@ from tennis.cli.replicate import replicate
 from tennis.errors import RallyError
 from tennis.match import folder
 from tennis.match.folder import MatchRecord, open_match
-from tennis.pages.match import _rows_of_rallies, match_report
+from tennis.pages.match import match_report, rows_of_rallies
 from tennis.publications import NAMES, knutsson_2008, load
 from tennis.rally import open_rally
 from tennis.rally.manifest import Fault, Target
@@ -837,7 +837,7 @@ def test_only_whole_cycles_of_a_load_are_judged(maker):
     words = "has 300 balls, less than a cycle of stress (5 s): 5,084 would do"
     assert mainline.verdict == "inconclusive"
     assert words in mainline.why
-    states = [row.state for row in _rows_of_rallies(match)]
+    states = [row.state for row in rows_of_rallies(match)]
     assert f"complete; it {words}" in states
     assert any(re.fullmatch(r"complete; [56],\d\d\d balls judged", state) for state in states)
     shown = CliRunner().invoke(replicate, [str(match.path)])
