@@ -66,7 +66,7 @@ def memory_group(memory_bytes: int, proc: Path = PROC) -> Iterator[Group]:
     folders: list[Path] = []
     try:
         for controller, settings in (("cpu", CPU), ("memory", memory)):
-            folder = _folder(controller, name, proc)
+            folder = controller_folder(controller, name, proc)
             if folder is not None and _set(folder, settings) and folder not in folders:
                 folders.append(folder)
         yield Group(folders) if folders else _scope(memory_bytes)
@@ -74,7 +74,7 @@ def memory_group(memory_bytes: int, proc: Path = PROC) -> Iterator[Group]:
         _remove(folders)
 
 
-def _folder(controller: str, name: str, proc: Path) -> Path | None:
+def controller_folder(controller: str, name: str, proc: Path) -> Path | None:
     """Return a folder for a controller in this process's own group; None where it cannot be."""
     own = next(control_groups(proc, controller), None)
     if own is None:

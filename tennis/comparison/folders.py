@@ -73,7 +73,7 @@ def read_side(path: Path, names: Sequence[str] | None = None) -> list[Cell]:
             raise RallyError(f"{path} holds more than {RALLIES_MAX:,} rallies")
         cells = [_cell(inside)]
     for cell in cells:
-        _check_boots(cell, path)
+        check_boots(cell, path)
     return [cell for cell in cells if cell.rallies or cell.left_out]
 
 
@@ -115,7 +115,7 @@ def _take(cell: Cell, name: str, rally: Rally | str) -> None:
         cell.rallies.append(rally)
 
 
-def _check_boots(cell: Cell, path: Path) -> None:
+def check_boots(cell: Cell, path: Path) -> None:
     """Raise RallyError unless all boots of a cell were played alike, each once."""
     copies = Copies()
     for rally in cell.rallies:

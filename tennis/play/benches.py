@@ -41,10 +41,11 @@ class BenchRow(BaseModel):
 
 def rows(inventory: Path | None) -> list[BenchRow]:
     """Look at all benches of an inventory."""
-    return [_row(seen) for seen in state.poll(read_inventory(inventory))]
+    return [row_of(seen) for seen in state.poll(read_inventory(inventory))]
 
 
-def _row(bench_state: state.BenchState) -> BenchRow:
+def row_of(bench_state: state.BenchState) -> BenchRow:
+    """Return what the table says of a bench."""
     row = BenchRow(bench=bench_state.bench.name, reachable=bench_state.reachable)
     # the first column says which bench
     troubles = [bench_state.trouble.removeprefix(f"{row.bench}: ")] if bench_state.trouble else []

@@ -118,7 +118,7 @@ def play_one_pair(
 @contextmanager
 def _begin(
     before: SideRequest, after: SideRequest, out: Path, margin: float, playing: Playing
-) -> Iterator[tuple["_Game", CompareRecord, dict[str, list[Cell]]]]:
+) -> Iterator[tuple["Game", CompareRecord, dict[str, list[Cell]]]]:
     """Check what is asked for, and hold ``out``; yield what plays, and what was played before."""
     check_folder(out, RECORD, "a comparison")
     plans = _on_both(_plans(before, after), before, after)
@@ -134,7 +134,7 @@ def _begin(
         words = (_words(before), _words(after))
         once = len(seeds) if playing.budget.once else None
         record = read_or_write(out, words, planned, playing.seed, margin, once)
-        game = _Game(benches, out, planned, seeds, playing)
+        game = Game(benches, out, planned, seeds, playing)
         recorded = {
             side: asked.cells
             for side, asked in zip(SIDES, (before, after), strict=True)
@@ -144,7 +144,7 @@ def _begin(
 
 
 def _until_decided(
-    game: "_Game", record: CompareRecord, recorded: Mapping[str, list[Cell]]
+    game: "Game", record: CompareRecord, recorded: Mapping[str, list[Cell]]
 ) -> Compared:
     """Play to one look after the other; each has twice as many pairs as the one before."""
     most = len(game.seeds)
@@ -182,14 +182,14 @@ def _until_decided(
                 compared.next_step = game.next_step(there, wanted, judgement, recorded)
             return compared
         wanted = min(most, 2 * wanted)
-        _warn(game, there * judgement.more_boots, there - begun_with)
+        warn_of_budget(game, there * judgement.more_boots, there - begun_with)
         say(
             f"after {format_count(there, 'pair')} of boots {open_} of "
             f"{len(every)} statements are undecided: on to {wanted}"
         )
 
 
-def _warn(game: "_Game", needed: float, played: int) -> None:
+def warn_of_budget(game: "Game", needed: float, played: int) -> None:
     """Say if the budget is likely not to decide, though nothing changed."""
     if not isfinite(needed):
         return
@@ -207,7 +207,7 @@ def _warn(game: "_Game", needed: float, played: int) -> None:
 
 
 @dataclass
-class _Game:
+class Game:
     """Plays the boots of both sides, numbered from 1."""
 
     benches: Benches
@@ -223,7 +223,7 @@ class _Game:
         wanted = [
             (self._boot(kind, plan, number), self.out / side)
             for number in range(1, pairs + 1)
-            for side in self._turn(number)
+            for side in self.turn(number)
             for kind, plan in self.plans[side].items()
         ]
         missing = [(boot, place) for boot, place in wanted if not _is_whole(place / boot.name)]
@@ -240,7 +240,7 @@ class _Game:
                 raise BenchError(f"{place / boot.name}: {became.trouble or became.said}")
         return seen == len(missing)
 
-    def _turn(self, number: int) -> Sequence[str]:
+    def turn(self, number: int) -> Sequence[str]:
         """Return the sides in the order of playing: A B, B A, A B, ..."""
         order = SIDES if number % 2 else tuple(reversed(SIDES))
         return [side for side in order if side in self.plans]

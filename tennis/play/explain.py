@@ -90,13 +90,13 @@ def explain(  # noqa: PLR0913 (which balls, in one of three ways)
     if worst is not None and not 1 <= worst <= WORST_MAX:
         raise UsageError(f"--worst {worst}", next_step=f"use 1 to {WORST_MAX}")
     table = balls_of(rally)
-    waits = _waits(rally, table)
+    waits = waits_of(rally, table)
     if ball is not None:
         chosen = [ball]
     elif over_ns is not None:
         chosen = _over(rally, waits, over_ns)
     else:
-        chosen = _latest(waits, worst or WORST)
+        chosen = latest_balls(waits, worst or WORST)
     if chosen and waits[chosen[-1]] <= 0:
         raise UsageError(f"repetition {chosen[-1]} was not late: there is nothing to explain")
     # of what takes always some time, only a typical one shows what was too much
@@ -247,7 +247,7 @@ def _span(rally: Rally) -> Span | None:
     return "period" if rally.manifest.drill.name == "periodic" else "duration"
 
 
-def _waits(rally: Rally, table: NDArray[np.int64]) -> NDArray[np.int64]:
+def waits_of(rally: Rally, table: NDArray[np.int64]) -> NDArray[np.int64]:
     """Return how long each ball waited, in ns; int64, shape (balls,); NONE: it was missed.
 
     Of a drill's repetitions: how late they came, or how long they took, one that did not end in
@@ -268,7 +268,7 @@ def _period_ns(rally: Rally) -> int:
     return rally.manifest.drill.period_ns if rally.manifest.drill else 0
 
 
-def _latest(waits: NDArray[np.int64], count: int) -> list[int]:
+def latest_balls(waits: NDArray[np.int64], count: int) -> list[int]:
     """Return the numbers of the latest balls, the latest first; missed ones count as latest.
 
     Of a drill only repetitions that were late, if there are any.
@@ -292,7 +292,7 @@ def _over(rally: Rally, waits: NDArray[np.int64], over_ns: int) -> list[int]:
             f"--over {format_round_ns(over_ns)}: {format_count(count, noun)} waited longer",
             next_step=f"use a longer time, or --worst {WORST_MAX}",
         )
-    return _latest(waits, count)
+    return latest_balls(waits, count)
 
 
 def _edges(table: NDArray[np.int64], ball: int) -> tuple[int | None, int | None]:
@@ -306,7 +306,7 @@ def _window(rally: Rally, table: NDArray[np.int64], ball: int) -> Window:
     Of a drill's repetition there is one phase only.
     """
     if span := _span(rally):
-        at_ns, wait = int(table[ball, 0]), int(_waits(rally, table)[ball])
+        at_ns, wait = int(table[ball, 0]), int(waits_of(rally, table)[ball])
         began, end = (at_ns - wait, at_ns) if span == "period" else (at_ns, at_ns + wait)
         return Window(ball, began, end, end)
     served = int(table[ball, 0])

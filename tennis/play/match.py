@@ -111,7 +111,7 @@ def play_match(
     if crew is not None:
         crew.check(benches.kind)
     check_folder(out, MATCH, "a match")
-    scheduled = _with_versions(benches, match.scheduled)
+    scheduled = with_versions(benches, match.scheduled)
     for line in _foreign_tasks(scheduled):
         say(line)
     for name, words, _ in short_of_a_cycle(scheduled):
@@ -172,7 +172,7 @@ def _take(outcome: MatchOutcome, planned: ScheduledRally, seen: RallyOutcome) ->
         record.write(outcome.folder.path)
 
 
-def _with_versions(benches: Benches, scheduled: list[ScheduledRally]) -> list[ScheduledRally]:
+def with_versions(benches: Benches, scheduled: list[ScheduledRally]) -> list[ScheduledRally]:
     """Fill in the versions, which also finds out whether each rally can be played.
 
     A bench that is prepared before each rally only knows then: the rallies' manifests have them.

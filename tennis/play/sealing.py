@@ -166,7 +166,7 @@ def _outcome_of_run(
     yield from _reported(record, totals.noted)
     yield from _contradictions(plan, counted, totals)
     yield from _unasked(plan, totals)
-    yield from _elsewhere(plan, totals.where)
+    yield from counted_elsewhere(plan, totals.where)
 
 
 def _manifest(
@@ -244,11 +244,11 @@ def _totals(journal: Journal) -> _Totals:
                 backwards += int((served[1:] < served[:-1]).sum()) + bool(served[0] < last)
                 last = served[-1]
         elif frame.kind == wire.PLACES:
-            where = _places(frame.payload)
+            where = places_of(frame.payload)
     return _Totals(balls, misses, backwards, noted, where)
 
 
-def _places(payload: bytes) -> list[OnProcessor]:
+def places_of(payload: bytes) -> list[OnProcessor]:
     """Return the records of a PLACES frame. Raises RallyError."""
     places = enumerate(_records(wire.PLACE, payload, "processors"))
     return [
@@ -275,7 +275,7 @@ def _unasked(plan: Plan, totals: "_Totals") -> Iterator[Fault]:
         yield Fault(code="unasked_answers", message=f"{words}: {text}")
 
 
-def _elsewhere(plan: Plan, where: list[OnProcessor]) -> Iterator[Fault]:
+def counted_elsewhere(plan: Plan, where: list[OnProcessor]) -> Iterator[Fault]:
     """Yield what was not where it was put, pings or replies: what was counted is believed."""
     pings = {one.processor: one.pings for one in where}
     replies = {one.processor: one.replies or 0 for one in where}

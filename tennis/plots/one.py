@@ -172,7 +172,7 @@ def draw_exceedance(
     x = np.concatenate([[first], values]).clip(1)
     y = np.concatenate([[1.0], later])
     y[-1] = max(y[-1], 0.5 / counted.balls)  # zero has no place on this axis: below one ball
-    kept = _visible(np.log(x), np.log(y))
+    kept = visible_points(np.log(x), np.log(y))
     x, y = x[kept], y[kept]
     if counted.missed:
         end = max(missed_ns, x[-1])
@@ -181,7 +181,9 @@ def draw_exceedance(
     axes.plot(x, y, drawstyle="steps-post", label=label, **style)
 
 
-def _visible(x: NDArray[np.float64], y: NDArray[np.float64], cells: int = 900) -> NDArray[np.intp]:
+def visible_points(
+    x: NDArray[np.float64], y: NDArray[np.float64], cells: int = 900
+) -> NDArray[np.intp]:
     """Return the indices of the points that differ on a picture: one a cell, and the last."""
     cell_x = (x - x[0]) * (cells / max(x[-1] - x[0], 1e-9))
     cell_y = (y[0] - y) * (cells / max(y[0] - y[-1], 1e-9))

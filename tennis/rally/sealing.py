@@ -76,7 +76,7 @@ def seal(
                 "files": {name: file_sha256(sealed / name) for name in names},
             }
         )
-        (sealed / MANIFEST).write_bytes(_manifest_bytes(manifest))
+        (sealed / MANIFEST).write_bytes(manifest_bytes(manifest))
         for path in (*sealed.iterdir(), sealed):
             sync(path)
     rally = open_unjudged(sealed)  # what could not be opened again must not be sealed
@@ -166,7 +166,7 @@ def _line(event: Mapping[str, Any]) -> str:
     return json.dumps(event, sort_keys=True, separators=(",", ":"), allow_nan=False) + "\n"
 
 
-def _manifest_bytes(manifest: Manifest) -> bytes:
+def manifest_bytes(manifest: Manifest) -> bytes:
     """Return the text of manifest.json: the same manifest gives the same bytes."""
     content = manifest.model_dump(mode="json")
     content["seal"] = seal_of(content)

@@ -60,7 +60,7 @@ def samples(rally: Rally) -> list[Samples]:
         )
     path = rally.file(CONSOLE)
     console = path.read_text(errors="replace") if path else ""
-    told = _unpacked(rally, console)
+    told = read_samples(rally, console)
     found = READERS[witness](told)
     if not found or not all(one.latency.size for one in found):
         raise RallyError(f"{rally.path}: {witness} reported no sample", next_step="play it again")
@@ -100,7 +100,7 @@ def _ready_offset(rally: Rally, console: str) -> int:
     return ready - int(match[1])
 
 
-def _unpacked(rally: Rally, console: str) -> str:
+def read_samples(rally: Rally, console: str) -> str:
     """Return what the witness told, unpacked."""
     _, begin, rest = console.partition("tennis: witness begins")
     encoded, end, _ = rest.partition("tennis: witness ends")

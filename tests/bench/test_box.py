@@ -328,9 +328,11 @@ def _ancestors(process: Path) -> list[str]:
 
 # --- its control group ---
 
-HAS = [box_group._folder(name, "tennis-test", box_group.PROC) for name in ("cpu", "memory")]
-for _folder in dict.fromkeys(filter(None, HAS)):
-    _folder.rmdir()
+HAS = [
+    box_group.controller_folder(name, "tennis-test", box_group.PROC) for name in ("cpu", "memory")
+]
+for created in dict.fromkeys(filter(None, HAS)):
+    created.rmdir()
 
 
 @pytest.mark.skipif(os.geteuid() != 0 or None in HAS, reason="no control group can be made here")
@@ -431,7 +433,7 @@ def test_where_no_group_can_be_made_systemd_may_make_a_scope(
     program.chmod(0o755)
     monkeypatch.setenv("PATH", f"{tmp_path}/bin:{os.environ['PATH']}")
     monkeypatch.setattr(box_group, "SYSTEMD", tmp_path)
-    monkeypatch.setattr(box_group, "_folder", lambda *_: None)
+    monkeypatch.setattr(box_group, "controller_folder", lambda *_: None)
     box_group._makes_scopes.cache_clear()
     with box_group.memory_group(123, groups) as group:
         assert group.folders == []
@@ -445,7 +447,7 @@ def test_where_no_group_can_be_made_systemd_may_make_a_scope(
 
 def test_without_any_group_a_box_is_as_it_was(groups, monkeypatch):
     monkeypatch.setattr(box_group, "SYSTEMD", groups / "none")
-    monkeypatch.setattr(box_group, "_folder", lambda *_: None)
+    monkeypatch.setattr(box_group, "controller_folder", lambda *_: None)
     with box_group.memory_group(123, groups) as group:
         assert (group.folders, group.words, group.ended) == ([], (), False)
     assert run("print('fine', file=sys.stderr)").words == "fine\n"

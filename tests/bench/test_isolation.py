@@ -5,7 +5,7 @@
 import pytest
 
 from tennis.bench import isolation
-from tennis.bench.physical.refusals import _check_witness_place
+from tennis.bench.physical.refusals import check_witness_place
 from tennis.bench.targets.snapshot import Snapshot
 from tennis.errors import UsageError
 from tennis.play.planning import plan_of
@@ -83,7 +83,7 @@ def test_a_witness_on_a_boards_isolated_processor(isolated, witness, interrupt_c
     plan = plan_of(bench="pi", target="b", witness=witness, interrupt_cpu=interrupt_cpu)
     seen = Snapshot({"isolated": [isolated]}, "")
     if not refused:
-        _check_witness_place(plan, seen)
+        check_witness_place(plan, seen)
         return
     with pytest.raises(UsageError, match="runs on the ping's processor, which is isolated there"):
-        _check_witness_place(plan, seen)
+        check_witness_place(plan, seen)

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from tennis.comparison.folders import Cell, _check_boots, matched, unlike
+from tennis.comparison.folders import Cell, check_boots, matched, unlike
 from tennis.errors import RallyError, UsageError
 from tennis.rally import Rally
 from tennis.rally.memory import stalls_in
@@ -70,7 +70,7 @@ def test_a_setting_of_the_running_kernel_that_differs_is_named(tmp_path):
     assert not [what for what in told if what.startswith("setting")]
     # boots of one side
     with pytest.raises(RallyError, match=r"differ in setting preempt \(full, lazy\)"):
-        _check_boots(Cell("", [full, lazy]), tmp_path)
+        check_boots(Cell("", [full, lazy]), tmp_path)
     governed = full.manifest.target.model_copy(update={"governor": "ondemand"})
     slow = replace(full, manifest=full.manifest.model_copy(update={"target": governed}))
     assert unlike(full, slow) == {"governor": ("", "ondemand")}

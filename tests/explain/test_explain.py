@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from tennis.bench.virtual.symbols import _table
+from tennis.bench.virtual.symbols import table_of
 from tennis.cli import main
 from tennis.cli.numbers import time_ns
 from tennis.errors import BenchError, RallyError, UsageError
@@ -231,13 +231,13 @@ def test_kallsyms_are_read():
         "garbage\n"
     )
     facts = {"at_kernel": "ffffa12345670000", "at_hog": "0xffffa00000001000"}
-    assert [(str(one), hex(one.address)) for one in _table(text, facts)] == [
+    assert [(str(one), hex(one.address)) for one in table_of(text, facts)] == [
         ("hog_fire [hog]", "0xffffa00000001008"),
         ("_text", "0xffffa12345670000"),
         ("short", "0xffffa12345680000"),
     ]
     with pytest.raises(BenchError, match="does not say where hog was in memory"):
-        _table(text, {"at_kernel": "ffffa12345670000"})
+        table_of(text, {"at_kernel": "ffffa12345670000"})
 
 
 # --- what cannot be explained ---

@@ -93,7 +93,7 @@ def test_pings_tie_two_clocks_as_the_ready_line_does(tmp_path, top_half, load):
     assert (rally.balls, rally.misses, rally.manifest.suspect) == (1_500, 0, False)
     console = rally.file(CONSOLE).read_text()
     exact = witness._ready_offset(rally, console)
-    told = witness._unpacked(rally, console)
+    told = witness.read_samples(rally, console)
     assert len(re.findall("^ping ", told, re.MULTILINE)) == 1_500
     clock = witness._by_pings(rally, told)
     apart = clock.offset[1:-1] - exact  # without the minutes before and behind

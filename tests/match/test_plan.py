@@ -18,7 +18,7 @@ from tennis.cli.match import match
 from tennis.errors import BenchError, UsageError
 from tennis.match.plan import MatchPlan, read_plan, repeated
 from tennis.play.clock import duration
-from tennis.play.match import _with_versions, benches_of_match, estimate_s
+from tennis.play.match import benches_of_match, estimate_s, with_versions
 from tennis.play.schedule import scheduled_rallies, short_of_a_cycle
 from tennis.rally.manifest import Drill
 from tennis.rally.plan import Plan
@@ -633,7 +633,7 @@ def test_versions_are_asked_once_for_rallies_that_differ_in_balls_and_seed_only(
             asked.append((plan.kernel, plan.load))
             return {"kernel": plan.kernel, "load": plan.load}
 
-    scheduled = _with_versions(
+    scheduled = with_versions(
         Benches(), scheduled_rallies(plan(SMALL + "balls = 6000\nrepetitions = 50"), {}, Path())[0]
     )
     assert len(scheduled) == 200

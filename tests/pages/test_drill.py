@@ -10,7 +10,7 @@ from click.testing import CliRunner
 
 from tennis.cli import cli
 from tennis.pages.drill import drill_report
-from tennis.play.explain import _latest, _waits
+from tennis.play.explain import latest_balls, waits_of
 from tennis.play.replaying import balls_of
 from tennis.rally.inside import LONGEST
 from tennis.rally.manifest import Drill
@@ -57,7 +57,7 @@ def test_a_pulse_that_did_not_end_in_time_is_longer_than_all_others(tmp_path):
     assert (found.inside.said("max"), found.inside.missed) == ("> 4.29 s", 1)
     assert (found.difference.said("max"), found.difference.median) == ("missed", 300)
     # tennis explain looks at it first
-    assert _latest(_waits(drill, balls_of(drill)), 4) == [4, 5, 6, 13]
+    assert latest_balls(waits_of(drill, balls_of(drill)), 4) == [4, 5, 6, 13]
     page = drill_report([drill])
     assert "&gt; 4.00 s" in page
     assert "> 4.00 s" in CliRunner().invoke(cli, ["stats", str(drill.path)]).output

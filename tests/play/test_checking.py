@@ -31,7 +31,7 @@ from tennis.rally.manifest import (
     VerificationRecord,
 )
 from tennis.rally.opening import SIZE_LIMITS
-from tennis.rally.sealing import _manifest_bytes
+from tennis.rally.sealing import manifest_bytes
 from tests.support.synthetic import make_rally, manifest
 
 BOOT = "[    0.000000] Booting\ntennis: fact ready\n"
@@ -53,7 +53,7 @@ def sealed_again(rally: Rally, **update) -> Rally:
     content["files"] = {
         name: hashlib.sha256((rally.path / name).read_bytes()).hexdigest() for name in names
     }
-    (rally.path / MANIFEST).write_bytes(_manifest_bytes(Manifest.model_validate(content)))
+    (rally.path / MANIFEST).write_bytes(manifest_bytes(Manifest.model_validate(content)))
     return open_folder(rally.path)
 
 

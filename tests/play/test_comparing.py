@@ -24,7 +24,7 @@ from tennis.listener import listening
 from tennis.play import clock
 from tennis.play.causes import find_causes, sentence
 from tennis.play.compare_record import CompareRecord
-from tennis.play.comparing import Budget, Compared, Playing, _Game, _warn, compare_played
+from tennis.play.comparing import Budget, Compared, Game, Playing, compare_played, warn_of_budget
 from tennis.play.planning import plan_of
 from tennis.play.rally import Watch, play
 from tennis.play.sides import side_of
@@ -146,11 +146,11 @@ def test_a_spent_budget_is_undecided_and_says_how_to_go_on(tmp_path):
 )
 def test_a_budget_that_is_likely_not_to_decide_is_said(needed, budget, said):
     playing = Playing(1, budget, 1, None, lambda: False)  # type: ignore[arg-type]
-    game = _Game(None, None, {}, range(budget.pairs), playing)  # type: ignore[arg-type]
+    game = Game(None, None, {}, range(budget.pairs), playing)  # type: ignore[arg-type]
     game.began -= 15 * 60 if budget.minutes else 0
     told: list[str] = []
     with listening(told.append):
-        _warn(game, needed, 10)
+        warn_of_budget(game, needed, 10)
     assert said in "".join(told)
     assert bool(told) == bool(said)
 
@@ -224,7 +224,7 @@ def game_of(pairs, *, minutes=None, boots=32, ago_s=0.0, played=0):
     """A comparison of so many pairs, begun a while ago."""
     playing = Playing(1, Budget(boots, minutes), 1, unseen, lambda: False)
     plans = {"before": {"": None}, "after": {"": None}}
-    game = _Game(None, None, plans, range(pairs), playing)  # type: ignore[arg-type]
+    game = Game(None, None, plans, range(pairs), playing)  # type: ignore[arg-type]
     game.began -= ago_s
     game.boots_played = played
     return game
@@ -267,8 +267,8 @@ def test_the_time_that_is_left_is_right_at_any_number_of_workers(monkeypatch, at
 
 
 def test_boards_are_played_in_turns():
-    game = _Game(None, None, {"before": {}, "after": {}}, [], None)  # type: ignore[arg-type]
-    order = [side for number in range(1, 5) for side in game._turn(number)]
+    game = Game(None, None, {"before": {}, "after": {}}, [], None)  # type: ignore[arg-type]
+    order = [side for number in range(1, 5) for side in game.turn(number)]
     assert " ".join(side[0] for side in order) == "b a a b b a a b"
 
 

@@ -21,7 +21,7 @@ from tennis.rally import Rally, open_folder
 from tennis.rally.folder import CONSOLE, part_path
 from tennis.rally.inside import HEADER, MARK, read_inside
 from tennis.rally.manifest import Manifest, seal_of
-from tennis.rally.sealing import _manifest_bytes
+from tennis.rally.sealing import manifest_bytes
 from tennis.stats.drill import spans_of, summarize_drill
 from tests.support.patience import wait_until
 from tests.support.shared import made_once
@@ -333,7 +333,7 @@ def sealed_again(folder: Path, console: bytes):
     manifest = json.loads((folder / "manifest.json").read_text())
     manifest["files"][CONSOLE] = hashlib.sha256(console).hexdigest()
     manifest["seal"] = seal_of(manifest)
-    (folder / "manifest.json").write_bytes(_manifest_bytes(Manifest.model_validate(manifest)))
+    (folder / "manifest.json").write_bytes(manifest_bytes(Manifest.model_validate(manifest)))
     return open_folder(folder)
 
 

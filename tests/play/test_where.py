@@ -23,11 +23,11 @@ def on(processor, pings, replies=None):
 
 def test_a_frame_has_a_record_for_each_processor():
     payload = struct.pack("<6I", 1, 2, 3, 4, 5, 6)
-    first, second = sealing._places(payload)
+    first, second = sealing.places_of(payload)
     assert (first.processor, first.pings, first.replies, first.busy) == (0, 1, 2, 3)
     assert (second.processor, second.pings, second.replies, second.busy) == (1, 4, 5, 6)
     with pytest.raises(RallyError, match="13 bytes, not a whole number of processors"):
-        sealing._places(payload[:13])
+        sealing.places_of(payload[:13])
 
 
 @pytest.mark.parametrize(
@@ -44,24 +44,24 @@ def test_a_part_of_a_targets_counts_is_none(told, kept):
 
 def test_pings_elsewhere_are_a_fault_where_a_place_was_asked_for():
     asked = plan_of(processors=4, interrupt_cpu=1)
-    (fault,) = sealing._elsewhere(asked, [on(0, 7), on(1, 90), on(2, 0), on(3, 3)])
+    (fault,) = sealing.counted_elsewhere(asked, [on(0, 7), on(1, 90), on(2, 0), on(3, 3)])
     assert fault.code == "counted_elsewhere"
     assert fault.message.endswith("taken elsewhere: 7 on processor 0, 3 on processor 3")
-    assert not list(sealing._elsewhere(asked, [on(0, 0), on(1, 100)]))
-    assert not list(sealing._elsewhere(asked, []))
-    assert not list(sealing._elsewhere(plan_of(processors=4), [on(0, 7), on(1, 90)]))
+    assert not list(sealing.counted_elsewhere(asked, [on(0, 0), on(1, 100)]))
+    assert not list(sealing.counted_elsewhere(asked, []))
+    assert not list(sealing.counted_elsewhere(plan_of(processors=4), [on(0, 7), on(1, 90)]))
 
 
 def test_replies_elsewhere_are_one_where_the_process_was_pinned():
     """A board counts no replies: nothing is supposed of them."""
     asked = plan_of(processors=2, bottom_half="user", bottom_half_cpu=0)
-    (fault,) = sealing._elsewhere(asked, [on(0, 0, 98), on(1, 100, 2)])
+    (fault,) = sealing.counted_elsewhere(asked, [on(0, 0, 98), on(1, 100, 2)])
     assert fault.code == "counted_elsewhere"
     assert fault.message == (
         "--bottom-half-cpu 0, and replies were given elsewhere: 2 on processor 1"
     )
-    assert not list(sealing._elsewhere(asked, [on(0, 0, 100), on(1, 100, 0)]))
-    assert not list(sealing._elsewhere(asked, [on(1, 100)]))
+    assert not list(sealing.counted_elsewhere(asked, [on(0, 0, 100), on(1, 100, 0)]))
+    assert not list(sealing.counted_elsewhere(asked, [on(1, 100)]))
 
 
 def test_a_match_knows_where_its_process_was_pinned(tmp_path):

@@ -12,7 +12,7 @@ from PIL import Image
 
 from tennis.plots import KINDS, TOGETHER, alt_text, comparison, overview
 from tennis.plots.compare import dashes, names
-from tennis.plots.one import Envelope, _visible, bar_edges
+from tennis.plots.one import Envelope, bar_edges, visible_points
 from tennis.plots.picture import count_text, share_text
 from tennis.plots.sides import sides
 from tennis.rally.manifest import Fault
@@ -227,7 +227,7 @@ def test_the_envelope_keeps_extremes():
 def test_thinning_keeps_ends():
     x = np.sort(np.random.default_rng(1).exponential(size=50_000))
     y = np.linspace(0, -16, x.size)
-    kept = _visible(x, y)
+    kept = visible_points(x, y)
     assert kept[0] == 0
     assert kept[-1] == x.size - 1
     assert kept.size < 2_000

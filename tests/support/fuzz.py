@@ -945,7 +945,7 @@ def boxes(_: Path) -> Callable[[random.Random], None]:
 
     def run(rng: random.Random) -> None:
         notebook_box._runner_result(damaged(told, rng))
-        notebook_box._executed(damaged(book, rng))
+        notebook_box.read_executed(damaged(book, rng))
 
     return run
 

@@ -22,7 +22,7 @@ from tennis.rally.folder import BALLS, MANIFEST
 from tennis.rally.manifest import BottomHalf, Drill, Priorities, TopHalf
 from tennis.rally.opening import read_manifest
 from tennis.rally.plan import Plan
-from tennis.rally.sealing import _manifest_bytes
+from tennis.rally.sealing import manifest_bytes
 from tests.support.synthetic import TIME_NOTE, make_rally, table
 from tests.support.synthetic_drill import make_drill
 
@@ -180,7 +180,7 @@ class MatchMaker:
             digest = hashlib.sha256((folder / BALLS).read_bytes()).hexdigest()
             files = {**manifest.files, BALLS: digest}
             update = {"protocol": protocol, "files": files}
-            (folder / MANIFEST).write_bytes(_manifest_bytes(manifest.model_copy(update=update)))
+            (folder / MANIFEST).write_bytes(manifest_bytes(manifest.model_copy(update=update)))
             plan = first.plan.model_copy(update={"protocol": protocol})
             about = {"name": folder.name, "repetition": number, "plan": plan}
             self.scheduled.append(first.model_copy(update=about))

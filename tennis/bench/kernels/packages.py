@@ -199,7 +199,7 @@ def package(
         with kept_tree(f"{flavour}-{key}") as tree:
             local = f'CONFIG_LOCALVERSION="-tennis-{flavour}-{key[:VERSION_LENGTH]}"'
             options = f"{wanted}\n{local}\n# CONFIG_LOCALVERSION_AUTO is not set"
-            _configure(flavour, source, base if is_target else base_file, options, tree)
+            configure(flavour, source, base if is_target else base_file, options, tree)
             say(f"{flavour}: building {source.origin} (tens of minutes)")
             targets = ["Image", "modules"]
             if "CONFIG_ARCH_BCM2835=y" in (tree / ".config").read_text():
@@ -291,7 +291,7 @@ def check_taken(tree: Path, fragment: Path) -> None:
         raise BenchError(f"{fragment.name}: Linux did not take {', '.join(lost)}")
 
 
-def _configure(flavour: str, source: Source, base: str | Path, options: str, tree: Path) -> None:
+def configure(flavour: str, source: Source, base: str | Path, options: str, tree: Path) -> None:
     """Write .config: the base, what is wanted upon it, and a check that it was taken."""
     config = tree / ".config"
     if isinstance(base, str):

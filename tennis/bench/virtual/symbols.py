@@ -72,7 +72,7 @@ def functions(parts: Parts, facts: Mapping[str, str]) -> list[Symbol]:
         {"/tennis/after": _DUMP.format(filter="'\t['")},
         "reading the names in the modules (once)",
     )
-    both = _table(text, facts) + _table(modules, facts)
+    both = table_of(text, facts) + table_of(modules, facts)
     if parts.program:
         both += elf.functions(parts.program.files)
     return sorted(both, key=lambda symbol: symbol.address)
@@ -93,7 +93,7 @@ def fixed(parts: Parts) -> tuple[list[Symbol], int, dict[str, int]]:
             f"Linux {parts.kernel.release} does not say where its lists of modules and tasks are",
             next_step="build it with CONFIG_KALLSYMS_ALL=y",
         )
-    return _table(text, {"at_kernel": text[:16]}), int(text[:16], 16), heads
+    return table_of(text, {"at_kernel": text[:16]}), int(text[:16], 16), heads
 
 
 def in_place(kernel: Kernel) -> str:
@@ -120,7 +120,7 @@ def _kernel(parts: Parts) -> str:
     )
 
 
-def _table(text: str, facts: Mapping[str, str]) -> list[Symbol]:
+def table_of(text: str, facts: Mapping[str, str]) -> list[Symbol]:
     """Return the functions that a target told, where a rally's kernel and modules were."""
     lines = text.splitlines()
     begins = {match[1]: int(match[2], 16) for line in lines if (match := _MODULE.fullmatch(line))}

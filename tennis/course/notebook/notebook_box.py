@@ -69,7 +69,7 @@ def run_notebook(folder: Path, *, limit_s: float = LIMIT_S) -> Ran:
     told = _runner_result(ended.files.get(RESULT, b""))
     if told is None:
         return Ran(0, f"it could not be run: {ended.why or 'it left no result'}")
-    executed = None if told.error else _executed(ended.files.get(EXECUTED, b""))
+    executed = None if told.error else read_executed(ended.files.get(EXECUTED, b""))
     return Ran(told.cells, plain(told.error, 300), executed)
 
 
@@ -81,7 +81,7 @@ def _runner_result(content: bytes) -> RunnerResult | None:
         return None
 
 
-def _executed(content: bytes) -> Any:
+def read_executed(content: bytes) -> Any:
     """Read the executed notebook; None where there is none that can be read."""
     without_grammars()
     import nbformat  # noqa: PLC0415 (of the stage lab)

@@ -41,7 +41,7 @@ def test_a_clock_that_is_wrong(ahead_s, words):
 def row(status=None, *, picos=("E6",), reachable=True, trouble=None, pico_trouble=None):
     bench = inventory.ListedBench("bench-1", {})
     seen = state.BenchState(bench, status, trouble, reachable, list(picos), pico_trouble)
-    return benches._row(seen)
+    return benches.row_of(seen)
 
 
 def test_the_example_is_an_inventory():

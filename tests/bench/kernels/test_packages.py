@@ -181,12 +181,12 @@ def test_the_source_of_debian_takes_what_a_flavour_wants(flavour, base, tmp_path
     """Kconfig drops an option without a word where another one is missing."""
     source = packages.tarball_source(linux_source())
     wanted = f"{SMALL.read_text()}\n{fragment(flavour)}"
-    packages._configure(flavour, source, base, wanted, tmp_path)
+    packages.configure(flavour, source, base, wanted, tmp_path)
     taken = (tmp_path / ".config").read_text()
     assert ("CONFIG_PREEMPT_RT=y\n" in taken) == (flavour == "rt")
     with pytest.raises(BenchError, match="the configuration is not one of"):
         refused = wanted.replace("CONFIG_MODULES=y", "CONFIG_MODULES=n")
-        packages._configure(flavour, source, "allnoconfig", refused, tmp_path)
+        packages.configure(flavour, source, "allnoconfig", refused, tmp_path)
 
 
 @pytest.fixture(scope="module")
