@@ -23,7 +23,8 @@ import pyarrow as pa
 from tennis.checkout import ROOT
 from tennis.rally import Rally, part_path, seal
 from tennis.rally.balls import schema
-from tennis.umpire.simulate import Analyser, simulate
+from tennis.umpire.analyser import Analyser
+from tennis.umpire.simulate import simulate
 
 TARGET = 2.0
 RSS_LIMIT_MB = 500

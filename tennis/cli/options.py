@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: MIT
 """Options under headings, options of several commands, and those that are made from a model."""
 
-from collections.abc import Callable, Mapping, Sequence
+import functools
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, Literal, TypeVar, get_args, get_origin
 
 import click
@@ -20,15 +21,32 @@ TARGET_BYTES = 3 << 29  # of the host's memory: a target's 1 GiB, QEMU, and what
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 
-def options_of(model: type[BaseModel]) -> Callable[[Command], Command]:
-    """Return a decorator that gives a command an option for each field of a model, in order."""
+def options_of(
+    model: type[BaseModel], *, into: str = "", but: Collection[str] = ()
+) -> Callable[[Command], Command]:
+    """Return a decorator that gives a command an option for each field of a model, in order.
+
+    ``into``: the command's parameter that takes all of them as one model. ``but``: other fields.
+    """
+    names = [name for name in model.model_fields if name not in but]
 
     def decorate(command: Command) -> Command:
-        for name in reversed(model.model_fields):
+        if into:
+            command = _gathered(command, model, names, into)
+        for name in reversed(names):
             command = field_option(model, name)(command)
         return command
 
     return decorate
+
+
+def _gathered(command: Command, model: type[BaseModel], names: Sequence[str], into: str) -> Command:
+    @functools.wraps(command)
+    def call(**options: Any) -> Any:
+        options[into] = model.model_validate({name: options.pop(name) for name in names})
+        return command(**options)
+
+    return call  # type: ignore[return-value]
 
 
 # what stands behind an option: its unit

@@ -13,11 +13,13 @@ from rich.console import Console
 from rich.table import Table
 
 from tennis.cli.completion import Folder
-from tennis.cli.numbers import Real, Whole
+from tennis.cli.numbers import Real
+from tennis.cli.options import options_of
 from tennis.cli.stop import Stop
 from tennis.cli.words import echo, warn
 from tennis.errors import UsageError
 from tennis.rally.text import plain, quoted
+from tennis.umpire.analyser import APART, Analyser
 
 WHICH = click.Choice(["ping", "reply", "both"])
 new_capture = click.option(
@@ -140,99 +142,11 @@ def capture(
     show_default=True,
     help="Samples a microsecond.",
 )
-@click.option(
-    "--clock-ppm",
-    type=Real(-1000, 1000),
-    default=0,
-    show_default=True,
-    help="The analyser's clock is too fast by this much.",
-)
-@click.option(
-    "--jitter-ns",
-    type=Real(0, 1e6),
-    default=0,
-    show_default=True,
-    help="Jitter of each edge (standard deviation).",
-)
-@click.option(
-    "--lead-ms",
-    type=Real(0, 1e5),
-    default=10,
-    show_default=True,
-    help="Time from the capture's start to the first ball, and from the last ball to its end.",
-)
-@click.option(
-    "--seed", type=Whole(0), default=1, show_default=True, help="The seed of jitter and glitches."
-)
-@click.option(
-    "--interrupt-bias-ns",
-    type=Real(-1e6, 1e6),
-    default=0,
-    show_default=True,
-    help="The Brickwall's interrupt latency is too long by this much, as in table 6.1.",
-)
-@click.option(
-    "--scheduling-bias-ns",
-    type=Real(-1e6, 1e6),
-    default=0,
-    show_default=True,
-    help="The same for the scheduling latency.",
-)
-@click.option(
-    "--late-ms",
-    type=Real(0, 1e9),
-    default=0,
-    show_default=True,
-    help="Start this long after the first ball.",
-)
-@click.option(
-    "--early-ms",
-    type=Real(0, 1e9),
-    default=0,
-    show_default=True,
-    help="End this long before the last ball.",
-)
+@options_of(Analyser, into="analyser", but=APART)
 @click.option("--swap", is_flag=True, help="Swap ping and reply.")
 @click.option("--invert", type=WHICH, help="Invert these wires.")
-@click.option(
-    "--glitches",
-    type=Whole(0, 1_000_000),
-    default=0,
-    show_default=True,
-    help="Pulses of 100 ns, anywhere on both wires.",
-)
-@click.option(
-    "--lose-ms",
-    type=Real(0, 1e6),
-    default=0,
-    show_default=True,
-    help="Lose the samples of this time in the middle.",
-)
-@click.option(
-    "--lose-every",
-    type=Whole(0),
-    default=0,
-    show_default=True,
-    help="Lose one ping of this many; 0: none.",
-)
 def simulate(
-    rally: Path,
-    *,
-    out: Path,
-    rate_mhz: float,
-    clock_ppm: float,
-    jitter_ns: float,
-    lead_ms: float,
-    seed: int,
-    interrupt_bias_ns: float,
-    scheduling_bias_ns: float,
-    late_ms: float,
-    early_ms: float,
-    swap: bool,
-    invert: str | None,
-    glitches: int,
-    lose_ms: float,
-    lose_every: int,
+    rally: Path, *, out: Path, rate_mhz: float, analyser: Analyser, swap: bool, invert: str | None
 ) -> None:
     """Write what a logic analyser would have seen of a rally, as a true sigrok session (.sr).
 
@@ -245,25 +159,10 @@ def simulate(
       tennis umpire simulate first --swap --invert reply --glitches 20 --out bad.sr
     """
     from tennis.rally import open_folder
-    from tennis.umpire import simulate as simulator
+    from tennis.umpire.simulate import simulate as simulate_capture
 
-    analyser = simulator.Analyser(
-        rate_hz=round(rate_mhz * 1e6),
-        clock_ppm=clock_ppm,
-        jitter_ns=jitter_ns,
-        lead_ms=lead_ms,
-        seed=seed,
-        interrupt_bias_ns=interrupt_bias_ns,
-        scheduling_bias_ns=scheduling_bias_ns,
-        late_ms=late_ms,
-        early_ms=early_ms,
-        swapped=swap,
-        **_inverted(invert),
-        glitches=glitches,
-        lose_ms=lose_ms,
-        lose_every=lose_every,
-    )
-    simulator.simulate(open_folder(rally), out, analyser)
+    more = {"rate_hz": round(rate_mhz * 1e6), "swapped": swap, **_inverted(invert)}
+    simulate_capture(open_folder(rally), out, analyser.model_copy(update=more))
     echo(f"{out}; now: tennis umpire check {quoted(rally)} --capture {quoted(out)}")
 
 

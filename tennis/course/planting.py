@@ -10,7 +10,8 @@ import random
 from pathlib import Path
 
 from tennis.rally import Rally
-from tennis.umpire.simulate import Analyser, simulate
+from tennis.umpire.analyser import Analyser
+from tennis.umpire.simulate import simulate
 
 CAPTURE = "planted.sr"
 JITTER_NS = 12.0  # of each edge

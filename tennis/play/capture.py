@@ -15,8 +15,9 @@ from tennis.rally.folder import CAPTURE, Rally
 from tennis.rally.plan import Plan
 from tennis.rally.text import plain
 from tennis.umpire.agreement.rally_balls import plain_balls
+from tennis.umpire.analyser import Analyser
 from tennis.umpire.rally import SIMULATED
-from tennis.umpire.simulate import Analyser, SimulatedRally, simulate
+from tennis.umpire.simulate import SimulatedRally, simulate
 
 LONGER, MARGIN_S = 1.1, 5.0  # answers take their time, too, and so does the analyser's start
 # as a crystal's; and no rate of an open loop stays in step with the samples

@@ -19,6 +19,7 @@ from tennis.rally import Rally
 from tennis.rally.manifest import Protocol
 from tennis.rally.shots import are_shots
 from tennis.umpire.agreement.rally_balls import RallyBalls, rally_balls
+from tennis.umpire.analyser import Analyser
 from tennis.umpire.captures.edges import MAX_TICKS, Edges, alternating, merged
 from tennis.umpire.captures.srzip import write_levels
 from tennis.units import NS_PER_S, tick_ns
@@ -26,29 +27,6 @@ from tennis.units import NS_PER_S, tick_ns
 GLITCH_NS = 100.0
 # how long a reply stays up of which the rally does not know the end
 UNKNOWN_WIDTH_NS = 1_000.0
-
-
-@dataclass(frozen=True)
-class Analyser:
-    """What samples, and what is wrong with it or its wires; the defaults are a good one."""
-
-    rate_hz: int = 24_000_000
-    clock_ppm: float = 0.0  # its clock is so much too fast
-    jitter_ns: float = 0.0  # of each edge (sd)
-    lead_ms: float = 10.0  # from its start to the first ball, and from the last ball to its end
-    seed: int = 1
-    # the Brickwall's errors, as in table 6.1: what it says more than the analyser
-    interrupt_bias_ns: float = 0.0
-    scheduling_bias_ns: float = 0.0
-    # faults
-    late_ms: float = 0.0  # starts so much after the first ball
-    early_ms: float = 0.0  # ends so much before the last ball
-    swapped: bool = False
-    invert_ping: bool = False
-    invert_reply: bool = False
-    glitches: int = 0  # pulses of 100 ns on either wire, anywhere
-    lose_ms: float = 0.0  # samples that get lost in the middle
-    lose_every: int = 0  # of so many pings one is not seen
 
 
 @dataclass(frozen=True)

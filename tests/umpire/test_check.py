@@ -16,8 +16,9 @@ from tennis.rally import Rally, part_path, seal
 from tennis.rally.balls import schema
 from tennis.umpire import Check, open_capture
 from tennis.umpire.agreement.check import check_capture
+from tennis.umpire.analyser import Analyser
 from tennis.umpire.rally import umpire
-from tennis.umpire.simulate import Analyser, simulate
+from tennis.umpire.simulate import simulate
 from tests.support.captures import decoded
 from tests.support.synthetic import latencies, make_rally
 

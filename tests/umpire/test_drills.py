@@ -9,8 +9,9 @@ from tennis.pages.umpire import page
 from tennis.rally.manifest import Drill
 from tennis.umpire import Check, open_capture
 from tennis.umpire.agreement.check import check_capture
+from tennis.umpire.analyser import Analyser
 from tennis.umpire.rally import facts, table
-from tennis.umpire.simulate import Analyser, simulate
+from tennis.umpire.simulate import simulate
 from tests.support.synthetic_drill import make_drill
 
 REPETITIONS = 2000

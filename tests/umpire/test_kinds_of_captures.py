@@ -11,9 +11,10 @@ import pytest
 
 from tennis.umpire import CaptureError, Wires, open_capture
 from tennis.umpire.agreement.check import check_capture
+from tennis.umpire.analyser import Analyser
 from tennis.umpire.captures.edges import MissingError
 from tennis.umpire.rally import umpire
-from tennis.umpire.simulate import Analyser, simulate
+from tennis.umpire.simulate import simulate
 from tests.support.captures import levels
 from tests.support.synthetic import make_rally
 from tests.umpire.test_captures import all_edges, zipped
