@@ -54,7 +54,7 @@ def run(
         how = programs.how_to_get(arguments[0])
         raise BenchError(f"{what}: {arguments[0]} is not installed; {how}") from None
     if done.returncode:
-        if downloads and (reason := _why_unreached(done.stdout)):
+        if downloads and (reason := why_unreached(done.stdout)):
             fact, next_step = reason
             raise BenchError(f"{what}: {fact}", next_step=next_step)
         lines = [line.strip() for line in done.stdout.splitlines() if line.strip()]
@@ -66,8 +66,11 @@ def run(
     return done.stdout
 
 
-def _why_unreached(output: str) -> tuple[str, str] | None:
-    """Return what the network has to do with a failure, and the next step; None: nothing."""
+def why_unreached(output: str) -> tuple[str, str] | None:
+    """Return what the network has to do with a failure, and the next step; None: nothing.
+
+    ``output``: what apt-get, pip, npm or urllib said.
+    """
     done = subprocess.run(
         ["sh", WHY_UNREACHED],
         input=output,

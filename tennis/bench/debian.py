@@ -3,18 +3,21 @@
 """Debian packages of any suite and architecture, without installing them.
 
 The mirror is the one that this machine's apt already uses; the suites and architectures that it
-lacks are looked up there with a private apt state in the cache folder.
+lacks are looked up there with a private apt state in the cache folder. Where there is no apt, the
+mirror is named, and ``bench.archive`` fetches and checks.
 """
 
 import os
 import platform
 import re
+import shutil
 import threading
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from tennis.bench import archive
 from tennis.bench.cache import locked
 from tennis.bench.commands import run
 from tennis.checkout import cache_folder
@@ -50,6 +53,12 @@ def mirror() -> str:
                 next_step="name one that begins with https:// or http://",
             )
         return named
+    if not has_apt():
+        raise BenchError(
+            "this system has no apt, and the kernels are Debian's",
+            next_step="name a mirror of Debian: export TENNIS_MIRROR=https://HOST/debian "
+            "(debian.org/mirror/list has them)",
+        )
     text = run(
         [
             "apt-get",
@@ -80,6 +89,11 @@ def mirror() -> str:
             "Raspberry Pi OS, or use the container recipe in docs/install.md"
         ),
     )
+
+
+def has_apt() -> bool:
+    """Tell whether apt fetches packages here; else ``bench.archive`` does."""
+    return shutil.which("apt-get") is not None
 
 
 def _is_debian() -> bool:
@@ -129,6 +143,16 @@ class Suite:
             "-oAPT::Update::Error-Mode=any",  # it would go on without lists, and find nothing
             f"-oAPT::Default-Release={name}",
         ]
+        # backports lean on the release that they extend; without apt the first that has it
+        self._suites = list(dict.fromkeys([name.removesuffix("-backports"), name]))
+        self._archives = [] if has_apt() else self._without_apt()
+
+    def _without_apt(self) -> list[archive.Archive]:
+        site = mirror()
+        return [
+            archive.Archive(site, suite, self.architecture, self.home / suite)
+            for suite in reversed(self._suites)
+        ]
 
     @contextmanager
     def _alone(self) -> Iterator[None]:
@@ -138,6 +162,11 @@ class Suite:
 
     def update(self) -> None:
         """Fetch the suite's list of packages."""
+        if self._archives:
+            with self._alone():
+                for one in self._archives:
+                    one.update()
+            return
         if not KEYRING.is_file():
             raise BenchError(
                 f"{KEYRING} is missing",
@@ -154,12 +183,10 @@ class Suite:
             (self.home / folder).mkdir(parents=True, exist_ok=True)
         (self.home / "status").touch()
         site = mirror()
-        # backports lean on the release that they extend
-        suites = [self.name.removesuffix("-backports"), self.name]
         (self.home / "sources.list").write_text(
             "".join(
                 f"{kind} [signed-by={KEYRING}] {site} {s} main\n"
-                for s in dict.fromkeys(suites)
+                for s in self._suites
                 for kind in ("deb", "deb-src")
             )
         )
@@ -173,11 +200,7 @@ class Suite:
     def package(self, name: str) -> Package:
         """Look a package up; a version may be named with ``name=version``."""
         with self._alone():
-            text = run(
-                ["apt-cache", *self._options, "show", "--no-all-versions", name],
-                what=f"looking for the package {name} in {self.name}",
-            )
-        fields = dict(re.findall(r"^([A-Z][A-Za-z-]*): (.*)$", text, flags=re.MULTILINE))
+            fields = self._fields(name)
         try:
             return Package(
                 fields["Package"],
@@ -189,11 +212,23 @@ class Suite:
         except KeyError:
             raise BenchError(f"{self.name} has no package {name} for {self.architecture}") from None
 
+    def _fields(self, name: str) -> dict[str, str]:
+        if self._archives:
+            plain, _, version = name.partition("=")
+            found = (one.stanza(plain, version) for one in self._archives)
+            return next((fields for fields in found if fields), {})
+        text = run(
+            ["apt-cache", *self._options, "show", "--no-all-versions", name],
+            what=f"looking for the package {name} in {self.name}",
+        )
+        return dict(re.findall(r"^([A-Z][A-Za-z-]*): (.*)$", text, flags=re.MULTILINE))
+
     def with_all_they_need(self, names: Sequence[str]) -> list[Package]:
         """Look packages up with all that they depend on, as apt would install them; by name.
 
         Raises BenchError where one is not there, or does not go with another one.
         """
+        self._needs_apt("what packages depend on")
         with self._alone():
             text = run(
                 ["apt-get", *self._options, "-s", "--no-install-recommends", "install", *names],
@@ -213,13 +248,18 @@ class Suite:
         with self._alone():
             for package in wanted:
                 say(f"  {package.name} {package.version} ({package.size / 1e6:.1f} MB)")
-                archive = self._download(package)
-                run(["dpkg-deb", "-x", archive, into], what=f"unpacking {package.name}")
-                archive.unlink()
+                deb = self._download(package)
+                if self._archives:
+                    archive.unpack(deb, into)
+                else:
+                    run(["dpkg-deb", "-x", deb, into], what=f"unpacking {package.name}")
+                deb.unlink()
 
     def _download(self, package: Package) -> Path:
         downloads = self.home / "downloads"
         downloads.mkdir(exist_ok=True)
+        if self._archives:
+            return self._download_without_apt(package, downloads)
         for leftover in downloads.glob(f"{package.name}_*.deb"):
             leftover.unlink()  # of a download that was interrupted
         with _telling(package, [downloads, self.home / "cache" / "archives"]):
@@ -235,8 +275,23 @@ class Suite:
             raise BenchError(f"apt downloaded no single file for {package.name}: {archives}")
         return archives[0]
 
+    def _download_without_apt(self, package: Package, downloads: Path) -> Path:
+        for one in self._archives:
+            if one.stanza(package.name, package.version):
+                with _telling(package, [downloads]):
+                    return one.download(package.name, package.version, downloads)
+        raise BenchError(f"{self.name} has no package {package.name} {package.version}")
+
+    def _needs_apt(self, what: str) -> None:
+        if self._archives:
+            raise BenchError(
+                f"looking for {what} takes apt, and this system has none",
+                next_step="use a Debian, or the container in docs/install.md",
+            )
+
     def source(self, name: str, into: Path) -> Path:
         """Download a source package and unpack what its author released; return its folder."""
+        self._needs_apt("a source package")
         for leftover in into.glob("*.orig.tar.*"):
             leftover.unlink()
         with self._alone():
@@ -247,14 +302,14 @@ class Suite:
                 downloads=True,
                 cwd=into,
             )
-        archive = next(into.glob("*.orig.tar.*"))
+        packed = next(into.glob("*.orig.tar.*"))
         folder = into / name
         folder.mkdir()
         run(
-            ["tar", "-C", folder, "--strip-components=1", "-xf", archive],
-            what=f"unpacking {archive.name}",
+            ["tar", "-C", folder, "--strip-components=1", "-xf", packed],
+            what=f"unpacking {packed.name}",
         )
-        archive.unlink()
+        packed.unlink()
         return folder
 
 

@@ -15,9 +15,10 @@ from tennis.listener import listening
 def setup(plan: bool, kernels: tuple[str, ...]) -> None:
     """Make an installed Tennis ready to play: QEMU, compilers, and kernels (mainline and rt).
 
-    It names the Debian packages that are missing, and the command that installs them: it never
-    asks for root. Once they are there, it fetches the kernels into the cache folder (TENNIS_CACHE).
-    In a checkout, `make setup` does all of that.
+    It names the packages that are missing, and the command that installs them (apt-get, dnf or
+    pacman): it never asks for root. Once they are there, it fetches Debian's kernels into the cache
+    folder (TENNIS_CACHE). Without apt, TENNIS_MIRROR names a mirror of Debian, and gpgv checks who
+    signed. In a checkout, `make setup` does all of that.
 
     \b
     Examples:
@@ -37,9 +38,14 @@ def setup(plan: bool, kernels: tuple[str, ...]) -> None:
         echo(f"packages that are missing: {' '.join(missing) or 'none'}")
         echo(f"kernels to fetch, unless they are here: {' '.join(names)}, about 100 MB each")
         return
+    if never := programs.not_to_be_had(missing):
+        raise BenchError(
+            f"this system has nothing like Debian's {' '.join(never)}",
+            next_step="use the container (docs/install.md)",
+        )
     if missing:
         raise BenchError(
-            f"{len(missing)} Debian package{'s are' if len(missing) > 1 else ' is'} missing",
+            f"{len(missing)} package{'s are' if len(missing) > 1 else ' is'} missing",
             next_step=f"run '{programs.install_command(missing)}', then 'tennis setup' again",
         )
     with listening(echo):

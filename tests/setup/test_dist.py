@@ -160,7 +160,7 @@ def test_setup_names_what_is_missing_and_never_asks_for_root(installed, tmp_path
     done = installed.tennis("setup", PATH=path)
     assert done.returncode == 1
     assert done.stderr.count("\n") == 1
-    assert "2 Debian packages are missing" in done.stderr
+    assert "2 packages are missing" in done.stderr
     assert "apt-get install --no-install-recommends make kmod" in done.stderr
 
 

@@ -140,3 +140,42 @@ def test_a_missing_program_is_named_with_its_package(monkeypatch):
 def test_a_program_that_nobody_listed_is_not_started():
     with pytest.raises(AssertionError, match="perl is started, and scripts/programs"):
         subprocess.run(["perl", "-v"], check=False)
+
+
+@pytest.mark.parametrize(
+    ("manager", "command"),
+    [
+        ("apt-get", "apt-get install --no-install-recommends qemu-system-arm libc6-dev gpgv"),
+        ("dnf", "dnf install qemu-system-aarch64-core glibc-devel gnupg2"),
+        ("pacman", "pacman -S --needed qemu-system-aarch64 glibc gnupg"),
+        ("zypper", "what this system installs for Debian's qemu-system-arm libc6-dev gpgv"),
+    ],
+)
+def test_packages_are_named_for_the_systems_own_manager(manager, command, monkeypatch):
+    monkeypatch.setattr(programs, "find", lambda name: name if name == manager else None)
+    monkeypatch.setattr(programs.os, "geteuid", lambda: 0)
+    assert programs.install_command(["qemu-system-arm", "libc6-dev", "gpgv"]) == command
+    never = ["libc6-dev-arm64-cross"] if manager == "dnf" else []
+    assert programs.not_to_be_had(["gcc", "libc6-dev-arm64-cross"]) == never
+
+
+def test_names_elsewhere_are_of_packages_that_are_needed():
+    rows = [line.split() for line in programs.ELSEWHERE.read_text().splitlines()]
+    rows = [row for row in rows if row and row[0] != "#"]
+    assert {len(row) for row in rows} == {3}
+    needed = {row.package for row in programs.programs() if row.stage in {"base", "unit"}}
+    assert {row[0] for row in rows[1:]} <= needed
+
+
+def test_without_dpkg_the_compilers_tell_of_their_libraries(monkeypatch):
+    """What is no program was taken for missing there, so no setup came to its end."""
+    there = programs.shutil.which
+    monkeypatch.setattr(
+        programs.shutil, "which", lambda n, **k: None if n == "dpkg-query" else there(n, **k)
+    )
+    assert programs.missing_packages() == []
+    monkeypatch.setitem(programs.LIBRARIES, "libc6-dev", ("gcc", "libnobody.a"))
+    assert programs.missing_packages() == ["libc6-dev"]
+    find = programs.find
+    monkeypatch.setattr(programs, "find", lambda n: None if n in {"gpgv", "dtc"} else find(n))
+    assert programs.missing_packages() == ["libc6-dev", "device-tree-compiler", "gpgv"]
