@@ -120,6 +120,11 @@ dist: ## build what people install, into dist/: wheel, sdist, list of parts, che
 	@$(if $(READY),:,scripts/setup.sh --dist)
 	@scripts/dist.sh dist
 
+.PHONY: image
+image: ## build dist/tennis.oci.tar: a container that plays without a network (mmdebstrap; no daemon)
+	@$(if $(READY),:,scripts/setup.sh --dist)
+	@scripts/image.sh dist/tennis.oci.tar
+
 .PHONY: release-check
 release-check: ## is this tree, with its dist/, a release? a line for each check (docs/releasing.md)
 	@$(BIN)/python scripts/release_check.py

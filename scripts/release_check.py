@@ -21,8 +21,12 @@ import yaml
 
 from tennis.checkout import ROOT
 
+sys.path.insert(0, str(Path(__file__).parent))
+import oci
+
 HEADING = re.compile(r"^## \[(?P<version>[^\]]+)\](?: - (?P<date>\d{4}-\d\d-\d\d))?$", re.MULTILINE)
 SUMS = "SHA256SUMS"
+IMAGE_BYTES = 1_500_000_000
 
 
 def version_of(tree: Path) -> str:
@@ -145,6 +149,25 @@ def check_checksums(tree: Path) -> Iterator[str]:
             yield f"dist/{name} is missing"
         elif hashlib.sha256((dist / name).read_bytes()).hexdigest() != said[name]:
             yield f"dist/{name} is not what its checksum says"
+
+
+def check_image(tree: Path) -> Iterator[str]:
+    """Yield what is wrong with the container image, which is of this version and commit."""
+    image = tree / "dist" / "tennis.oci.tar"
+    if not image.is_file():
+        yield "dist/tennis.oci.tar is not there: run 'make image'"
+        return
+    whole = list(oci.problems(image))
+    yield from whole
+    if whole:
+        return
+    said, (commit,) = oci.labels(image), _said(tree, "git", "rev-parse", "HEAD")
+    wanted = {"version": version_of(tree), "revision": commit}
+    for name, value in wanted.items():
+        if said[f"org.opencontainers.image.{name}"] != value:
+            yield f"it is of {name} {said[f'org.opencontainers.image.{name}']}, and not of {value}"
+    if image.stat().st_size > IMAGE_BYTES:
+        yield f"it has {image.stat().st_size / 1e9:.2f} GB; {IMAGE_BYTES / 1e9} GB at most"
 
 
 def check_signature(tree: Path) -> Iterator[str]:
