@@ -44,7 +44,7 @@ python=$PWD/.venv/bin/python
 mirror=$("$python" -c 'from tennis.bench.debian import mirror; print(mirror())')
 
 echo "image: the wheel, and the Python packages that it needs"
-scripts/dist.sh "$scratch/dist" >/dev/null
+scripts/dist.sh "$scratch/dist" >"$scratch/log" 2>&1 || die "no wheel was built: $(tail -n 5 "$scratch/log")"
 version=$(basename "$scratch"/dist/tennis_rt-*.whl | cut -d - -f 2)
 "$python" scripts/dependencies.py >"$scratch/requirements.txt"
 site=$scratch/site

@@ -7,7 +7,7 @@ import hashlib
 import shutil
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -147,3 +147,24 @@ def once(
             next_step="set TENNIS_CACHE to a folder that can be written",
         ) from error
     return folder
+
+
+def made_of(
+    kind: str, stem: str, parts: Sequence[str | Path], build: Callable[[Path], None]
+) -> Path:
+    """Return the cache's folder of what is made of ``parts``: texts, and files that count as such.
+
+    Raises TennisError where a file changed while it was built: what came out is not what the
+    folder's name says, and nobody would see that later.
+    """
+    key = digest(*parts)
+
+    def build_of_these(folder: Path) -> None:
+        build(folder)
+        if digest(*parts) != key:
+            raise TennisError(
+                f"files that {stem} is made of changed while it was built",
+                next_step="run this again",
+            )
+
+    return once(kind, f"{stem}-{key}", build_of_these)

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from tennis import environment
-from tennis.bench.cache import digest, once
+from tennis.bench.cache import made_of
 from tennis.bench.commands import run
 from tennis.bench.kernels.catalogue import Kernel, fingerprint
 from tennis.share import processors
@@ -94,8 +94,7 @@ def kernel_module(source: Path, kernel: Kernel) -> Path:
         shutil.rmtree(work)
 
     parts = [fingerprint(kernel), *toolchain(), *OVERRIDES, UNTRACED, environment.BUILT_IN]
-    key = digest(*needed, *parts)
-    return once("modules", f"{source.stem}-{key}", build) / f"{source.stem}.ko"
+    return made_of("modules", source.stem, [*needed, *parts], build) / f"{source.stem}.ko"
 
 
 def program(source: Path, libraries: Sequence[str] = ()) -> Path:
@@ -115,5 +114,6 @@ def program(source: Path, libraries: Sequence[str] = ()) -> Path:
             cwd=source.parent,
         )
 
-    key = digest(source, *headers, *toolchain(), *flags, *linked, environment.BUILT_IN)
-    return once("programs", f"{source.stem}-{key}", build) / source.stem
+    parts: list[str | Path] = [source, *headers, *toolchain(), *flags, *linked]
+    parts.append(environment.BUILT_IN)
+    return made_of("programs", source.stem, parts, build) / source.stem

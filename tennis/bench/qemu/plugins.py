@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Literal
 
 from tennis import environment
-from tennis.bench.cache import digest, once
+from tennis.bench.cache import made_of
 from tennis.bench.commands import run
 from tennis.checkout import ROOT, SETUP
 from tennis.errors import BenchError
@@ -130,14 +130,13 @@ def build(qemu: Qemu, plugin: Plugin = "instrument") -> Path:
     """Build a plugin for this QEMU; return its path."""
     compiler = run(["gcc", "--version"], what="the C compiler").splitlines()[0]
     made = [compiler, *FLAGS, str(qemu.path), qemu.version, environment.BUILT_IN]
-    key = digest(*sources(plugin), *made)
     name = f"{plugin}.so"
 
     def compile_into(folder: Path) -> None:
         _compile(plugin, folder / name, NO_PLUGIN_API)
         _compile(plugin, folder / name, _plugin_api(qemu, folder / name))
 
-    return once("instruments", f"{plugin}-{key}", compile_into) / name
+    return made_of("instruments", plugin, [*sources(plugin), *made], compile_into) / name
 
 
 def _compile(plugin: Plugin, into: Path, api: int) -> None:
@@ -160,6 +159,13 @@ def _plugin_api(qemu: Qemu, impossible: Path) -> int:
         check=False,
     )
     match = re.search(r"supports only up to version (\d+)", refused.stderr)
+    why = rf"Could not load plugin .*{re.escape(impossible.name)}: (.+)"
+    if unloaded := re.search(why, refused.stderr):
+        # an update of the checkout under a command that runs: its list of sources is the old one
+        raise BenchError(
+            f"{qemu.path} cannot load {impossible.name}: {unloaded[1]}",
+            next_step="run this again: the kit's files may have changed meanwhile",
+        )
     if not match:
         raise BenchError(
             f"{qemu.path} does not say which plugins it takes ({refused.stderr.strip()[-200:]})",

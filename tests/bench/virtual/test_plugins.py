@@ -8,6 +8,7 @@ from typing import get_args
 import pytest
 
 from tennis.bench.qemu import plugins
+from tennis.errors import BenchError
 
 REFUSED = {
     "nonsense=1": "there is none of this name",
@@ -115,3 +116,11 @@ def test_the_byte_that_says_a_vcpu_was_kicked(tmp_path, kick):
     )
     ended = subprocess.run([program], capture_output=True, text=True, check=False, timeout=20)
     assert (ended.returncode, ended.stdout.strip()) == (3 if said == UNKNOWN else 0, said)
+
+
+def test_sources_of_two_versions_are_said_to_be_that(tmp_path, monkeypatch):
+    """Files that an update changed under a command: QEMU was blamed, with "takes no plugins"."""
+    monkeypatch.setenv("TENNIS_CACHE", str(tmp_path))
+    monkeypatch.setattr(plugins, "SHOTS", ())  # the command began before there was this file
+    with pytest.raises(BenchError, match=r"cannot load instrument.so: undefined symbol: shots_\w+"):
+        plugins.build(plugins.find_qemu())
