@@ -85,7 +85,7 @@ chroot "$root" dpkg-query -W -f '${Package}=${Version}\n' >"$root/opt/tennis/deb
 : >"$root/etc/machine-id"
 echo tennis >"$root/etc/hostname"
 echo "# no mirror: name one here, or in TENNIS_MIRROR" >"$root/etc/apt/sources.list"
-rm -f "$root"/etc/apt/apt.conf.d/*mmdebstrap* "$root"/etc/apt/sources.list.d/*
+rm -f "$root"/etc/apt/sources.list.d/*
 END
 cat >"$scratch/hook" <<END
 #!/bin/bash
