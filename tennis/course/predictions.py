@@ -184,7 +184,8 @@ def _refuse_unreadable(folder: Path, seal: Seal) -> None:
     if lacking:
         raise UsageError(
             f"{folder / ANSWERS} has no whole prediction yet, and this rally would seal it: "
-            f"{' and '.join(f'{seal.question}.{name}' for name in lacking)} is empty",
+            f"{' and '.join(f'{seal.question}.{name}' for name in lacking)} "
+            f"{'is' if len(lacking) == 1 else 'are'} empty",
             next_step=f"write a number in {unit} and a reason, {again}",
         )
     try:

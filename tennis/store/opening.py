@@ -23,13 +23,25 @@ def create(path: Path | str) -> Store:
         return Store(bucket.create(path))
     if (path / STORE).is_file():
         return open_store(path)
-    if path.exists() and (not path.is_dir() or any(path.iterdir())):
+    # asked in this order: another process may make it meanwhile, so the last look decides
+    if path.exists() and not _is_begun(path) and not (path / STORE).is_file():
         raise UsageError(f"{path} exists and is not a store", next_step="choose another folder")
     with writing(path):
         for folder in (RALLIES, ABOUT):
             (path / folder).mkdir(parents=True, exist_ok=True)
-        write_whole(path / STORE, CONTENT)
-    return Store(FolderShelf(path))
+        write_whole(path / STORE, CONTENT, force=True)  # whoever is first: all write the same
+    return open_store(path)
+
+
+def _is_begun(path: Path) -> bool:
+    """Tell whether a folder is empty, or has what comes first when a store is made."""
+    if not path.is_dir():
+        return False
+    return all(
+        one.name.startswith(f".{STORE}.")
+        or (one.name in {RALLIES, ABOUT} and one.is_dir() and not any(one.iterdir()))
+        for one in path.iterdir()
+    )
 
 
 def open_store(path: Path | str) -> Store:

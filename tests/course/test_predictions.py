@@ -106,7 +106,7 @@ def test_how_it_is_written_is_no_change(folder, old, new):
         ([(GUESS["reason"], "  ")], "prediction.reason is empty"),
         (
             [("number = '2'", "number = ''"), (GUESS["reason"], "")],
-            "prediction.number and prediction.reason is empty",
+            "prediction.number and prediction.reason are empty",
         ),
         ([("number = '2'", "number = '2")], "your prediction cannot be read"),
     ],

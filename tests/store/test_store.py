@@ -266,7 +266,6 @@ def test_a_strange_file_beside_rallies_stops_nobody(store):
 def test_several_add_the_same_rallies_at_once(rallies, tmp_path):  # noqa: ARG001 (they are added)
     """All of them end well, and each rally is there once, whole."""
     words = ["store", "add", str(tmp_path / "term"), str(tmp_path / "played")]
-    create(tmp_path / "term")
     program = "from tennis.cli import main; main()"
     started = [
         subprocess.Popen(
@@ -281,6 +280,18 @@ def test_several_add_the_same_rallies_at_once(rallies, tmp_path):  # noqa: ARG00
     found = open_store(tmp_path / "term")
     assert [wrong for _, wrong in found.verify()] == [""] * 3
     assert not list(found.path.glob("rallies/.*"))
+
+
+def test_a_store_that_another_process_has_begun_is_made_whole(tmp_path):
+    """Two make one at once, or the first one was killed; what is somebody's stays as it is."""
+    for folder in ("rallies", "about"):
+        (tmp_path / "term" / folder).mkdir(parents=True)
+    (tmp_path / "term/.store.json.4711").write_text("{")
+    assert create(tmp_path / "term").ids() == []
+    (tmp_path / "theirs/rallies").mkdir(parents=True)
+    (tmp_path / "theirs/rallies/mine").touch()
+    with pytest.raises(UsageError, match="theirs exists and is not a store"):
+        create(tmp_path / "theirs")
 
 
 def test_another_process_that_copies_is_waited_for(store, rallies, tmp_path, monkeypatch):
