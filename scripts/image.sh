@@ -53,7 +53,7 @@ site=$scratch/site
     --platform "manylinux_2_17_$platform" --platform "manylinux2014_$platform" --only-binary :all: \
     --requirement "$scratch/requirements.txt" "$scratch"/dist/*.whl
 # what names this machine: its Python in the programs, the wheel's folder
-rm -rf "$site/bin" "$site"/*.dist-info/direct_url.json
+rm -rf "${site:?}/bin" "$site"/*.dist-info/direct_url.json
 sed -i '/^\.\.\/\.\.\//d' "$site"/*.dist-info/RECORD
 chmod -R a+rX "$site"
 

@@ -58,7 +58,10 @@ class Archive:
         release = self._release()
         match = re.search(rf"(?m)^ ([0-9a-f]{{64}}) +(\d+) {re.escape(self._of)}\.xz$", release)
         if not match:
-            raise BenchError(f"the mirror's {self.suite} has no list {self._of}.xz")
+            raise BenchError(
+                f"the mirror's {self.suite} has no list {self._of}.xz",
+                next_step="use another mirror (TENNIS_MIRROR)",
+            )
         address = f"{self.site}/dists/{self.suite}/{self._of}.xz"
         with tempfile.TemporaryDirectory(dir=self.list.parent) as folder:
             packed = Path(folder) / "Packages.xz"
@@ -106,11 +109,17 @@ class Archive:
         """Download a package into a folder, or the rest of one that was cut; return the file."""
         fields = self.stanza(name, version)
         if fields is None:
-            raise BenchError(f"{self.suite} has no package {name} {version}")
+            raise BenchError(
+                f"{self.suite} has no package {name} {version}",
+                next_step="use another mirror (TENNIS_MIRROR)",
+            )
         try:
             path, size, sha256 = fields["Filename"], int(fields["Size"]), fields["SHA256"]
         except (KeyError, ValueError):
-            raise BenchError(f"the list of {self.suite} is broken at {name}") from None
+            raise BenchError(
+                f"the list of {self.suite} is broken at {name}",
+                next_step="use another mirror (TENNIS_MIRROR)",
+            ) from None
         archive = into / f"{name}_{version.replace(':', '%3a')}.deb"
         _fetch(f"{self.site}/{path}", archive, size, sha256)
         return archive
@@ -141,7 +150,10 @@ def _date(text: str) -> datetime:
     try:
         found = parsedate_to_datetime(text)
     except ValueError:
-        raise BenchError(f"the mirror's InRelease has no date: {text!a}") from None
+        raise BenchError(
+            f"the mirror's InRelease has no date: {text!a}",
+            next_step="use another mirror (TENNIS_MIRROR)",
+        ) from None
     return found if found.tzinfo else found.replace(tzinfo=UTC)
 
 
@@ -206,7 +218,10 @@ def unpack(deb: Path, into: Path) -> None:
                 for piece in _data(file):
                     data.write(piece)
         except (lzma.LZMAError, EOFError, ValueError) as error:
-            raise BenchError(f"{deb.name} cannot be unpacked: {error}") from error
+            raise BenchError(
+                f"{deb.name} cannot be unpacked: {error}",
+                next_step=f"delete {deb}, and run this again",
+            ) from error
         run(
             ["tar", "-C", into, "--no-same-owner", "-xf", whole],
             what=f"unpacking {deb.name}",
