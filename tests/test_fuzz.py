@@ -50,7 +50,8 @@ DECODES = {
     *("struct.iter_unpack", "parser.read_string", "csv.reader", "csv.DictReader", "parse_qs"),
 }
 METHODS = {"model_validate", "model_validate_json", "unpack", "unpack_from"}  # of any object
-NO_READERS = {"suite.unpack", "hand_in.unpack"}  # Debian's packages, whose hash is known; our own
+# Debian's packages, whose hash is known; our own
+NO_READERS = {"suite.unpack", "archive.unpack", "hand_in.unpack"}
 
 
 def decoders() -> set[str]:

@@ -992,6 +992,7 @@ TARGETS: dict[str, Target] = {
 # an input of these takes so many times as long as one of a file
 SLOW = {"hand-in": 10, "store": 40, "sweep": 10, "match": 10, "drill": 4, "box": 4, "witness": 4}
 
+OPTIONS = "it checks the options of a command, which its user wrote"
 OURS = "it reads what the kit itself wrote, or its own files"
 # Each module of tennis/ that decodes what comes from outside, and what damages its input here; or
 # why nothing does. tests/test_fuzz.py finds the modules in the code.
@@ -1028,6 +1029,8 @@ READERS: dict[str, tuple[str, ...] | str] = {
     "bench/virtual/program_packages.py": OURS,
     "bench/virtual/recorder.py": OURS,
     "checkout.py": OURS,
+    "cli/options.py": OPTIONS,
+    "cli/sweep.py": OPTIONS,
     "commissioning/record.py": ("commissioning",),
     "commissioning/steps.py": OURS,
     "course/marks/class_list.py": ("class-list",),
@@ -1058,7 +1061,6 @@ READERS: dict[str, tuple[str, ...] | str] = {
     "play/commissioning/wires.py": ("frames",),
     "play/listening.py": ("frames",),
     "play/packing.py": "it writes zip files, and reads none",
-    "play/planning.py": OURS,
     "play/printed.py": OURS,
     "play/sealing.py": ("begun",),
     "play/unpacking.py": ("packed-ball",),
@@ -1074,6 +1076,7 @@ READERS: dict[str, tuple[str, ...] | str] = {
     "rally/journal.py": ("begun",),
     "rally/plan.py": ("begun",),
     "rally/program.py": ("program",),
+    "rally/request.py": OPTIONS,
     "rally/rows.py": ("rally", "drill"),
     "rally/zip_files.py": ("packed-ball", "sr"),
     "replicate/mechanisms.py": ("match",),

@@ -158,9 +158,9 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
             and not (needing and not question.rallies)
         ]
         metafunc.parametrize("question", asked, ids=[question.id for question in asked])
-    if "asked" in metafunc.fixturenames:
+    if "lab_rally" in metafunc.fixturenames:
         rallies = lab.rallies if mark is None or mark.kwargs["recorded"] else lab.to_play
-        metafunc.parametrize("asked", rallies, ids=[rally.name for rally in rallies])
+        metafunc.parametrize("lab_rally", rallies, ids=[rally.name for rally in rallies])
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
