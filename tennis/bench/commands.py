@@ -5,6 +5,7 @@
 import re
 import subprocess
 from collections.abc import Sequence
+from functools import lru_cache
 from pathlib import Path
 
 from tennis import environment
@@ -64,6 +65,29 @@ def run(
         tail = " | ".join(errors[:3] or lines[-3:])
         raise BenchError(f"{what} failed ({arguments[0]} gave {done.returncode}): {tail}")
     return done.stdout
+
+
+def says_of_itself(program: str | Path, *, what: str) -> str:
+    """Return what a program says of its version; ``what`` names it in the error.
+
+    A process asks a file once: each boot of a match asks for a dozen of them. Raises BenchError.
+    """
+    return _says(program, what, identity(program))
+
+
+@lru_cache(maxsize=64)
+def _says(program: str | Path, what: str, _identity: object) -> str:
+    return run([program, "--version"], what=what)
+
+
+def identity(program: str | Path) -> tuple[object, ...]:
+    """Return what changes if a program is another file, or another one of its name comes first."""
+    found = programs.find(str(program))
+    try:
+        status = Path(found or program).stat()
+    except OSError:
+        return (found,)
+    return (found, status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns)
 
 
 def why_unreached(output: str) -> tuple[str, str] | None:

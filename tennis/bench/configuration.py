@@ -4,6 +4,7 @@
 
 import re
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import Literal, get_args
 
 Flavour = Literal["mainline", "rt", "evl", "cobalt"]
@@ -18,6 +19,11 @@ DECISIVE: dict[str, Flavour] = {
 
 def read_config(text: str) -> dict[str, str]:
     """Return option -> value of a kernel's configuration; what is not set is not there."""
+    return dict(_read(text))
+
+
+@lru_cache(maxsize=8)  # each boot asks five times, a match for hundreds of boots
+def _read(text: str) -> Mapping[str, str]:
     options = {}
     for line in text.splitlines():
         name, equals, value = line.strip().partition("=")

@@ -2,9 +2,11 @@
 # SPDX-License-Identifier: MIT
 """What is kept under the digest of its sources was made of these."""
 
+import os
+
 import pytest
 
-from tennis.bench import cache
+from tennis.bench import cache, commands
 from tennis.errors import TennisError
 
 
@@ -24,3 +26,15 @@ def test_sources_that_change_while_they_are_built_leave_nothing(tmp_path, monkey
     made = cache.made_of("programs", "a", [source, "gcc 12"], build)
     assert (made / "a").read_text() == "new"
     assert made.name == f"a-{cache.digest(source, 'gcc 12')}"
+
+
+def test_a_program_that_became_another_one_is_asked_again(tmp_path, monkeypatch):
+    """A match of hours, and an upgrade of the compiler meanwhile."""
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    for version in ("12.2", "13.1", "13.1"):
+        (tmp_path / "new").write_text(f"#!/bin/sh\necho {version}; echo >> {tmp_path}/asked\n")
+        (tmp_path / "new").chmod(0o755)
+        if not (tmp_path / "gcc").exists() or version not in (tmp_path / "gcc").read_text():
+            (tmp_path / "new").rename(tmp_path / "gcc")
+        assert commands.says_of_itself("gcc", what="the compiler") == f"{version}\n"
+    assert (tmp_path / "asked").read_text().count("\n") == 2

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from tennis import environment
 from tennis.bench.cache import made_of
-from tennis.bench.commands import run
+from tennis.bench.commands import run, says_of_itself
 from tennis.bench.kernels.catalogue import Kernel, fingerprint
 from tennis.share import processors
 
@@ -44,7 +44,7 @@ def misaligned(text: str) -> bool:
 
 def compiler_version() -> str:
     """Return the first line that the cross compiler says of itself."""
-    return run([f"{PREFIX}gcc", "--version"], what="the arm64 compiler").splitlines()[0]
+    return says_of_itself(f"{PREFIX}gcc", what="the arm64 compiler").splitlines()[0]
 
 
 def toolchain() -> list[str]:
@@ -52,7 +52,7 @@ def toolchain() -> list[str]:
 
     They come from packages of their own; a new linker places things elsewhere.
     """
-    made_by = [run([f"{PREFIX}{name}", "--version"], what=f"arm64's {name}") for name in BINUTILS]
+    made_by = [says_of_itself(f"{PREFIX}{name}", what=f"arm64's {name}") for name in BINUTILS]
     return [compiler_version(), *(said.splitlines()[0] for said in made_by)]
 
 

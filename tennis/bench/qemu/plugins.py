@@ -9,12 +9,13 @@ import re
 import shutil
 import subprocess
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import Literal
 
 from tennis import environment
 from tennis.bench.cache import made_of
-from tennis.bench.commands import run
+from tennis.bench.commands import identity, run, says_of_itself
 from tennis.checkout import ROOT, SETUP
 from tennis.errors import BenchError
 from tennis.rally.manifest import Instrument, Protocol
@@ -67,7 +68,7 @@ def find_qemu() -> Qemu:
     path = shutil.which(QEMU)
     if not path:
         raise BenchError(f"{QEMU} is not installed", next_step=f"run '{SETUP}'")
-    text = run([path, "--version"], what="asking QEMU for its version")
+    text = says_of_itself(path, what="asking QEMU for its version")
     match = re.search(r"version (\d+)\.(\d+)\S*(?: \(([^)]*)\))?", text)
     if not match or (int(match.group(1)), int(match.group(2))) < OLDEST_QEMU:
         raise BenchError(f"{path} is too old ({text.splitlines()[0]}): QEMU 7.2 or newer is needed")
@@ -96,8 +97,13 @@ def _externs(path: Path) -> set[str]:
 
 def exported_symbols(program: Path) -> set[str]:
     """Return the names that a program offers to its plugins."""
+    return set(_exported(program, identity(program)))
+
+
+@lru_cache(maxsize=4)  # QEMU's are thousands, and each boot asks
+def _exported(program: Path, _identity: object) -> frozenset[str]:
     text = run(["nm", "-D", "--defined-only", program], what="reading QEMU's symbols")
-    return {line.split()[-1].split("@")[0] for line in text.splitlines() if line.strip()}
+    return frozenset({line.split()[-1].split("@")[0] for line in text.splitlines() if line.strip()})
 
 
 def sources(plugin: Plugin) -> list[Path]:
@@ -128,7 +134,7 @@ def check_exports(qemu: Qemu, plugin: Plugin, purpose: str) -> None:
 
 def build(qemu: Qemu, plugin: Plugin = "instrument") -> Path:
     """Build a plugin for this QEMU; return its path."""
-    compiler = run(["gcc", "--version"], what="the C compiler").splitlines()[0]
+    compiler = says_of_itself("gcc", what="the C compiler").splitlines()[0]
     made = [compiler, *FLAGS, str(qemu.path), qemu.version, environment.BUILT_IN]
     name = f"{plugin}.so"
 
