@@ -35,6 +35,7 @@ END
 readonly STAGES
 readonly OF_TEST=(pico lab provision unit) # what --test stands for, besides its own programs
 declare -A WITH=()                         # the stages that are wanted
+BESIDE=""                                  # the process that fetches kernels meanwhile
 
 readonly SILENT_S=20     # a server that says nothing
 readonly DOWNLOAD_S=3600 # one that says little
@@ -224,6 +225,34 @@ install_python() {
     for group in base "$@"; do : >".venv/.tennis-$group-$print"; done
 }
 
+# Begin to fetch kernels beside pip, which leaves the network idle for most of its time: this takes Python alone.
+# Arguments: kernels. Who needs them later waits for what is at work, and says what went wrong.
+fetch_beside() {
+    local python
+    python=$(find_python) || return 0
+    "$python" -I - "$HERE" "$@" <<'END' &
+import signal
+import sys
+
+signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # with what it started
+sys.path.insert(0, sys.argv[1])
+from tennis.bench.kernels import catalogue
+from tennis.bench.virtual import initramfs
+from tennis.listener import listening
+
+try:
+    with listening(lambda line: print(line, flush=True)):
+        initramfs.fetch()
+        for name in sys.argv[2:]:
+            catalogue.fetch(name)
+except (Exception, KeyboardInterrupt):  # it is tried again, and what is wrong is said then
+    sys.exit(1)
+END
+    BESIDE=$!
+    # shellcheck disable=SC2064 # the number as it is now
+    trap "kill $BESIDE 2>/dev/null || true" EXIT
+}
+
 readonly EMULATOR=kit-firmware/emulator
 
 emulator_is_ready() {
@@ -317,7 +346,15 @@ main() {
     fi
 
     [[ ${#missing[@]} == 0 ]] || install_packages "${missing[@]}"
-    python_is_ready "${groups[@]}" || install_python "${groups[@]}"
+    if ! python_is_ready "${groups[@]}"; then
+        [[ ${#kernels[@]} == 0 ]] || fetch_beside "${kernels[@]}"
+        install_python "${groups[@]}"
+    fi
+    if [[ -n $BESIDE ]]; then
+        say "The Python packages are there; fetching the rest of the kernels ..."
+        wait "$BESIDE" || true
+        trap - EXIT
+    fi
     [[ ${#kernels[@]} == 0 ]] || .venv/bin/tennis kernels fetch "${kernels[@]}"
     if [[ -v WITH[pico] ]]; then
         emulator_is_ready || install_emulator

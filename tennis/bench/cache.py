@@ -15,7 +15,6 @@ from tennis.checkout import cache_folder
 from tennis.digests import sha256_of
 from tennis.errors import DiskFullError, TennisError
 from tennis.listener import say
-from tennis.rally.text import quoted
 
 LOCK_S = 4 * 3600  # as long as a kernel may take to be built
 LOCK_EVERY_S = 0.2
@@ -71,6 +70,9 @@ def locked(path: Path, what: str) -> Iterator[None]:
                 say(f"waiting for another tennis, which makes or uses {what} of the cache")
                 said = True
             if time.monotonic() > until:
+                # the room loads pyarrow, which setup fetches while it fetches kernels
+                from tennis.rally.text import quoted  # noqa: PLC0415
+
                 raise TennisError(
                     f"another process has held {path} for {LOCK_S / 3600:g} h",
                     next_step=f"find it with `fuser {quoted(path)}` and end it",

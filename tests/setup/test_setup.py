@@ -212,3 +212,24 @@ def test_every_dependency_is_pinned():
     named = re.findall(r'"([\w.-]+==[\w.]+)', (ROOT / "pyproject.toml").read_text())
     assert len(named) > 20
     assert {normal(pin) for pin in named} <= listed
+
+
+def test_kernels_are_fetched_beside_pip_by_python_alone(tmp_path):
+    """What the script starts before there is a .venv: nothing of what pip brings is imported."""
+    text = (ROOT / "scripts/setup.sh").read_text()
+    program = re.search(r"<<'END' &\n(.*?)\nEND\n", text, re.DOTALL)[1]
+    assert "catalogue.fetch(name)" in program
+    tried = "".join(
+        f"sys.modules[{name!r}] = None\n" for name in ("pyarrow", "numpy", "pydantic", "click")
+    )
+    tried = f"import sys\n{tried}{program.replace('    sys.exit(1)', '    raise')}"
+    done = subprocess.run(
+        ["/usr/bin/python3", "-I", "-", ROOT, "nobody"],
+        input=tried,
+        env={"PATH": "/usr/bin", "TENNIS_CACHE": str(tmp_path), "TENNIS_MIRROR": "no address"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    # it came as far as to ask for a mirror
+    assert "TENNIS_MIRROR is no address of a mirror" in done.stderr

@@ -15,7 +15,6 @@ from tennis.bench import configuration
 from tennis.bench.cache import digest, note, once
 from tennis.bench.configuration import Flavour, read_config
 from tennis.bench.debian import Package, Suite, host_architecture
-from tennis.bench.kernels.requirements import virtual_needs
 from tennis.checkout import ROOT, cache_folder
 from tennis.entries import Entry, EntryError
 from tennis.errors import BenchError, UsageError
@@ -295,6 +294,8 @@ def _tree(folder: Path) -> Kernel:
             raise refuse(why)
     if not image.stat().st_size:
         raise refuse("its arch/arm64/boot/Image is empty; run 'make ARCH=arm64 Image'")
+    from tennis.bench.kernels.requirements import virtual_needs  # noqa: PLC0415 (it loads pydantic)
+
     # what was built, not what somebody wrote into .config since
     options = _options(folder / BUILT_CONFIG)
     missing = [

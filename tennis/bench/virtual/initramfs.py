@@ -16,7 +16,6 @@ from tennis.bench.debian import Suite
 from tennis.checkout import ROOT, cache_folder
 from tennis.errors import BenchError, TennisError, UsageError
 from tennis.listener import say
-from tennis.rally.text import quoted
 
 PROGRAMS = ROOT / "target" / "virtual" / "programs.toml"
 
@@ -99,6 +98,9 @@ def _userland() -> Path:
         )
     if folder not in _looked_at:  # once in a process: they are not small
         if not is_as_built("userland", _key()):
+            # the room loads pyarrow, which setup fetches while it fetches kernels
+            from tennis.rally.text import quoted  # noqa: PLC0415
+
             raise BenchError(
                 f"{folder} is not what was fetched there",
                 next_step=f"remove {quoted(folder)}, and run 'tennis kernels fetch'",
