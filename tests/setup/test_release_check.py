@@ -7,6 +7,7 @@ import importlib.util
 import json
 import re
 import subprocess
+import tarfile
 
 import pytest
 import yaml
@@ -69,6 +70,33 @@ def test_a_release_passes_and_each_fault_is_found(tree, capsys):
     assert release_check.main(["signature"], tree) == 1  # nothing is signed yet
     assert "is not signed" in capsys.readouterr().out
     assert release_check.main(["wheels"], tree) == 2
+
+
+def test_an_image_is_of_this_version_and_commit(tree, tmp_path, capsys):
+    def fails(said: str) -> None:
+        assert release_check.main(["image"], tree) == 1
+        assert said in capsys.readouterr().out
+
+    fails("run 'make image'")
+    commit = subprocess.run(
+        ["git", "-C", tree, "rev-parse", "HEAD"], capture_output=True, text=True, check=True
+    ).stdout.strip()
+    with tarfile.open(tmp_path / "root.tar", "w") as archive:
+        archive.addfile(tarfile.TarInfo("etc"))
+    image = tree / "dist/tennis.oci.tar"
+    for version, revision, said in (
+        (VERSION, "0" * 40, f"it is of revision {'0' * 40}, and not of {commit}"),
+        ("0.2.9", commit, f"it is of version 0.2.9, and not of {VERSION}"),
+        (VERSION, commit, ""),
+    ):
+        release_check.oci.write(
+            tmp_path / "root.tar", image, release_check.oci.Origin("amd64", version, revision, 0)
+        )
+        if said:
+            fails(said)
+    assert release_check.main(["image"], tree) == 0, capsys.readouterr().out
+    image.write_bytes(image.read_bytes()[:2000])
+    fails("dist/tennis.oci.tar")
 
 
 def test_this_tree_says_one_released_version_of_itself():
