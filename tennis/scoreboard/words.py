@@ -15,6 +15,7 @@ from tennis.style import CODE_FONT, FONT, LIGHT
 from tennis.units import format_count, format_ns
 
 QUIET_S = 30
+STEP_S = 10
 NAME_MAX = 200
 EXPLORER = "/explorer"
 
@@ -69,7 +70,9 @@ def state(playing: Playing, now: float) -> tuple[str, bool]:  # noqa: PLR0911
     if playing.behind:
         return "reading what was played so far", False
     if silent_s > QUIET_S:
-        return f"nothing came for {silent_s:.0f} s", True
+        # in steps: thirty cards that are laid out each second leave a slow browser no rest, and
+        # what stands below them, links too, moves under the pointer
+        return f"nothing came for {silent_s // STEP_S * STEP_S:.0f} s", True
     return f"{playing.rate:,.0f}/s", False
 
 

@@ -165,7 +165,9 @@ def test_what_a_rally_does_in_words(tmp_path):
     hall.scan()
     playing.grew = now
     assert words.state(playing, now + 5)[1] is False
-    assert words.state(playing, now + 45) == ("nothing came for 45 s", True)
+    assert words.state(playing, now + 45) == ("nothing came for 40 s", True)
+    # the card of a rally that stands still is the same for ten seconds: it is not laid out again
+    assert len({words.card("a", playing, now + late) for late in range(40, 50)}) == 1
     assert words.state(playing, now + 1200) == ("nothing came for 20 min: nothing plays it", True)
     assert "missed" in words.card("r", playing, now)
     rally.add(4, b"")
