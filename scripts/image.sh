@@ -97,7 +97,7 @@ END
 chmod 755 "$scratch/hook"
 
 echo "image: Debian's $SUITE for $arch, from $mirror; Tennis $version, its kernels"
-mmdebstrap --quiet --variant=apt --architectures="$arch" --include="$packages" \
+TMPDIR="$scratch" mmdebstrap --quiet --variant=apt --architectures="$arch" --include="$packages" \
     --dpkgopt='path-exclude=/usr/share/man/*' --dpkgopt='path-exclude=/usr/share/locale/*' \
     --dpkgopt='path-exclude=/usr/share/doc/*' --dpkgopt='path-include=/usr/share/doc/*/copyright' \
     --customize-hook="$scratch/hook \"\$1\"" "$SUITE" "$scratch/root.tar" "deb $mirror $SUITE main" >"$scratch/log" 2>&1 ||
