@@ -135,6 +135,7 @@ class Suite:
             f"-oDir::State={self.home / 'state'}",
             f"-oDir::State::status={self.home / 'status'}",
             f"-oDir::Cache={self.home / 'cache'}",
+            "-oAcquire::Languages=none",  # nobody reads their descriptions
             "-oAPT::Sandbox::User=root",
             "-oAPT::Get::Download-Only=true",
             "-oAcquire::Retries=3",
@@ -160,8 +161,8 @@ class Suite:
         with locked(self.home / ".lock", f"package lists of {self.name}"):
             yield
 
-    def update(self) -> None:
-        """Fetch the suite's list of packages."""
+    def update(self, *, sources: bool = False) -> None:
+        """Fetch the suite's list of packages; ``sources``: also that of source packages."""
         if self._archives:
             with self._alone():
                 for one in self._archives:
@@ -176,9 +177,9 @@ class Suite:
                 ),
             )
         with self._alone():
-            self._update()
+            self._update(("deb", "deb-src") if sources else ("deb",))
 
-    def _update(self) -> None:
+    def _update(self, kinds: Sequence[str]) -> None:
         for folder in ("state/lists/partial", "cache/archives/partial"):
             (self.home / folder).mkdir(parents=True, exist_ok=True)
         (self.home / "status").touch()
@@ -187,7 +188,7 @@ class Suite:
             "".join(
                 f"{kind} [signed-by={KEYRING}] {site} {s} main\n"
                 for s in self._suites
-                for kind in ("deb", "deb-src")
+                for kind in kinds
             )
         )
         run(
@@ -290,7 +291,10 @@ class Suite:
             )
 
     def source(self, name: str, into: Path) -> Path:
-        """Download a source package and unpack what its author released; return its folder."""
+        """Download a source package and unpack what its author released; return its folder.
+
+        ``update`` has fetched the list of sources.
+        """
         self._needs_apt("a source package")
         for leftover in into.glob("*.orig.tar.*"):
             leftover.unlink()

@@ -69,6 +69,21 @@ def test_without_a_network_that_is_said(tmp_path):
     )
 
 
+@pytest.mark.parametrize("sources", [False, True])
+def test_only_who_needs_sources_fetches_their_list(tmp_path, monkeypatch, sources):
+    """It is as large as the list of packages."""
+    monkeypatch.setenv("TENNIS_CACHE", str(tmp_path))
+    monkeypatch.setattr(debian, "mirror", lambda: "http://debian.example/debian")
+    monkeypatch.setattr(debian, "KEYRING", tmp_path)
+    monkeypatch.setattr(debian.Path, "is_file", lambda _: True)
+    monkeypatch.setattr(debian, "run", lambda *_, **__: "")
+    suite = debian.Suite("trixie-backports", "arm64")
+    suite.update(sources=sources)
+    said = (suite.home / "sources.list").read_text()
+    assert ("deb-src" in said) == sources
+    assert said.count("trixie main\n") == said.count("trixie-backports main\n") == 1 + sources
+
+
 OF_UBUNTU = "Ubuntu|Ubuntu|noble|http://archive.ubuntu.example/ubuntu\n"
 
 

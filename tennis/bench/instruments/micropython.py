@@ -55,7 +55,7 @@ def firmware() -> Path:
         work.mkdir()
         say("MicroPython for the emulated Pico: downloading the sources (10 MB)")
         suite = Suite(SUITE, host_architecture())
-        suite.update()
+        suite.update(sources=True)
         source = suite.source("micropython", work)
         packages = [suite.package(name) for name in ("pico-sdk-source", "tinyusb-source")]
         suite.unpack(packages, work / "packages")

@@ -164,20 +164,24 @@ def _plugin_api(qemu: Qemu, impossible: Path) -> int:
         timeout=60,
         check=False,
     )
-    match = re.search(r"supports only up to version (\d+)", refused.stderr)
-    why = rf"Could not load plugin .*{re.escape(impossible.name)}: (.+)"
-    if unloaded := re.search(why, refused.stderr):
+    return _api_said(refused.stderr, qemu, impossible.name)
+
+
+def _api_said(said: str, qemu: Qemu, plugin: str) -> int:
+    """Return the version of the API that QEMU names as it refuses. Raises BenchError."""
+    match = re.search(r"supports only up to version (\d+)", said)
+    if match:
+        return int(match.group(1))
+    if unloaded := re.search(rf"Could not load plugin .*{re.escape(plugin)}: (.+)", said):
         # an update of the checkout under a command that runs: its list of sources is the old one
         raise BenchError(
-            f"{qemu.path} cannot load {impossible.name}: {unloaded[1]}",
+            f"{qemu.path} cannot load {plugin}: {unloaded[1]}",
             next_step="run this again: the kit's files may have changed meanwhile",
         )
-    if not match:
-        raise BenchError(
-            f"{qemu.path} does not say which plugins it takes ({refused.stderr.strip()[-200:]})",
-            next_step="use the QEMU of Debian, Ubuntu or Fedora",
-        )
-    return int(match.group(1))
+    raise BenchError(
+        f"{qemu.path} does not say which plugins it takes ({said.strip()[-200:]})",
+        next_step="use the QEMU of Debian, Ubuntu or Fedora",
+    )
 
 
 def preloaded(library: int) -> dict[str, str]:
