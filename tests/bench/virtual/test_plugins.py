@@ -129,12 +129,12 @@ def test_sources_of_two_versions_are_said_to_be_that(tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     "said",
     [
-        "qemu: TCG plugin /tmp/instrument.so requires version 1000000 of API but this QEMU "
-        "supports only up to version 1\n",  # 7.2
-        "qemu: Could not load plugin /tmp/instrument.so: plugin requires API version 1000000, but "
-        "this QEMU supports only up to version 4\n",  # 10.0
+        # 7.2, and 10.0
+        "qemu: TCG plugin a/instrument.so requires version 9 of API but this QEMU {}",
+        "qemu: Could not load plugin a/instrument.so: plugin requires version 9, but this QEMU {}",
     ],
 )
 def test_both_ways_to_say_which_plugins_it_takes(said):
     qemu = plugins.Qemu(plugins.Path("/usr/bin/qemu"), "10.0")
-    assert plugins._api_said(said, qemu, "instrument.so") == int(said.split()[-1])
+    said = said.format("supports only up to version 4\n")
+    assert plugins._api_said(said, qemu, "instrument.so") == 4
