@@ -218,6 +218,9 @@ def test_who_is_in_a_hubs_jupyterlab_starts_no_other_one(tmp_path, monkeypatch):
     """Two at once met at port 8888, and one of them was shown the other's address."""
     assert run("lab", "start", "01", "--as", "Zoe", "--out", tmp_path / "w").exit_code == 0
     monkeypatch.setenv("JUPYTERHUB_SERVICE_PREFIX", "/user/zoe/")
-    done = run("lab", "open", "01", "--in", tmp_path / "w", "--no-browser")
-    assert done.exit_code != 0
-    assert "open w/notebook.md in its list of files" in str(done.exception)
+    monkeypatch.chdir(tmp_path / "w")  # as the handout says: the work's folder is "." then
+    for home, place in ((tmp_path, "w/notebook.md"), ("/nowhere", tmp_path / "w/notebook.md")):
+        monkeypatch.setenv("HOME", str(home))
+        done = run("lab", "open", "01", "--no-browser")
+        assert done.exit_code != 0
+        assert f"open {place} in its list of files" in str(done.exception)

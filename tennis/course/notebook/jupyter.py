@@ -7,6 +7,7 @@ import os
 import sys
 from collections.abc import Mapping
 from importlib.util import find_spec
+from pathlib import Path
 
 from tennis.checkout import cache_folder
 from tennis.course.work import NOTEBOOK, Work
@@ -30,6 +31,12 @@ HUB = "JUPYTERHUB_SERVICE_PREFIX"  # a variable of each server that a JupyterHub
 NEVER = "jupyterlab.handlers.announcements.NeverCheckForUpdate"
 
 
+def _listed(folder: Path) -> Path:
+    """Return where a folder's notebook is in a hub's JupyterLab: its files begin at the home."""
+    notebook, home = folder.resolve() / NOTEBOOK, Path.home().resolve()
+    return notebook.relative_to(home) if notebook.is_relative_to(home) else notebook
+
+
 def command(work: Work, *, browser: bool) -> tuple[list[str], Mapping[str, str]]:
     """Return the command that serves JupyterLab on a folder, and its environment.
 
@@ -38,7 +45,7 @@ def command(work: Work, *, browser: bool) -> tuple[list[str], Mapping[str, str]]
     if HUB in os.environ:  # of several users at once, each would look for the same free port
         raise UsageError(
             "this terminal is in a JupyterLab already, which a hub started",
-            next_step=f"open {work.folder.name}/{NOTEBOOK} in its list of files",
+            next_step=f"open {_listed(work.folder)} in its list of files",
         )
     if find_spec("jupyterlab") is None:
         raise TennisError("JupyterLab is not installed", next_step="scripts/setup.sh --lab")
