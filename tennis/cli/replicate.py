@@ -41,9 +41,8 @@ if TYPE_CHECKING:
 @click.option(
     "--hardware",
     is_flag=True,
-    help="Compare MATCH with latencies that others measured on boards: rank correlations and "
-    "factors, cell by cell, for each memory profile that was played. plans/hardware.toml plays "
-    "the cells.",
+    help="Compare MATCH with latencies that others measured on boards, cell by cell: rank "
+    "correlations and factors, for each memory profile. plans/hardware.toml plays the cells.",
 )
 @click.option(
     "--explain",
@@ -97,7 +96,7 @@ def replicate(
 
     if hardware:
         if against is not None or explained or out is not None or only or kernels:
-            raise UsageError("--hardware stands alone (or with --json)")
+            raise UsageError("--hardware stands alone", next_step="leave all but --json out")
         show_hardware(open_match(folder), as_json=as_json)
         return
     if against is not None:
