@@ -201,7 +201,8 @@ PULSE_MAX_NS = 4_000_000_000
 
 def drill_plan(drill: Drill, repetitions: int, seed: int, **options: object) -> Plan:
     """Return the plan of a drill, with options by name. Raises UsageError."""
-    return drill_plan_for(drill, repetitions, seed, RallyRequest.of(options))
+    request, _ = requests_of(options)  # also what is no option is refused
+    return drill_plan_for(drill, repetitions, seed, request)
 
 
 def drill_plan_for(drill: Drill, repetitions: int, seed: int, request: RallyRequest) -> Plan:

@@ -4,6 +4,7 @@
 
 import os
 import subprocess
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -15,8 +16,9 @@ from tennis.bench.qemu import plugins as instrument
 from tennis.bench.virtual.bench import VirtualBench
 from tennis.checkout import ROOT
 from tennis.errors import BenchError, UsageError
-from tennis.play.planning import bench_again, plan_of
+from tennis.play.planning import bench_again, drill_plan, plan_of
 from tennis.rally.folder import part_path
+from tennis.rally.manifest import Drill
 
 BAD = [
     ({"gap_min_us": 900, "gap_max_us": 200}, "--gap-max-us 200 is below --gap-min-us 900"),
@@ -36,6 +38,14 @@ def test_numbers_that_do_not_go_together(asked, words):
     with pytest.raises(UsageError, match=words) as error:
         plan_of(**asked)
     assert "\n" not in str(error.value)
+
+
+def test_an_option_that_is_none_is_refused():
+    """It would be left out in silence: a drill takes none of the balls' options."""
+    drill = Drill(name="switch", context="kernel", period_ns=1_000_000)
+    for plan in (plan_of, partial(drill_plan, drill, 10, 1)):
+        with pytest.raises(UsageError, match="--lod stress"):
+            plan(lod="stress")
 
 
 def test_a_kernels_configuration_is_read_only_where_it_decides(monkeypatch):
