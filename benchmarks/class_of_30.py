@@ -425,7 +425,7 @@ def forged(folder: Path) -> list[str]:
         none = {asked.name: None for asked in LAB.rallies}
         made = make_work(folder / f"played by {name}", LAB, name, rallies=none)
         for asked in LAB.to_play:
-            shown = asked.shown(work.seed_of(LAB, name)).replace("\\\n", " ")
+            shown = asked.display(work.seed_of(LAB, name)).replace("\\\n", " ")
             command = shown.removeprefix("$ tennis ").split()
             ran = subprocess.run(
                 [tennis, *command], cwd=made, env=environment, capture_output=True, text=True,
