@@ -281,7 +281,10 @@ class Suite:
             if one.stanza(package.name, package.version):
                 with _telling(package, [downloads]):
                     return one.download(package.name, package.version, downloads)
-        raise BenchError(f"{self.name} has no package {package.name} {package.version}")
+        raise BenchError(
+            f"{self.name} has no package {package.name} {package.version}",
+            next_step="run this again",
+        )
 
     def _needs_apt(self, what: str) -> None:
         if self._archives:
