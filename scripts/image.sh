@@ -67,7 +67,9 @@ set -euo pipefail
 root=$1
 install -d "$root/usr/local/lib/python$PYTHON/dist-packages" "$root/opt/tennis/cache" "$root/work"
 cp -r --no-preserve=ownership "$scratch/site/." "$root/usr/local/lib/python$PYTHON/dist-packages/"
-printf '#!/usr/bin/python3\nfrom tennis.start import main\n\nmain()\n' >"$root/usr/local/bin/tennis"
+# processes that play a match import this file again
+printf '#!/usr/bin/python3\nfrom tennis.start import main\n\nif __name__ == "__main__":\n    main()\n' \
+    >"$root/usr/local/bin/tennis"
 chmod 755 "$root/usr/local/bin/tennis"
 # an ordinary user cannot keep what Python compiles
 chroot "$root" env -i PATH="$PATH" PYTHONHASHSEED=0 LC_ALL=C.UTF-8 \
@@ -76,6 +78,7 @@ chroot "$root" useradd --create-home --uid 1000 --shell /bin/bash tennis
 chroot "$root" env -i PATH="$PATH" HOME=/root LC_ALL=C.UTF-8 TENNIS_CACHE=/opt/tennis/cache TENNIS_MIRROR="$mirror" \
     "SOURCE_DATE_EPOCH=$SOURCE_DATE_EPOCH" "${PROXIES[@]}" tennis setup "${KERNELS[@]}"
 rm -rf "$root/opt/tennis/cache/apt" "$root"/root/.[a-z]*/ "$root/var/cache/ldconfig" "$root"/var/log/* "$root"/tmp/*
+find "$root/var/cache/apt" "$root/var/lib/apt/lists" -type f -delete
 find "$root/opt/tennis/cache" -name '.*.lock' -delete
 # which number plays there is not known before
 chroot "$root" chown -R tennis: /opt/tennis/cache /home/tennis /work
