@@ -27,6 +27,7 @@ from tennis.listener import say
 KEYRING = Path("/usr/share/keyrings/debian-archive-keyring.gpg")
 SILENT_S = 20  # a mirror that says nothing
 DOWNLOAD_S = 2 * 3600  # one that says little
+LARGE_BYTES = 10_000_000  # such a download says how far it is
 PROGRESS_S = 5.0  # how often a download says how much is there
 ADDRESS = re.compile(r"(https?|file)://[^\s\[\]]+")
 HOST_ARCHITECTURES = {"x86_64": "amd64", "aarch64": "arm64"}
@@ -200,29 +201,47 @@ class Suite:
 
     def package(self, name: str) -> Package:
         """Look a package up; a version may be named with ``name=version``."""
-        with self._alone():
-            fields = self._fields(name)
-        try:
-            return Package(
-                fields["Package"],
-                fields["Version"],
-                fields["Architecture"],
-                fields.get("Depends", ""),
-                int(fields["Size"]),
-            )
-        except KeyError:
-            raise BenchError(f"{self.name} has no package {name} for {self.architecture}") from None
+        return self.packages([name])[0]
 
-    def _fields(self, name: str) -> dict[str, str]:
+    def packages(self, names: Sequence[str]) -> list[Package]:
+        """Look packages up, as ``package`` does: apt reads its lists once for all of them."""
+        with self._alone():
+            found = self._fields(names)
+        try:
+            return [
+                Package(
+                    fields["Package"],
+                    fields["Version"],
+                    fields["Architecture"],
+                    fields.get("Depends", ""),
+                    int(fields["Size"]),
+                )
+                for fields in (found[name.partition("=")[0]] for name in names)
+            ]
+        except KeyError:
+            lacking = [n for n in names if "Size" not in found.get(n.partition("=")[0], {})]
+            raise BenchError(
+                f"{self.name} has no package {lacking[0]} for {self.architecture}"
+            ) from None
+
+    def _fields(self, names: Sequence[str]) -> dict[str, dict[str, str]]:
+        """Return name -> fields of a package; without those that are not there."""
         if self._archives:
-            plain, _, version = name.partition("=")
-            found = (one.stanza(plain, version) for one in self._archives)
-            return next((fields for fields in found if fields), {})
+            split = [name.partition("=") for name in names]
+            found = {
+                plain: next(filter(None, (one.stanza(plain, v) for one in self._archives)), None)
+                for plain, _, v in split
+            }
+            return {name: fields for name, fields in found.items() if fields}
         text = run(
-            ["apt-cache", *self._options, "show", "--no-all-versions", name],
-            what=f"looking for the package {name} in {self.name}",
+            ["apt-cache", *self._options, "show", "--no-all-versions", *names],
+            what=f"looking for the package {' '.join(names)} in {self.name}",
         )
-        return dict(re.findall(r"^([A-Z][A-Za-z-]*): (.*)$", text, flags=re.MULTILINE))
+        stanzas = (
+            dict(re.findall(r"^([A-Z][A-Za-z-]*): (.*)$", one, flags=re.MULTILINE))
+            for one in re.split(r"\n\n+", text)
+        )
+        return {fields["Package"]: fields for fields in stanzas if "Package" in fields}
 
     def with_all_they_need(self, names: Sequence[str]) -> list[Package]:
         """Look packages up with all that they depend on, as apt would install them; by name.
@@ -236,7 +255,7 @@ class Suite:
                 what=f"looking for {' '.join(names)} in {self.name}, with all that they need",
             )
         found = dict(re.findall(r"^Inst (\S+) \((\S+) ", text, flags=re.MULTILINE))
-        return [self.package(f"{name}={found[name]}") for name in sorted(found)]
+        return self.packages([f"{name}={found[name]}" for name in sorted(found)])
 
     def unpack(
         self,
@@ -244,21 +263,47 @@ class Suite:
         into: Path,
     ) -> None:
         """Download packages and unpack them under ``into``, without their maintainer scripts."""
-        wanted = list(packages)  # whoever looks them up meanwhile would wait for this
+        # whoever looks them up meanwhile would wait for this
+        wanted = list(dict.fromkeys(packages))
         into.mkdir(parents=True, exist_ok=True)
         with self._alone():
+            # apt takes a second to begin: the small ones come together, the large ones with bytes
+            small = [package for package in wanted if package.size < LARGE_BYTES]
+            there = {} if self._archives else self._download_together(small)
             for package in wanted:
                 say(f"  {package.name} {package.version} ({package.size / 1e6:.1f} MB)")
-                deb = self._download(package)
+                deb = there.get(package) or self._download(package)
                 if self._archives:
                     archive.unpack(deb, into)
                 else:
                     run(["dpkg-deb", "-x", deb, into], what=f"unpacking {package.name}")
                 deb.unlink()
 
+    def _downloads(self) -> Path:
+        folder = self.home / "downloads"
+        folder.mkdir(exist_ok=True)
+        return folder
+
+    def _download_together(self, packages: Sequence[Package]) -> dict[Package, Path]:
+        if len(packages) < 2:
+            return {}
+        downloads = self._downloads()
+        for leftover in downloads.glob("*.deb"):
+            leftover.unlink()
+        total = sum(package.size for package in packages)
+        say(f"  {len(packages)} packages, {total / 1e6:.1f} MB")
+        named = [f"{package.name}={package.version}" for package in packages]
+        run(
+            ["apt-get", *self._options, "-q", "download", *named],
+            what=f"downloading {len(packages)} packages of {self.name}",
+            limit_s=DOWNLOAD_S,
+            downloads=True,
+            cwd=downloads,
+        )
+        return {package: _only(downloads, package) for package in packages}
+
     def _download(self, package: Package) -> Path:
-        downloads = self.home / "downloads"
-        downloads.mkdir(exist_ok=True)
+        downloads = self._downloads()
         if self._archives:
             return self._download_without_apt(package, downloads)
         for leftover in downloads.glob(f"{package.name}_*.deb"):
@@ -271,10 +316,7 @@ class Suite:
                 downloads=True,
                 cwd=downloads,
             )
-        archives = list(downloads.glob(f"{package.name}_*.deb"))
-        if len(archives) != 1:
-            raise BenchError(f"apt downloaded no single file for {package.name}: {archives}")
-        return archives[0]
+        return _only(downloads, package)
 
     def _download_without_apt(self, package: Package, downloads: Path) -> Path:
         for one in self._archives:
@@ -318,6 +360,14 @@ class Suite:
         )
         packed.unlink()
         return folder
+
+
+def _only(downloads: Path, package: Package) -> Path:
+    """Return the file of a package that apt downloaded. Raises BenchError if it is not one."""
+    archives = list(downloads.glob(f"{package.name}_*.deb"))
+    if len(archives) != 1:
+        raise BenchError(f"apt downloaded no single file for {package.name}: {archives}")
+    return archives[0]
 
 
 @contextmanager

@@ -127,6 +127,34 @@ def test_a_download_says_how_many_bytes_are_there(tmp_path, monkeypatch):
     assert said[-1] == "  tea: 30 of 96 MB"  # the first may be of a file that grows
 
 
+def test_small_packages_are_fetched_in_one_go(tmp_path, monkeypatch):
+    """Each start of apt reads lists of 50 MB: 31 programs of a target took it 62 times."""
+    monkeypatch.setenv("TENNIS_CACHE", str(tmp_path))
+    begun: list[list[str]] = []
+
+    def run(command, cwd=None, **_):
+        begun.append([str(word) for word in command])
+        for name in "abl":
+            if cwd is not None and any(word.startswith(f"{name}=") for word in begun[-1]):
+                (cwd / f"{name}_1_arm64.deb").touch()
+        fields = "Package: {}\nVersion: 1\nArchitecture: arm64\nSize: {}\n"
+        sizes = {"a": 9, "b": 8, "l": 93_000_000}
+        return "\n".join(fields.format(*one) for one in sizes.items())
+
+    monkeypatch.setattr(debian, "run", run)
+    suite, said = debian.Suite("trixie", "arm64"), []
+    with listening(said.append):
+        suite.unpack(suite.packages(["b", "l", "a"]), tmp_path / "unpacked")
+    apt = [words for words in begun if words[0].startswith("apt")]
+    assert [words[-1] for words in apt] == ["a", "a=1", "l=1"]
+    assert apt[1][-2:] == ["b=1", "a=1"]
+    unpacked = [words[2].rsplit("/")[-1] for words in begun if words[0] == "dpkg-deb"]
+    assert unpacked == ["b_1_arm64.deb", "l_1_arm64.deb", "a_1_arm64.deb"]  # in their order
+    assert said[0] == "  2 packages, 0.0 MB"
+    with pytest.raises(BenchError, match="trixie has no package nobody for arm64"):
+        suite.packages(["a", "nobody"])
+
+
 class NotFound(http.server.BaseHTTPRequestHandler):
     """A mirror that has nothing."""
 

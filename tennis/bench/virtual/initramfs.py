@@ -73,7 +73,7 @@ def fetch(*, again: bool = False) -> None:
         debian = Suite(name, "arm64")
         debian.update()
         needed = _packages_of_load(_table().keys() - {""})
-        packages = [debian.package(package) for package in sorted(needed)]
+        packages = debian.packages(sorted(needed))
         debian.unpack(packages, folder / "packages")
         for package, files in needed.items():
             for file in files:
