@@ -54,7 +54,7 @@ site=$scratch/site
     --requirement "$scratch/requirements.txt" "$scratch"/dist/*.whl
 # what names this machine: its Python in the programs, the wheel's folder
 rm -rf "${site:?}/bin" "$site"/*.dist-info/direct_url.json
-sed -i '/^\.\.\/\.\.\//d' "$site"/*.dist-info/RECORD
+sed -i '/^\.\.\/\.\.\//d; /direct_url.json/d' "$site"/*.dist-info/RECORD
 chmod -R a+rX "$site"
 
 # the packages of scripts/setup.sh's first stage
