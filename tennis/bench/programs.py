@@ -49,7 +49,7 @@ def how_to_get(name: str) -> str:
     for program in programs():
         if program.name == name:
             if not IS_CHECKOUT:
-                return f"run '{install_command([program.package])}'"
+                return how_to_install([program.package])
             option = "" if program.stage in {"base", "system"} else f" --{program.stage}"
             return f"it is in Debian's package {program.package}: run scripts/setup.sh{option}"
     return "install it"
@@ -133,19 +133,15 @@ MANAGERS = {
 }
 
 
-def install_command(packages: Sequence[str]) -> str:
-    """Return the command that installs Debian's packages here, for this machine's user.
-
-    ``packages`` are Debian's names. A package that this system's manager does not have, or no
-    manager that we know, is said instead.
-    """
+def how_to_install(packages: Sequence[str]) -> str:
+    """Say how Debian's packages are installed here: the command, where we know the manager."""
     root = "" if os.geteuid() == 0 else "sudo "
     manager = next((name for name in MANAGERS if find(name)), None)
     if manager is None:
-        return f"what this system installs for Debian's {' '.join(packages)}"
+        return f"install what Debian calls {' '.join(packages)}"
     names = _elsewhere().get(manager, {})
     here = list(dict.fromkeys(names.get(package, package) for package in packages))
-    return f"{root}{MANAGERS[manager]} {' '.join(name for name in here if name != '-')}"
+    return f"run '{root}{MANAGERS[manager]} {' '.join(name for name in here if name != '-')}'"
 
 
 def not_to_be_had(packages: Sequence[str]) -> list[str]:

@@ -46,7 +46,7 @@ def setup(plan: bool, kernels: tuple[str, ...]) -> None:
     if missing:
         raise BenchError(
             f"{len(missing)} package{'s are' if len(missing) > 1 else ' is'} missing",
-            next_step=f"run '{programs.install_command(missing)}', then 'tennis setup' again",
+            next_step=f"{programs.how_to_install(missing)}, then 'tennis setup' again",
         )
     with listening(echo):
         prepare(names)

@@ -145,16 +145,16 @@ def test_a_program_that_nobody_listed_is_not_started():
 @pytest.mark.parametrize(
     ("manager", "command"),
     [
-        ("apt-get", "apt-get install --no-install-recommends qemu-system-arm libc6-dev gpgv"),
-        ("dnf", "dnf install qemu-system-aarch64-core glibc-devel gnupg2"),
-        ("pacman", "pacman -S --needed qemu-system-aarch64 glibc gnupg"),
-        ("zypper", "what this system installs for Debian's qemu-system-arm libc6-dev gpgv"),
+        ("apt-get", "run 'apt-get install --no-install-recommends qemu-system-arm libc6-dev gpgv'"),
+        ("dnf", "run 'dnf install qemu-system-aarch64-core glibc-devel gnupg2'"),
+        ("pacman", "run 'pacman -S --needed qemu-system-aarch64 glibc gnupg'"),
+        ("zypper", "install what Debian calls qemu-system-arm libc6-dev gpgv"),
     ],
 )
 def test_packages_are_named_for_the_systems_own_manager(manager, command, monkeypatch):
     monkeypatch.setattr(programs, "find", lambda name: name if name == manager else None)
     monkeypatch.setattr(programs.os, "geteuid", lambda: 0)
-    assert programs.install_command(["qemu-system-arm", "libc6-dev", "gpgv"]) == command
+    assert programs.how_to_install(["qemu-system-arm", "libc6-dev", "gpgv"]) == command
     never = ["libc6-dev-arm64-cross"] if manager == "dnf" else []
     assert programs.not_to_be_had(["gcc", "libc6-dev-arm64-cross"]) == never
 

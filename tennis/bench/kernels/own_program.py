@@ -73,7 +73,7 @@ def _compiled(brought: Brought) -> bytes:
     if programs.find(compiler) is None:
         raise BenchError(
             f"{brought.path} needs {compiler}, which is missing",
-            next_step=f"run '{programs.install_command([_package(compiler)])}'",
+            next_step=programs.how_to_install([_package(compiler)]),
         )
     version = run([compiler, "--version"], what="the arm64 compiler").splitlines()[0]
 
