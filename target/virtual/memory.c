@@ -71,6 +71,7 @@ void queue_tb_flush(void *cpu) __attribute__((weak));
 
 #define PAGE_BITS 12
 #define PAGE_SIZE (1ull << PAGE_BITS)
+#define NOT_MAPPED UINT64_MAX /* QEMU's answer to where a page is */
 #define ZEROED 64 /* bytes, by a DC ZVA of QEMU's Cortex-A57 */
 #define CHECKED 4096 /* one in so many lookups is compared with QEMU's */
 #define LOADS_AND_STORES 3
@@ -522,13 +523,15 @@ static void zeroes(uint64_t address)
 	bool missed;
 
 	if (!page) {
-		uint64_t attributes[2];
-
-		page = in_table(key, &missed);
 		/* there was no access that QEMU could be asked about */
+		uint64_t attributes[2];
+		uint64_t physical = cpu_get_phys_page_attrs_debug(cpu, address, attributes);
+
+		if (physical == NOT_MAPPED)
+			return; /* a fault: once the page is there, it is executed again */
+		page = in_table(key, &missed);
 		if (missed)
-			*page = page_at(key,
-					cpu_get_phys_page_attrs_debug(cpu, address, attributes));
+			*page = page_at(key, physical);
 		waits_for_page(key, missed);
 		page = put(&data_pages, page);
 	}

@@ -5,17 +5,25 @@
 import re
 import shutil
 import tomllib
+from contextlib import nullcontext
 
 import pytest
 
+from tennis.bench.kernels.modules import program
 from tennis.bench.virtual import memory
 from tennis.bench.virtual.bench import Extras, VirtualBench
 from tennis.errors import TennisError, UsageError
 from tennis.play.checking import check_rally
-from tennis.play.planning import plan_of
+from tennis.play.planning import drill_plan, plan_of
+from tennis.play.rally import Watch, play
 from tennis.play.sections import why_not
 from tennis.rally import memory as profiles
-from tests.support.virtual import busy_host, guest_module, played, script, table
+from tennis.rally import open_folder
+from tennis.rally.manifest import Drill
+from tennis.stats.drill import summarize_drill
+from tennis.sweep.folder import open_sweep
+from tests.support.terminal import run
+from tests.support.virtual import GUEST, busy_host, guest_module, played, script, table
 
 virtual = pytest.mark.virtual
 OWN = profiles.ROOT / "tests" / "support" / "memory"
@@ -166,8 +174,11 @@ def known(out, name: str) -> dict[str, float]:
         files={
             "/tennis/known-memory.ko": guest_module("known-memory"),
             "/tennis/after": script(
-                "(while :; do :; done) & busy=$!\ninsmod /tennis/known-memory.ko\nkill $busy"
+                "(while :; do :; done) & busy=$!\n"
+                "insmod /tennis/known-memory.ko && /tennis/zeroes-first; done=$?\n"
+                "kill $busy; exit $done"
             ),
+            "/tennis/zeroes-first": program(GUEST / "zeroes-first.c"),
         }
     )
     rally = played(out, extras, balls=3, memory=name)
@@ -216,6 +227,12 @@ def test_known_answers(tmp_path):
     for what in ("store", "zero"):
         more = took[f"{what}_memory"] - took[f"{what}_first"]
         assert ns["store_memory_ns"] - 0.5 <= more <= ns["store_memory_ns"] + 2
+    # of eight pages, between which others are used, four are the one that is used most
+    fillers = 64 * (3 + ns["second_tlb_ns"])
+    pages_go = 8 * 3 + 4 * ns["second_tlb_ns"] + 4 * walk + fillers
+    assert pages_go - 1 <= took["pages_go"] <= pages_go + 10
+    flushed = {"other": 0, "page": walk, "here_too": walk, "space": 0, "all": 2 * walk}
+    more_than(took, "flushed_none", {f"flushed_{what}": more for what, more in flushed.items()})
     more_than(took, "jumps_fit", {"jumps_not": ns["second_ns"]})
     assert 2 <= took["jumps_fit"] <= 2.2
     # 16 instructions a line, each line from the second cache, and of 64 lines one's page
@@ -279,3 +296,39 @@ def test_the_same_seed_gives_the_same_folder(tmp_path, kernel, load, name):
     assert name in rally.label
     with busy_host():
         assert check_rally(rally.path).balls == 60
+
+
+@virtual
+def test_a_drill_takes_it_and_repeats(tmp_path):
+    """Its line is in the GPIO controller: the instrument sees that a write takes 40 ns there."""
+    drill = Drill(name="semaphore", context="kernel", period_ns=100_000)
+    summary = {}
+    for name in ("none", "cortex-a72", "again"):
+        memory = "none" if name == "none" else "cortex-a72"
+        plan = drill_plan(drill, 300, 7, kernel="rt", load="idle", memory=memory)
+        with busy_host() if name == "again" else nullcontext():
+            played = play(VirtualBench(), plan, tmp_path / name, Watch())
+        assert not played.manifest.suspect
+        summary[name] = summarize_drill(played)
+    files = {n: open_folder(tmp_path / n).manifest.files for n in ("cortex-a72", "again")}
+    assert files["again"] == files["cortex-a72"]
+    for name in ("none", "cortex-a72"):
+        assert ("memory cortex-a72@" in summary[name].label) == (name == "cortex-a72")
+    apart = [summary[n].duration_ns.difference.median for n in ("none", "cortex-a72")]
+    assert apart[1] - apart[0] >= 40
+
+
+@virtual
+def test_a_sweep_takes_it(tmp_path):
+    words = ("--from-hz", "1000", "--to-hz", "2000", "--rates-per-decade", "1", "--balls", "20")
+    out = tmp_path / "rates"
+    done = run("sweep", "--memory", "cortex-a53", *words, "--quiet", "--out", out)
+    assert done.exit_code == 0, done.output
+    swept = open_sweep(out)
+    assert "memory cortex-a53@" in swept.label
+    for rate in swept.rates:
+        rally = open_folder(out / f"{rate}-hz")
+        assert rally.manifest.target.memory == profiles.canonical("cortex-a53")
+    other = run("sweep", *words, "--quiet", "--out", out)
+    assert other.exit_code == 1
+    assert "its memory differs" in other.output

@@ -118,6 +118,77 @@ static void who_goes(const char *name, u64 way)
 	local_irq_restore(flags);
 }
 
+/* --- who goes of the second TLB's sets --- */
+
+#define FILLERS 8 /* other pages, so many that no page of the second TLB's is in the first */
+
+/* Put a page, then the fillers, behind the chain's last link; return the new last link. */
+static void **behind(void **last, u64 page, u64 slot)
+{
+	for (u64 i = 0; i <= FILLERS; i++, slot++) {
+		void **link = (void **)(memory + (i ? i : page) * PAGE_SIZE + slot % 64 * LINE +
+					slot / 64 * sizeof(void *));
+
+		*last = link;
+		last = link;
+	}
+	return last;
+}
+
+/* Five pages of one set of 16, of which one is used every second time: A B A C A D A E. */
+static void pages_go(const char *name)
+{
+	static const u64 order[] = { 0, 16, 0, 32, 0, 48, 0, 64 };
+	u64 began, steps = ARRAY_SIZE(order) * (FILLERS + 1);
+	unsigned long flags;
+	void *first, **last = &first;
+
+	for (u64 i = 0; i < ARRAY_SIZE(order); i++)
+		last = behind(last, order[i], i * (FILLERS + 1));
+	*last = first;
+	local_irq_save(flags);
+	follow(first, 4 * steps);
+	began = counter();
+	follow(first, 100 * steps);
+	say(name, counter() - began, 100);
+	local_irq_restore(flags);
+}
+
+/* --- a walk that flushes what it needs --- */
+
+#define FLUSHED(name, instruction, operand)                             \
+	do {                                                            \
+		unsigned long flags;                                    \
+		u64 began, steps = 1000;                                \
+                                                                        \
+		local_irq_save(flags);                                  \
+		began = counter();                                      \
+		asm volatile(".balign 64\n"                             \
+			     "1:	ldr	x9, [%1]\n"            \
+			     "	" instruction "\n"                      \
+			     "	dsb	nsh\n"                          \
+			     "	isb\n"                                  \
+			     "	subs	%0, %0, #1\n"                   \
+			     "	b.ne	1b"                             \
+			     : "+r"(steps)                              \
+			     : "r"(memory), "r"(operand)                \
+			     : "x9", "cc", "memory");                   \
+		say(name, counter() - began, 1000);                     \
+		local_irq_restore(flags);                               \
+	} while (0)
+
+static void flushes(void)
+{
+	u64 page = (u64)memory >> PAGE_SHIFT & GENMASK_ULL(43, 0);
+
+	FLUSHED("flushed_none", "nop", memory);
+	FLUSHED("flushed_other", "tlbi	vaae1, %2", page + 256);
+	FLUSHED("flushed_page", "tlbi	vaae1, %2", page);
+	FLUSHED("flushed_here_too", "tlbi	vae1is, %2", page);
+	FLUSHED("flushed_space", "tlbi	aside1, %2", 0x1234ull << 48);
+	FLUSHED("flushed_all", "tlbi	vmalle1", memory);
+}
+
 /* --- chains of jumps --- */
 
 #define JUMPS(name, count, bytes)                            \
@@ -230,6 +301,8 @@ static int __init known_memory_init(void)
 	over("zero_memory", zero, KIB(1024));
 	who_goes("abac", 4096);
 	who_goes("abac_far", 65536);
+	pages_go("pages_go");
+	flushes();
 	jump("jumps_fit", jumps_64, 64);
 	jump("jumps_not", jumps_192, 192);
 	jump("jumped_pages_fit", jumps_4_pages, 4);
