@@ -41,7 +41,7 @@ from tennis.units import format_bytes, format_count, format_ns
         "What to do": ("--context", "--period-us", "--repetitions", "--seed", "--out"),
         "On which target": (
             *("--kernel", "--load", "--load-option", "--command-line", "--instruction-ns"),
-            "--instrument",
+            *("--memory", "--instrument"),
         ),
         "More instruments": ("--umpire", "--analyser"),
         "Another bench": ("--bench", "--target", "--port"),
@@ -87,6 +87,7 @@ from tennis.units import format_bytes, format_count, format_ns
     "Add to the kernel's command line, as in highres=off: timers with a periodic tick.",
 )
 @setting_option("instruction_ns", "How long an instruction takes. [default: 2]")
+@setting_option("memory")
 @setting_option(
     "instrument",
     "The instrument: builtin is fast; pico is the Brickwall's firmware on an emulated "

@@ -34,7 +34,7 @@ from tennis.sweep.search import Range
     groups={
         "What to play": (
             *("--kernel", "--load", "--bottom-half", "--top-half", "--priorities"),
-            *("--load-option", "--command-line", "--balls", "--seed", "--out"),
+            *("--load-option", "--command-line", "--memory", "--balls", "--seed", "--out"),
         ),
         "Which rates": (
             *("--from-hz", "--to-hz", "--rates-per-decade"),
@@ -54,6 +54,7 @@ from tennis.sweep.search import Range
 )
 @setting_option("priorities", "As for `tennis rally`.")
 @setting_option("command_line", "Add to the kernel's command line, as in highres=off.")
+@setting_option("memory")
 @click.option(
     "--balls",
     type=Whole(2, BALLS_MAX),

@@ -12,6 +12,8 @@ from tennis.publications.arm import CALLS, CONTEXTS
 from tennis.publications.load import load
 from tennis.rally import Rally
 from tennis.rally.manifest import Drill
+from tennis.rally.memory import NONE
+from tennis.rally.settings import SETTINGS
 from tennis.stats.drill import SpansByClock, sides, spans_of
 from tennis.units import format_us
 
@@ -27,6 +29,7 @@ class DrillRow:
     load: str
     drill: Drill
     command_line: str
+    memory: str  # the profile of all boots, which is the plan's; or none
     published: str  # mean, standard deviation and maximum as the paper has them; or empty
     boots: int
     overruns: int
@@ -37,7 +40,8 @@ class DrillRow:
         """Return the drill in a few words."""
         period = f" {self.drill.period_ns / 1000:g} µs" if self.drill.name == "periodic" else ""
         line = f", {self.command_line}" if self.command_line else ""
-        return f"{self.drill.name}{period}, {self.drill.context}{line}"
+        memory = "" if self.memory == NONE else f", {SETTINGS['memory'].in_brief(self.memory)}"
+        return f"{self.drill.name}{period}, {self.drill.context}{line}{memory}"
 
 
 def drill_rows(match: MatchFolder) -> list[DrillRow]:
@@ -59,6 +63,7 @@ def drill_rows(match: MatchFolder) -> list[DrillRow]:
 def _row(kernel: str, _: str, command_line: str, load_name: str, rallies: list[Rally]) -> DrillRow:
     drill = rallies[0].manifest.drill
     assert drill is not None  # noqa: S101 (only drills are given)
+    memory = rallies[0].manifest.target.memory
     spans = [spans_of(rally) for rally in rallies]
     periodic = drill.name == "periodic"
     pairs = [one.intervals if periodic else one.durations for one in spans]
@@ -70,7 +75,8 @@ def _row(kernel: str, _: str, command_line: str, load_name: str, rallies: list[R
         load=load_name,
         drill=drill,
         command_line=command_line,
-        published=_published(drill, load_name) if not command_line else "",
+        memory=memory,
+        published="" if command_line or memory != NONE else _published(drill, load_name),
         boots=len(rallies),
         overruns=sum(one.inside.overruns for one in spans),
         sides=sides(inside, outside, drill.period_ns if periodic else None, given_up_ns),

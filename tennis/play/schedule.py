@@ -167,11 +167,19 @@ def _check_settings(plan: MatchPlan) -> None:
 
 def _check_settings_of_drills(plan: MatchPlan) -> None:
     """Raise UsageError for a setting of the plan's that its drills would not be done in."""
-    of_all = [said for part in (plan, *plan.kernels.values()) for said in part.of_a_match.items()]
-    several = [
-        ("processors", one.of_a_match.get("processors", 1)) for one in plan.settings.values()
+    of_all = [
+        said
+        for part in (plan, *plan.kernels.values())
+        for said in part.of_a_match.items()
+        if said[0] != "memory"  # a drill is done with that of its kernel
     ]
-    for name, value in (*of_all, *several):
+    # a drill is not done in each of the settings
+    of_each = [
+        (name, one.of_a_match.get(name, SETTINGS[name].default))
+        for one in plan.settings.values()
+        for name in ("processors", "memory")
+    ]
+    for name, value in (*of_all, *of_each):
         if value != SETTINGS[name].default:
             how = "on one" if name == "processors" else "without"
             raise UsageError(

@@ -26,7 +26,8 @@ from pydantic_core import from_json
 from tennis.errors import RallyError, UsageError
 from tennis.rally import balls as table
 from tennis.rally.manifest import IN_BAND, OWN, THREADED, Manifest
-from tennis.rally.settings import OF_TARGET, USUAL, differences
+from tennis.rally.memory import NONE
+from tennis.rally.settings import OF_TARGET, SETTINGS, USUAL, differences
 from tennis.rally.shots import SHOTS, are_shots
 from tennis.rally.tally import Tally
 from tennis.rally.text import plain
@@ -113,6 +114,7 @@ class Rally:
                 self.manifest.load.name,
                 target.added,
             ]
+            parts += [] if target.memory == NONE else [SETTINGS["memory"].in_brief(target.memory)]
             return " / ".join(plain(word, 40) for word in parts if word)
         who = "own Racquet" if target.module == OWN else str(target.bottom_half)
         if target.program:

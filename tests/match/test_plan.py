@@ -20,6 +20,7 @@ from tennis.match.plan import MatchPlan, read_plan, repeated
 from tennis.play.clock import duration
 from tennis.play.match import benches_of_match, estimate_s, with_versions
 from tennis.play.schedule import scheduled_rallies, short_of_a_cycle
+from tennis.rally import memory
 from tennis.rally.manifest import Drill
 from tennis.rally.plan import Plan
 from tennis.replicate.knutsson_rules import FIGURES
@@ -387,6 +388,11 @@ SENSELESS = [
         {},
         "processors: a drill is done on one",
     ),
+    (
+        SMALL + "[settings.cold]\nmemory = 'cortex-a72'\n[[drill]]\nname = 'response'",
+        {},
+        "memory: a drill is done without",
+    ),
     (SMALL + "[settings.a]\n[settings.b]", {}, "they are one boot, not two"),
     (
         SMALL + 'bench = "pi"\ntarget = "board"\nprocessors = 2',
@@ -580,6 +586,14 @@ def test_drills_can_be_skipped_and_are_for_linux_only(tmp_path):
     xenomai = DRILLS.replace('"mainline", "rt"', '"xenomai", "rt"')
     _, left = scheduled_rallies(plan(xenomai), {"xenomai": str(tmp_path / "evl")}, Path())
     assert {one.why for one in left} == {"drills are for Linux so far, not for evl kernels"}
+
+
+def test_drills_have_the_memory_of_the_plan_and_are_not_what_was_published():
+    cold, _ = scheduled_rallies(plan('memory = "cortex-a72"\n' + DRILLS), {}, Path())
+    kept = {one.plan.memory for one in cold}
+    assert kept == {memory.canonical("cortex-a72")}
+    drill = Drill(name="periodic", context="user", period_ns=1_000_000)
+    assert not any(one.is_drill("rt", "idle", drill) for one in cold)
 
 
 def test_drills_have_the_command_lines_of_the_plan():

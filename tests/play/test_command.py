@@ -145,3 +145,6 @@ def test_a_drill_has_its_command():
         "--repetitions 200 --seed 7"
     )
     assert planned(command_of(made)).drill == drill
+    cold = virtual(memory="cortex-a72", drill=drill, protocol=made.protocol)
+    assert f" --memory {cold.target.memory} " in command_of(cold)
+    assert planned(command_of(cold)).memory == cold.target.memory
