@@ -156,25 +156,25 @@ static void pages_go(const char *name)
 
 /* --- a walk that flushes what it needs --- */
 
-#define FLUSHED(name, instruction, operand)                             \
-	do {                                                            \
-		unsigned long flags;                                    \
-		u64 began, steps = 1000;                                \
-                                                                        \
-		local_irq_save(flags);                                  \
-		began = counter();                                      \
-		asm volatile(".balign 64\n"                             \
-			     "1:	ldr	x9, [%1]\n"            \
-			     "	" instruction "\n"                      \
-			     "	dsb	nsh\n"                          \
-			     "	isb\n"                                  \
-			     "	subs	%0, %0, #1\n"                   \
-			     "	b.ne	1b"                             \
-			     : "+r"(steps)                              \
-			     : "r"(memory), "r"(operand)                \
-			     : "x9", "cc", "memory");                   \
-		say(name, counter() - began, 1000);                     \
-		local_irq_restore(flags);                               \
+#define FLUSHED(name, instruction, operand)              \
+	do {                                             \
+		unsigned long flags;                     \
+		u64 began, steps = 1000;                 \
+                                                         \
+		local_irq_save(flags);                   \
+		began = counter();                       \
+		asm volatile(".balign 64\n"              \
+			     "1:	ldr	x9, [%1]\n"         \
+			     "	" instruction "\n"       \
+			     "	dsb	nsh\n"                \
+			     "	isb\n"                    \
+			     "	subs	%0, %0, #1\n"        \
+			     "	b.ne	1b"                  \
+			     : "+r"(steps)               \
+			     : "r"(memory), "r"(operand) \
+			     : "x9", "cc", "memory");    \
+		say(name, counter() - began, 1000);      \
+		local_irq_restore(flags);                \
 	} while (0)
 
 static void flushes(void)
