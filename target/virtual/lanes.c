@@ -19,6 +19,8 @@
 
 #define SEGMENTS_MAX (1 << 20)
 #define EVENTS_MAX (1 << 16)
+#define STALLS_MAX (1 << 22)
+#define PENDING_MAX 4096 /* waits for memory in a block of code */
 #define FRAMES_MAX 128
 #define PC 32 /* gdb's numbers of the registers */
 #define PSTATE 33
@@ -51,6 +53,10 @@ struct lane {
 	size_t segment_count;
 	struct event *events;
 	size_t event_count;
+	struct stalled *stalls;
+	size_t stall_count, stall_room;
+	struct stalled pending[PENDING_MAX]; /* not accounted for yet; without a node */
+	size_t pending_count;
 	uint32_t cut;
 };
 
@@ -213,6 +219,59 @@ static void enter_task(struct lane *lane)
 	lane->depth = 0;
 }
 
+/* --- waits for memory --- */
+
+void lane_stalls(struct lane *lane, int64_t now, unsigned int kind, int64_t ns)
+{
+	if (lane->pending_count == PENDING_MAX)
+		fail("more waits for memory in a block of code than there can be");
+	lane->pending[lane->pending_count++] =
+		(struct stalled){ .at = now, .kind = kind, .ns = ns };
+}
+
+static void keep(struct lane *lane, struct stalled stall)
+{
+	if (lane->stall_count == lane->stall_room) {
+		lane->stall_room = lane->stall_room ? 2 * lane->stall_room : 4096;
+		lane->stalls = realloc(lane->stalls, lane->stall_room * sizeof(*lane->stalls));
+		if (!lane->stalls || lane->stall_room > STALLS_MAX)
+			fail("more waits for memory in one wait than can be kept");
+	}
+	lane->stalls[lane->stall_count++] = stall;
+}
+
+/* Of a stall that a phase ends in, the rest is the next one's. */
+static void passes(struct lane *lane, int64_t until, bool kept)
+{
+	size_t left = 0;
+
+	for (size_t i = 0; i < lane->pending_count; i++) {
+		struct stalled stall = lane->pending[i], rest = stall;
+		int64_t end = stall.at + stall.ns;
+
+		if (stall.at >= until) {
+			lane->pending[left++] = stall;
+			continue;
+		}
+		stall.node = lane->here;
+		if (end > until) {
+			stall.ns = until - stall.at;
+			rest.at = until;
+			rest.ns = end - until;
+			rest.kind |= STALL_GOES_ON;
+			lane->pending[left++] = rest;
+		}
+		if (kept)
+			keep(lane, stall);
+	}
+	lane->pending_count = left;
+}
+
+void lane_ignores(struct lane *lane, int64_t until)
+{
+	passes(lane, until, false);
+}
+
 void lane_accounts(struct lane *lane, int64_t now)
 {
 	uint64_t ns = now - lane->since;
@@ -221,6 +280,7 @@ void lane_accounts(struct lane *lane, int64_t now)
 
 	if (now <= lane->since)
 		return;
+	passes(lane, now, true);
 	lane->since = now;
 	lane->nodes[lane->here].ns += ns;
 	if (lane->here_flags & MASKED)
@@ -367,6 +427,7 @@ void lane_happens(struct lane *lane, int64_t now, enum happening kind, uint64_t 
 static void clear(struct lane *lane)
 {
 	lane->node_count = lane->segment_count = lane->context_count = lane->event_count = 0;
+	lane->stall_count = 0;
 	lane->cut = 0;
 	lane->first_root = lane->root = -1;
 	lane->depth = 0;
@@ -375,6 +436,7 @@ static void clear(struct lane *lane)
 void lane_forget(struct lane *lane)
 {
 	clear(lane);
+	lane->pending_count = 0;
 	lane->here = -1;
 }
 
@@ -384,6 +446,7 @@ void lane_begins(struct lane *lane, int64_t now)
 	size_t length = 0;
 
 	lane->since = now;
+	lane_ignores(lane, now);
 	if (lane->here < 0) { /* it has not run for a while: it is where it was */
 		uint64_t pc = read_register(lane->cpu, PC);
 
@@ -412,15 +475,17 @@ static void put(int fd, const void *data, size_t size)
 void lane_ends(struct lane *lane, struct head head, int fd)
 {
 	lane_accounts(lane, head.ended);
-	memcpy(head.magic, "TNP2", sizeof(head.magic));
+	memcpy(head.magic, "TNP3", sizeof(head.magic));
 	head.contexts = lane->context_count;
 	head.nodes = lane->node_count;
 	head.segments = lane->segment_count;
 	head.events = lane->event_count;
+	head.stalls = lane->stall_count;
 	head.cut = lane->cut;
 	put(fd, &head, sizeof(head));
 	put(fd, lane->contexts, lane->context_count * sizeof(lane->contexts[0]));
 	put(fd, lane->nodes, lane->node_count * sizeof(lane->nodes[0]));
 	put(fd, lane->segments, lane->segment_count * sizeof(lane->segments[0]));
 	put(fd, lane->events, lane->event_count * sizeof(lane->events[0]));
+	put(fd, lane->stalls, lane->stall_count * sizeof(lane->stalls[0]));
 }

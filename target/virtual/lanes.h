@@ -32,12 +32,12 @@ enum happening {
 };
 #define HAPPENING(flags) ((flags) >> 8 & 0xFF)
 
-/* --- what the host gets of each phase and processor: head, contexts, nodes, segments, events --- */
+/* --- what the host gets of each phase and processor: head, and what it counts, in that order --- */
 struct __attribute__((packed)) head {
-	char magic[4]; /* "TNP2" */
+	char magic[4]; /* "TNP3" */
 	int32_t phase; /* 0: from the serve to the rise, 1: from there to the fall */
 	int64_t ball, began, ended;
-	uint32_t processor, contexts, nodes, segments, events;
+	uint32_t processor, contexts, nodes, segments, events, stalls;
 	uint32_t cut; /* more segments or events than are kept */
 };
 struct __attribute__((packed)) context {
@@ -64,6 +64,15 @@ struct __attribute__((packed)) event {
 	char name[16]; /* of the task that waits, is woken or moved */
 };
 
+/* A wait for memory, which is a part of its node's time. */
+struct __attribute__((packed)) stalled {
+	int64_t at;
+	uint32_t kind; /* STALL_KIND of machine.h; STALL_GOES_ON: it began in the phase before */
+	int32_t node;
+	uint64_t ns;
+};
+#define STALL_GOES_ON (1u << 31)
+
 struct lane;
 
 extern struct symbol *symbols;
@@ -84,6 +93,8 @@ void lane_enters(struct lane *lane, uint64_t pc, int32_t function);
 void lane_accounts(struct lane *lane, int64_t now); /* what it was at until now */
 void lane_happens(struct lane *lane, int64_t now, enum happening kind, uint64_t what,
 		  uint64_t other, uint64_t named);
+void lane_stalls(struct lane *lane, int64_t now, unsigned int kind, int64_t ns);
+void lane_ignores(struct lane *lane, int64_t until); /* what it waited for memory until then */
 void lane_forget(struct lane *lane); /* where it is */
 void lane_begins(struct lane *lane, int64_t now); /* a phase */
 void lane_ends(struct lane *lane, struct head head, int fd); /* writes what it found */

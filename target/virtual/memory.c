@@ -94,6 +94,8 @@ static int64_t kernel_code_page = PAGE_SIZE, emptied_by_switches;
 /* in ns until the model begins, then in instructions */
 static int64_t load_cost[LEVELS], store_cost[LEVELS], pages_cost, walk_cost;
 static int64_t read_cost[DEVICES], write_cost[DEVICES];
+/* of a ball that is played again: bits of causes that cost nothing from some moment on */
+static int64_t free_causes, free_from_ns;
 
 #define OF_CACHE(name, cache)                                             \
 	{ name "_sets", &(cache).sets }, { name "_ways", &(cache).ways }, \
@@ -129,6 +131,8 @@ static const struct parameter parameters[] = {
 	OF_DEVICE("interrupts", INTERRUPTS),
 	OF_DEVICE("timer", TIMER),
 	OF_DEVICE("other", OTHER),
+	{ "free_causes", &free_causes },
+	{ "free_from_ns", &free_from_ns },
 	{ 0 },
 };
 
@@ -153,10 +157,22 @@ enum cause { CODE, DATA, STORES, PAGES, DEVICE, CAUSES };
 static const char *const cause_names[] = { "code", "data", "stores", "pages", "devices" };
 static uint64_t times[CAUSES], waited[CAUSES]; /* waited: instructions */
 
-static void waits(int64_t instructions, enum cause cause)
+/* That moment is a ping, for which QEMU puts all instructions on the clock. */
+static bool is_free(enum cause cause)
 {
-	if (!instructions)
+	const struct timers *t = timers();
+
+	return free_causes >> cause & 1 &&
+	       t->bias + (t->instructions << t->shift) >= free_from_ns;
+}
+
+/* where: a level, or a device; of a page FIRST: the shared table had it, else its entry's level. */
+static void waits(int64_t instructions, enum cause cause, int where)
+{
+	if (!instructions || is_free(cause))
 		return;
+	if (machine_stalls)
+		machine_stalls(STALL_KIND(cause, where), instructions << stalls_shift());
 	times[cause]++;
 	waited[cause] += instructions;
 	stall(instructions);
@@ -318,8 +334,9 @@ static void walks(uint64_t key)
 {
 	uint64_t entry = (key & NUMBER) * 8 + (key >> SPACE_AT << 28);
 
-	waits(walk_cost + load_cost[beyond_first(1u << 31 | (uint32_t)(entry >> line_bits))],
-	      PAGES);
+	enum level level = beyond_first(1u << 31 | (uint32_t)(entry >> line_bits));
+
+	waits(walk_cost + load_cost[level], PAGES, level);
 }
 
 /* The table's entry of a page, which is put first; one that was missed is for the caller to fill. */
@@ -346,7 +363,7 @@ static void waits_for_page(uint64_t key, bool missed)
 	if (missed)
 		walks(key);
 	else
-		waits(pages_cost, PAGES);
+		waits(pages_cost, PAGES, FIRST);
 }
 
 /* --- data --- */
@@ -405,11 +422,12 @@ static void check(const struct page *page, uint32_t info, uint64_t address)
 static void touches(const struct page *page, uint64_t address, bool store)
 {
 	uint32_t line = page->line + line_in_page(address);
+	enum level level = fetched(&data_cache, line);
 
 	if (store)
-		waits(store_cost[fetched(&data_cache, line)], STORES);
+		waits(store_cost[level], STORES, level);
 	else
-		waits(load_cost[fetched(&data_cache, line)], DATA);
+		waits(load_cost[level], DATA, level);
 }
 
 /* QEMU 7.2 calls a callback for stores after loads, too: so one is for both. */
@@ -431,7 +449,7 @@ static void accesses(unsigned int index, uint32_t info, uint64_t address, void *
 		return;
 	}
 	last_line = UINT64_MAX; /* each access counts */
-	waits(store ? write_cost[page->device] : read_cost[page->device], DEVICE);
+	waits(store ? write_cost[page->device] : read_cost[page->device], DEVICE, page->device);
 }
 
 /* --- code --- */
@@ -481,12 +499,15 @@ static void code_page(const struct line *line)
 
 static void executes(const struct line *line)
 {
+	enum level level;
+
 	last_code = line;
 	code_lines++;
 	if (line->line == NO_LINE)
 		return;
 	code_page(line);
-	waits(load_cost[fetched(&code_cache, line->line)], CODE);
+	level = fetched(&code_cache, line->line);
+	waits(load_cost[level], CODE, level);
 }
 
 /* --- what the guest says to its TLB, lines that it zeroes, registers of its timer --- */
@@ -592,7 +613,7 @@ static void is_special(unsigned int index, void *data)
 	enum special what = (uintptr_t)data >> 5;
 
 	if (what == TIMER_IN || what == TIMER_OUT) {
-		waits(what == TIMER_IN ? read_cost[TIMER] : write_cost[TIMER], DEVICE);
+		waits(what == TIMER_IN ? read_cost[TIMER] : write_cost[TIMER], DEVICE, TIMER);
 		return;
 	}
 	pending = what;

@@ -19,6 +19,8 @@
  * Locks. What a processor waits for is known when it enters the slow path of a lock, what it got when
  * it returns from there, and who gave it from the store that frees the lock.
  *
+ * Waits for memory (memory.c) are told by way of the instrument, before the clock is moved by them.
+ *
  * Parameters are file descriptors: windows, symbols, tasks (of a program of somebody's own; all three
  * are read at once), out. Formats: here, in lanes.h, and in tennis/bench/virtual/profiler.py.
  */
@@ -30,6 +32,7 @@
 #include "clock.h"
 #include "inside.h"
 #include "lanes.h"
+#include "machine.h"
 #include "parameters.h"
 
 typedef void (*memory_callback)(unsigned int vcpu, uint32_t info, uint64_t address, void *data);
@@ -250,10 +253,18 @@ static void executes_block(unsigned int vcpu, void *data)
 		meet_deadlines(now);
 	if (counting())
 		lane_accounts(lane, now);
+	else
+		lane_ignores(lane, now);
 	if (stage != BEFORE)
 		lane_enters(lane, block->pc, block->function);
 	if (wait_count)
 		got_lock(lane, block->pc, now);
+}
+
+static void stalls(unsigned int kind, int64_t ns)
+{
+	if (stage != BEFORE)
+		lane_stalls(lane_here(), exact_now(), kind, ns);
 }
 
 static void switches(unsigned int vcpu, void *data)
@@ -334,6 +345,8 @@ static void connect(void)
 	if (!lanes_connect())
 		fail("the machine has no processor, or there is no memory");
 	instrumented = lanes_count() > 1;
+	if (&machine_stalls)
+		machine_stalls = stalls;
 	deadline = next_deadline();
 	timer_init_full(timer, NULL, QEMU_CLOCK_VIRTUAL, 1, 0, wake, NULL);
 	timer_mod_ns(timer, 1000); /* before a second processor runs */

@@ -364,7 +364,13 @@ def _print(
     itself: "Control | None",
 ) -> None:
     from tennis.comparison import words
-    from tennis.play.causes import change_words, rests_on, sentence
+    from tennis.play.causes import (
+        came_or_went,
+        change_words,
+        rests_on,
+        sentence,
+        waited_sentence,
+    )
 
     console = Console(highlight=False)
 
@@ -382,6 +388,8 @@ def _print(
         for title, causes in (("came", some.came), ("went", some.went)):
             for cause in causes:
                 line(f"  {title}: {sentence(cause)}")
+        for waited in some.waited:
+            line(f"  {came_or_went(waited)}: {waited_sentence(waited)}")
         line(f"  {plain(rests_on(some), 400)}", "dim")
     for why in unexplained:
         line(f"not explained: {plain(why, 400)}", "dim")
@@ -454,4 +462,5 @@ def _cause_json(one: "LevelCauses") -> dict[str, Any]:
         "after": str(one.after.path),
         "came": rows(one.came),
         "went": rows(one.went),
+        **({"waits_for_memory": rows(one.waited)} if one.waited else {}),
     }

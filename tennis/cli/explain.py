@@ -25,11 +25,13 @@ from tennis.errors import UsageError
 from tennis.explain.between import LockHeld
 from tennis.explain.explanation import Explanation
 from tennis.explain.remedies import remedies
+from tennis.explain.stalls import Stall
 from tennis.explain.story import Happening, Story
 from tennis.listener import listening
 from tennis.pages.explain import PAGE, about, check_folder, write
 from tennis.play.explain import explain as explained
 from tennis.play.rally import Watch
+from tennis.play.without_cost import ZERO, without
 from tennis.rally import open_rally
 from tennis.rally.text import plain, quoted
 from tennis.units import format_count, format_ns, format_round_ns
@@ -75,7 +77,8 @@ ROWS = 8
     multiple=True,
     help="Play it again with another setting, beside RALLY, in pairs of boots of one seed, and "
     "compare its late balls: kernel, command-line, priorities, top-half, bottom-half. May be "
-    "repeated.",
+    "repeated. Of a rally with --memory also memory=0, tlb=0 or registers=0: the latest ball (or "
+    "--ball) once more, with that cost at zero from its ping on.",
 )
 @click.option(
     "--boots",
@@ -123,6 +126,7 @@ def explain(
       tennis explain first --sections --exact
       tennis explain first --try command-line=rcu_nocbs=0
       tennis explain first --try kernel=rt-7 --over 100us
+      tennis explain cold --ball 0 --try memory=0 --try tlb=0
       tennis explain evl-idle --kernel ../linux-evl
       tennis explain switches --over 4us
       tennis explain my-program --program answer.c
@@ -131,9 +135,10 @@ def explain(
     over_ns = None if over is None else time_ns("--over", over)
     if settings:
         looks = stages or sections or exact
-        if ball is not None or worst is not None or kernel or looks or out is not None:
+        of_a_ball = ball is not None and not _costs(settings)
+        if of_a_ball or worst is not None or kernel or looks or out is not None:
             raise UsageError("--try stands alone (or with --over, --boots)")
-        _try(rally, settings, over_ns, boots, as_json=as_json)
+        _try(rally, settings, over_ns, boots, ball, as_json=as_json)
         return
     if boots is not None:
         raise UsageError("--boots needs --try")
@@ -188,11 +193,63 @@ def _check_program(program: Path | None, *, others: bool) -> None:
         )
 
 
+def _costs(settings: tuple[str, ...]) -> list[str]:
+    """Return the costs that shall be zero, each once."""
+    return list(dict.fromkeys(ZERO[setting] for setting in settings if setting in ZERO))
+
+
+def _without(rally: Path, costs: list[str], ball: int | None, *, as_json: bool) -> None:
+    from tennis.cli.stop import Stop
+
+    with listening(lambda text: echo(text, err=True)), progress_line("try") as observe:
+        story, found = without(open_rally(rally), costs, ball=ball, watch=Watch(observe, Stop()))
+    if as_json:
+        rows = [
+            {
+                "cost": one.cost,
+                "rise_ns": one.now[0],
+                "fall_ns": one.now[1],
+                "share_ns": one.share_ns,
+                "stalls_ns": one.stalls_ns,
+            }
+            for one in found
+        ]
+        was = {"ball": story.ball, "rise_ns": story.rise, "fall_ns": story.fall}
+        echo(json.dumps({**was, "without": rows}, indent=2))
+        return
+    console = Console(highlight=False)
+    print_line(console, story.sentence, "bold")
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    table.add_column("from its ping on")
+    for title in ("to the rise", "to the fall", "its share", "its waits, summed"):
+        table.add_column(title, justify="right", no_wrap=True)
+    table.add_row("as it was", *map(_edge, (story.rise, story.fall)), "", "")
+    for one in found:
+        share = "" if one.share_ns is None else _signed(one.share_ns)
+        table.add_row(f"{one.cost}=0", *map(_edge, one.now), share, format_ns(one.stalls_ns))
+    console.print(table)
+    print_line(
+        console,
+        "Each share is what the ball waits less. It differs from the sum of the waits if the ball "
+        "then meets other work.",
+        "dim",
+    )
+
+
+def _edge(ns: int | None) -> str:
+    return "missed" if ns is None else format_ns(ns)
+
+
+def _signed(ns: int) -> str:
+    return format_ns(ns) if ns >= 0 else f"-{format_ns(-ns)}"
+
+
 def _try(
     rally: Path,
     settings: tuple[str, ...],
     over_ns: int | None,
     boots: int | None,
+    ball: int | None,
     *,
     as_json: bool,
 ) -> None:
@@ -200,6 +257,14 @@ def _try(
     from tennis.play.remedy_trial import BOOTS, try_setting
     from tennis.stats.summary import summarize
 
+    if costs := _costs(settings):
+        if over_ns is not None or boots is not None or not set(settings) <= set(ZERO):
+            raise UsageError(
+                "--try of a cost stands alone (or with --ball, --json)",
+                next_step="try the others in a command of their own",
+            )
+        _without(rally, costs, ball, as_json=as_json)
+        return
     with listening(lambda text: echo(text, err=True)), progress_line("try") as observe:
         tried = try_setting(
             open_rally(rally),
@@ -270,6 +335,14 @@ def _print(explanation: Explanation, out: Path | None) -> None:
             noun = explanation.story.noun
             line(f"  {format_count(balls, noun)}, {format_ns(ns)}: {cause}")
         line("")
+    if found := explanation.stalls():
+        line("Of that, waits for memory and registers:")
+        console.print(_stalls(explanation, found))
+        ball = f"--ball {explanation.story.ball}"
+        if not explanation.rally.manifest.drill:
+            line("The same ball without such a cost, for its share:")
+            line(f"  tennis explain {quoted(explanation.rally.path)} {ball} --try {found[0].zero}")
+            line("")
     if explanation.story.lanes:
         _print_between(line, explanation.story)
     target = explanation.rally.manifest.target
@@ -310,6 +383,23 @@ def _print_between(line: Callable[..., None], story: Story) -> None:
     elif len(found) > len(listed):
         line(f"  and {format_count(len(found) - len(listed), 'more event')}", "dim")
     line("")
+
+
+def _stalls(explanation: Explanation, found: list[Stall]) -> Table:
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    for title in ("share", "time", f"{explanation.story.noun}s"):
+        table.add_column(title, justify="right", no_wrap=True)
+    table.add_column("what was waited for")
+    table.add_column("mostly in", overflow="fold")
+    for one in found[:ROWS]:
+        table.add_row(
+            f"{100 * one.ns / explanation.waited:.1f} %",
+            format_ns(one.ns),
+            str(one.balls),
+            Text(one.words),
+            Text(one.function),
+        )
+    return table
 
 
 def _table(explanation: Explanation) -> Table:

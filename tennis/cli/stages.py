@@ -36,7 +36,7 @@ def show_stages(rally: Rally, *, kernel: str | None, as_json: bool = False) -> N
     assert recorded is not None  # noqa: S101
     latest = max(1, rally.balls // LATEST_ONE_IN)
     steps, causes = stages.stages(recorded), stages.causes(recorded, latest)
-    held = stages.held(recorded)
+    held, stalled = stages.held(recorded), stages.stalled(recorded)
     path = rally.path / stages.STAGES
     if as_json:
         content = {
@@ -45,6 +45,7 @@ def show_stages(rally: Rally, *, kernel: str | None, as_json: bool = False) -> N
             "stages_ns": [asdict(step) for step in steps],
             "latest": latest,
             "causes": [{"cause": c, "balls": n, "ns": ns} for c, n, ns in causes],
+            **({"stalled_ns": stalled} if stalled else {}),
             "locks_held": [{"by": by, "balls": n, "ns": ns} for by, n, ns in held],
         }
         echo(json.dumps(content, indent=2))
@@ -56,6 +57,9 @@ def show_stages(rally: Rally, *, kernel: str | None, as_json: bool = False) -> N
     for step in steps:
         times = (format_ns(ns) for ns in (step.median, step.p99, step.latest))
         table.add_row(step.until, f"{step.balls:,}", *times)
+    if stalled:
+        waits = (format_ns(ns) for ns in stalled)
+        table.add_row("of all: waits for memory", f"{rally.balls:,}", *waits)
     console = Console(highlight=False)
     console.print(table)
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from tennis.explain.flame import FlameFrame, causes, flame
+from tennis.explain.stalls import Stall, stalls_of
 from tennis.explain.story import Share, Story, share_json, shares
 from tennis.rally import Rally
 
@@ -34,6 +35,10 @@ class Explanation:
         """Return what ran while they waited, the longest first."""
         return shares(self.stories)
 
+    def stalls(self) -> list[Stall]:
+        """Return what they waited for memory, the longest first; empty without a profile."""
+        return stalls_of([(story.ball, story.parts) for story in self.stories])
+
     def causes(self) -> list[tuple[str, int, int]]:
         """Return their causes: in words, how many balls, and their ns together."""
         return causes(self.stories)
@@ -58,5 +63,6 @@ class Explanation:
                 {"cause": cause, "balls": balls, "ns": ns} for cause, balls, ns in self.causes()
             ],
             "shares": [share_json(share) for share in self.shares()],
+            **({"stalls": [one.as_json() for one in found]} if (found := self.stalls()) else {}),
             "explained": [story.as_json() for story in self.stories],
         }

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from tennis.explain.kinds import Kind
+from tennis.explain.stalls import GOES_ON, cause_words
 from tennis.explain.story import SPANS, Story
 from tennis.units import format_count
 
@@ -40,14 +41,27 @@ def flame(stories: Sequence[Story]) -> FlameFrame:
             for node in np.flatnonzero(part.node_ns).tolist():
                 ns, masked_ns = int(part.node_ns[node]), int(part.node_masked_ns[node])
                 what = part.what(node, 2 * masked_ns > ns)
-                names = [title, f"task {part.task(node)}", *part.stack(node)]
+                names = [title, *part.frames(node)]
                 at = root
                 for name in ["", *names]:
                     at = at.child(name) if name else at
                     at.ns += ns
                     at.masked_ns += masked_ns
                     at.kinds[what.kind] += ns
+            for _, kind, node, ns in part.phase.stalls.tolist():
+                _adds_stall(root, [title, *part.frames(node)], kind & ~GOES_ON, ns)
     return root
+
+
+def _adds_stall(root: FlameFrame, names: list[str], kind: int, ns: int) -> None:
+    """Put a wait for memory above the function that waited: it is a part of its time."""
+    at = root
+    for name in names:
+        at = at.child(name)
+    at = at.child(cause_words(kind >> 4, kind & 15))
+    at.ns += ns
+    at.kinds["stall"] += ns
+    root.kinds["stall"] += ns  # for the legend
 
 
 def causes(stories: Sequence[Story]) -> list[tuple[str, int, int]]:

@@ -23,6 +23,7 @@ Kind = Literal[
     "program",
     "idle",
     "lost",
+    "stall",
 ]
 ANSWERS: frozenset[Kind] = frozenset({"racquet", "program"})  # what the reply comes from
 KINDS: dict[Kind, str] = {
@@ -37,6 +38,7 @@ KINDS: dict[Kind, str] = {
     "program": "the program",
     "idle": "idle",
     "lost": "not recorded in order",
+    "stall": "waits for memory",  # a part of the time of the others
 }
 IN_USER_SPACE = "user space"
 IRQ_ENTRY = re.compile(r"el[01][ht]?_(?:64_|32_)?(?:irq|fiq)(?:_handler)?(?:_naked)?|vectors")

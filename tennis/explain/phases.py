@@ -36,6 +36,8 @@ class Phase:
     ``parent`` -1 is a task, whose ``function`` is the index of its name in ``tasks``. ``segments``:
     what it was at in a row; they cover the phase. ``events``: when (``at``) in which ``node`` what
     happened (``kind``: ``WANTS`` and so on) that another processor may be the reason of.
+    ``stalls``: when (``at``) in which ``node`` it waited how long (``ns``) for which part of a
+    memory (``kind``, see ``tennis.explain.stalls``); these times are parts of the nodes'.
     """
 
     ball: int
@@ -47,4 +49,5 @@ class Phase:
     nodes: NDArray[Any]
     segments: NDArray[Any]
     events: NDArray[Any]
+    stalls: NDArray[Any]
     cut: int  # segments that were too many to be kept

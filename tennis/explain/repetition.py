@@ -5,6 +5,7 @@
 from collections import defaultdict
 from dataclasses import replace
 
+from tennis.explain import stalls
 from tennis.explain.kinds import What
 from tennis.explain.phases import Phase
 from tennis.explain.segments import Blame, Names, Segments
@@ -51,7 +52,7 @@ def tell(number: int, began_ns: int, span: Span, phase: Phase, names: Names) -> 
         answerer="",
         cause=cause,
         latency=span,
-        sentence=f"Repetition {number} {verb}: {why}.",
+        sentence=f"Repetition {number} {verb}: {why}.{stalls.sentence((part,))}",
         parts=(part,),
     )
 

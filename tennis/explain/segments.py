@@ -149,6 +149,12 @@ class Segments:
             raise BenchError(
                 f"{lost} of ball {phase.ball} could not be accounted for: please report it"
             )
+        stalled = np.bincount(phase.stalls["node"], phase.stalls["ns"], len(phase.nodes))
+        if (stalled > self.node_ns).any():
+            raise BenchError(
+                f"ball {phase.ball} waited longer for memory than it was where it waited: please "
+                "report it"
+            )
 
     def _path(self, node: int) -> tuple[int, ...]:
         """Return the functions of a stack, the outermost first; a task's own node has none."""
@@ -174,6 +180,14 @@ class Segments:
     def stack(self, node: int) -> list[str]:
         """Return the names of a stack, the outermost first."""
         return [self.names.name(function) for function in self.path(node)]
+
+    def frames(self, node: int) -> list[str]:
+        """Return a stack as a picture shows it: the task, then the functions."""
+        return [f"task {self.task(node)}", *self.stack(node)]
+
+    def leaf(self, node: int) -> str:
+        """Return the innermost function of a stack; of user space and of a task alone, that."""
+        return (self.stack(node) or [self.task(node)])[-1]
 
     def _what(self, node: int, masked: bool) -> What:
         path = self.path(node)

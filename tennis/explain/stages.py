@@ -20,6 +20,7 @@ from tennis.explain.story import Story
 from tennis.explain.ways import woken_task
 from tennis.rally import Rally
 from tennis.rally.folder import BALLS
+from tennis.rally.memory import NONE
 from tennis.rally.text import plain
 
 STAGES = "stages.parquet"
@@ -63,6 +64,13 @@ SEVERAL = pa.schema(
 )
 
 
+# of a rally with a memory profile: how long the whole wait was for memory, and for what most of it
+STALLED = (
+    pa.field("stalled_ns", pa.int64(), nullable=False),
+    pa.field("stalled_by", pa.string()),
+)
+
+
 @dataclass(frozen=True)
 class Stage:
     """How long one step took, from the moment before that the ball had; ns."""
@@ -74,9 +82,13 @@ class Stage:
     latest: int
 
 
-def row(story: Story) -> tuple[object, ...]:
-    """Return a ball's row, in the order of ``SCHEMA``, or of several processors of ``SEVERAL``."""
+def row(story: Story, *, with_memory: bool = False) -> tuple[object, ...]:
+    """Return a ball's row, in the order of the schema of its rally.
+
+    ``with_memory``: the rally was played with a memory profile, and has columns of ``STALLED``.
+    """
     cause = story.cause
+    stalls = story.stalls() if with_memory else []
     return (
         story.ball,
         story.taken,
@@ -93,6 +105,7 @@ def row(story: Story) -> tuple[object, ...]:
         cause.ns if cause else None,
         story.answerer,
         *(_between(story) if story.lanes else ()),
+        *((sum(one.ns for one in stalls), stalls[0].words if stalls else None) * with_memory),
     )
 
 
@@ -133,7 +146,13 @@ def _between(story: Story) -> tuple[object, ...]:
 
 
 def _schema(rally: Rally) -> pa.Schema:
-    return SEVERAL if (rally.manifest.target.processors or 1) > 1 else SCHEMA
+    schema = SEVERAL if (rally.manifest.target.processors or 1) > 1 else SCHEMA
+    return pa.schema([*schema, *(STALLED if has_memory(rally) else ())])
+
+
+def has_memory(rally: Rally) -> bool:
+    """Tell whether a rally was played with a memory profile."""
+    return rally.manifest.target.memory not in {None, NONE}
 
 
 def write(rally: Rally, rows: Sequence[tuple[object, ...]]) -> Path:
@@ -206,6 +225,15 @@ def held(table: pa.Table) -> list[tuple[str, int, int]]:
             count, ns = sums.get(who, (0, 0))
             sums[who] = count + 1, ns + entry["held_ns"]
     return sorted(((who, *both) for who, both in sums.items()), key=lambda one: -one[2])
+
+
+def stalled(table: pa.Table) -> tuple[int, int, int] | None:
+    """Return how long balls waited for memory: median, 99 %, latest, in ns; None: no profile."""
+    if "stalled_ns" not in table.column_names or not table.num_rows:
+        return None
+    times = table.column("stalled_ns").to_numpy()
+    low, high = np.quantile(times, [0.5, 0.99], method="higher").tolist()
+    return int(low), int(high), int(times.max())
 
 
 def causes(table: pa.Table, latest: int) -> list[tuple[str, int, int]]:

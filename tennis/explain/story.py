@@ -10,6 +10,7 @@ from typing import Any, Literal
 from tennis.explain.between import Interrupt, LockHeld, Moved, interrupts, locks, moves
 from tennis.explain.kinds import What
 from tennis.explain.segments import Blame, Segments, Weights
+from tennis.explain.stalls import Stall, stalls_of
 from tennis.explain.ways import Lanes
 
 STEPS_MAX = 40
@@ -145,6 +146,10 @@ class Story:
         """Return what ran while it waited, the longest first."""
         return shares([self])
 
+    def stalls(self) -> list[Stall]:
+        """Return what it waited for memory, the longest first."""
+        return stalls_of([(self.ball, self.parts)])
+
     def steps(self) -> list[Step]:
         """Return what ran in order; short stretches are part of the longer one before them."""
         return steps_of(self.parts)
@@ -179,6 +184,7 @@ class Story:
             "cause": _blame_json(self.cause),
             "moments": [{"what": what, "at_ns": at} for what, at in self.moments],
             "shares": [share_json(share) for share in self.shares()],
+            **({"stalls": [one.as_json() for one in found]} if (found := self.stalls()) else {}),
             **({"processors": self._processors_json()} if self.lanes else {}),
         }
 

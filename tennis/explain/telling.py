@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from tennis.errors import BenchError
-from tennis.explain import between
+from tennis.explain import between, stalls
 from tennis.explain.between import LockHeld
 from tennis.explain.kinds import ANSWERS, What
 from tennis.explain.phases import Phase
@@ -106,7 +106,7 @@ def tell(  # noqa: PLR0913 (what is known of a ball)
         answerer=answerer,
         cause=cause,
         latency=latency,
-        sentence=sentence,
+        sentence=sentence + stalls.sentence(parts),
         parts=parts,
         is_program=bool(names.program_tasks),
         lanes=tuple(lanes) if len(lanes[0]) > 1 else (),

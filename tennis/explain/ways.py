@@ -102,12 +102,21 @@ def _joined(first: Segments, second: Segments, at: int) -> Segments:
     nodes["ns"] = np.bincount(segments["node"], segments["ns"], len(nodes))
     off = segments[(segments["flags"] & 1) != 0]
     nodes["masked_ns"] = np.bincount(off["node"], off["ns"], len(nodes))
+    stalls = np.concatenate([one.stalls, other.stalls])
+    of_later = np.arange(len(stalls)) >= len(one.stalls)
+    moment = one.began + at
+    begins = np.where(of_later, np.maximum(stalls["at"], moment), stalls["at"])
+    ends = stalls["at"] + stalls["ns"].astype(np.int64)
+    ends = np.where(of_later, ends, np.minimum(ends, moment))
+    stalls["node"][of_later] += len(one.nodes)
+    stalls["at"], stalls["ns"] = begins, np.clip(ends - begins, 0, None)
     joined = replace(
         other,
         tasks=[*one.tasks, *other.tasks],
         nodes=nodes,
         segments=segments,
         events=other.events[:0],
+        stalls=stalls[stalls["ns"] > 0],
         cut=one.cut + other.cut,
     )
     return Segments(joined, second.names, woken_by=first.processor)

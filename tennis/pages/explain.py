@@ -110,6 +110,7 @@ def page(explanation: Explanation, flame: str, timeline: str) -> str:
         between=story.between(),
         ran=[times_of(parts) for parts in story.processors],
         shares=explanation.shares()[:SHARES_SHOWN],
+        stalls=explanation.stalls(),
         waited=explanation.waited,
         # made here, with everything in them escaped
         flame=Markup(flame),  # noqa: S704

@@ -27,6 +27,7 @@ COLOURS: dict[Kind, str] = {
     "program": "#5ea3d6",
     "idle": "#e6e9ed",
     "lost": "#ffffff",
+    "stall": "#b3a0d6",
 }
 GROUND = "#eceff2"  # what holds the stacks together: all balls, a latency, a task
 WIDTH = 1200.0

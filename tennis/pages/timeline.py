@@ -105,23 +105,46 @@ class _Lane:
             edges.append(offset + np.cumsum(part.length))
             kinds += [what.kind for what in part.whats]
             offset += part.ns
-        self.edges: NDArray[np.float64] = np.concatenate(edges).astype(np.float64)
-        lengths = np.diff(self.edges)
-        self.spent: dict[Kind, NDArray[np.float64]] = {}
+        every: NDArray[np.float64] = np.concatenate(edges).astype(np.float64)
+        lengths = np.diff(every)
+        # of each kind: moments, and the time that went to it until then
+        self.spent: dict[Kind, tuple[NDArray[np.float64], NDArray[np.float64]]] = {}
         named = np.array(kinds)
         for kind in KINDS:
             if (named == kind).any():
                 mine = np.where(named == kind, lengths, 0)
-                self.spent[kind] = np.concatenate([[0], np.cumsum(mine)])
+                self.spent[kind] = every, np.concatenate([[0], np.cumsum(mine)])
+        if (stalled := _stalled(parts)) is not None:
+            self.spent["stall"] = stalled
 
     def shares(self, began: int, ended: int) -> dict[Kind, NDArray[np.float64]]:
         """Return the share of each part of a panel that went to each kind which has any."""
         borders = np.linspace(began, ended, BINS + 1)
         shares = {
-            kind: np.diff(np.interp(borders, self.edges, spent)) / ((ended - began) / BINS)
-            for kind, spent in self.spent.items()
+            kind: np.diff(np.interp(borders, moments, spent)) / ((ended - began) / BINS)
+            for kind, (moments, spent) in self.spent.items()
         }
         return {kind: share for kind, share in shares.items() if share.sum() > 0}
+
+
+def _stalled(
+    parts: Sequence[Segments],
+) -> tuple[NDArray[np.float64], NDArray[np.float64]] | None:
+    """Return moments, ns since the ping, and the time of waits for memory until then."""
+    begins: list[NDArray[Any]] = []
+    lengths: list[NDArray[Any]] = []
+    offset = 0
+    for part in parts:
+        begins.append(offset + part.phase.stalls["at"] - part.phase.began)
+        lengths.append(part.phase.stalls["ns"].astype(np.int64))
+        offset += part.ns
+    at, ns = np.concatenate(begins), np.concatenate(lengths)
+    if not at.size:
+        return None
+    moments = np.stack([at, at + ns], axis=1).ravel()
+    spent = np.cumsum(np.stack([np.zeros_like(ns), ns], axis=1).ravel())
+    every = np.concatenate([np.zeros(1), moments, [offset]])
+    return every, np.concatenate([np.zeros(1), spent, spent[-1:]])
 
 
 class _Lanes:

@@ -24,6 +24,7 @@ from tennis.comparison.rallies import Measured, boot_of
 from tennis.comparison.rare import Boots
 from tennis.comparison.words import by_how_much, in_boots
 from tennis.errors import BenchError, RallyError, UsageError
+from tennis.explain.stalls import Stall, cause_words
 from tennis.explain.story import Story, shares
 from tennis.listener import say
 from tennis.pages.compare import CauseShown
@@ -59,6 +60,17 @@ class Cause:
 
 
 @dataclass(frozen=True)
+class Waited:
+    """Waits for memory of one cause: how many and how long in the median ball of either side."""
+
+    words: str
+    function: str
+    before: tuple[float, float]  # how many; ns
+    after: tuple[float, float]
+    ball: str = "usual ball"
+
+
+@dataclass(frozen=True)
 class LevelCauses:
     """What came and what went, of one statement."""
 
@@ -68,6 +80,7 @@ class LevelCauses:
     balls: tuple[int, int]  # that were looked at, of both boots
     came: Sequence[Cause]
     went: Sequence[Cause]
+    waited: Sequence[Waited] = ()  # of rallies with a memory profile on both sides
 
 
 def find_causes(
@@ -272,7 +285,46 @@ def _level_causes(
             Cause(words, most[words][1], one, other, ball) for words, one, other in found[:ROWS_MAX]
         ]
 
-    return LevelCauses(statement, *pair, (len(stories[0]), len(stories[1])), rows(came), rows(went))
+    parts = [[_phase(story, statement.latency) for story in some] for some in stories]
+    return LevelCauses(
+        statement,
+        *pair,
+        (len(stories[0]), len(stories[1])),
+        rows(came),
+        rows(went),
+        waits_of(parts, ball)[:ROWS_MAX],
+    )
+
+
+def waits_of(stories: Sequence[Sequence[Story]], ball: str) -> list[Waited]:
+    """Return which waits for memory became more or less, the largest difference first.
+
+    None where a side has none at all: it was played without a memory profile.
+    """
+    found = [
+        [{cause_words(one.cause, one.where): one for one in story.stalls()} for story in some]
+        for some in stories
+    ]
+    if not all(any(some) for some in found):
+        return []
+    came, went = causes_of(
+        [[{words: one.ns for words, one in waits.items()} for waits in some] for some in found]
+    )
+
+    def count(some: Sequence[Mapping[str, Stall]], words: str) -> float:
+        return float(np.median([waits[words].count if words in waits else 0 for waits in some]))
+
+    rows = []
+    for words, before_ns, after_ns in sorted(came + went, key=lambda one: -abs(one[2] - one[1])):
+        most = max(
+            (waits[words] for some in found for waits in some if words in waits),
+            key=lambda one: one.ns,
+        )
+        before, after = (
+            (count(some, words), ns) for some, ns in zip(found, (before_ns, after_ns), strict=True)
+        )
+        rows.append(Waited(words, most.function, before, after, ball))
+    return rows
 
 
 Change = tuple[str, float, float]  # what the processor was at; ns of the median ball of both sides
@@ -320,10 +372,27 @@ def sentence(cause: Cause) -> str:
     )
 
 
+def came_or_went(waited: Waited) -> str:
+    """Return what became of waits: came or went."""
+    return "came" if waited.after[1] > waited.before[1] else "went"
+
+
+def waited_sentence(waited: Waited) -> str:
+    """Say how many more or fewer waits of a cause there are."""
+    (count, ns), (count_after, ns_after) = waited.before, waited.after
+    more = "more" if ns_after > ns else "fewer"
+    return (
+        f"{abs(count_after - count):g} {more} {waited.words} a {waited.ball}, "
+        f"{format_ns(round(abs(ns_after - ns)))}, most in {waited.function} ({count:g} before, "
+        f"{count_after:g} after)"
+    )
+
+
 def shown_cause(causes: LevelCauses) -> CauseShown:
     """Return what a page says of one level."""
     lines = [f"Came: {sentence(cause)}." for cause in causes.came]
     lines += [f"Went: {sentence(cause)}." for cause in causes.went]
+    lines += [f"{came_or_went(one).capitalize()}: {waited_sentence(one)}." for one in causes.waited]
     return CauseShown(
         causes.statement.cell, change_words(causes.statement), lines, rests_on(causes)
     )

@@ -5,6 +5,8 @@
 The replay must be the rally, tick for tick: that is the proof that looking on cost no virtual time.
 """
 
+from functools import partial
+
 from tennis.errors import UsageError
 from tennis.explain import stages
 from tennis.play.explain import profile_balls
@@ -35,7 +37,6 @@ def record_stages(rally: Rally, *, kernel: str | None = None, watch: Watch | Non
         raise UsageError(
             f"{rally.path} has {rally.balls:,} balls: stages are recorded of 1 to {BALLS_MAX:,}"
         )
-    profiled = profile_balls(
-        rally, plan, balls_of(rally), range(rally.balls), stages.row, watch=watch
-    )
+    each = partial(stages.row, with_memory=stages.has_memory(rally))
+    profiled = profile_balls(rally, plan, balls_of(rally), range(rally.balls), each, watch=watch)
     stages.write(rally, profiled.found)

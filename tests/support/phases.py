@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from tennis.bench.virtual.profiler import _EVENT, _NODE, _SEGMENT
+from tennis.bench.virtual.profiler import _EVENT, _NODE, _SEGMENT, _STALL
 from tennis.explain.phases import Phase
 
 
@@ -18,11 +18,12 @@ def made_phase(
     *,
     processor: int = 0,
     events: Sequence[tuple[int, int, int, int, int, str]] = (),
+    stalls: Sequence[tuple[int, int, int, int]] = (),
 ) -> Phase:
     """Return a phase of ball 3 that began at 1000 ns.
 
     ``nodes``: (parent, function), ``segments``: (node, masked, ns), ``events``: (ns since the phase
-    began, kind, node, what, other, name).
+    began, kind, node, what, other, name), ``stalls``: (ns since the phase began, kind, node, ns).
     """
     times = [[0, 0] for _ in nodes]
     for node, masked, ns in segments:
@@ -38,5 +39,6 @@ def made_phase(
         nodes=np.array([(*node, *ns) for node, ns in zip(nodes, times, strict=True)], _NODE),
         segments=np.array(list(segments), _SEGMENT),
         events=np.array([(1000 + at, *rest, name.encode()) for at, *rest, name in events], _EVENT),
+        stalls=np.array([(1000 + at, *rest) for at, *rest in stalls], _STALL),
         cut=0,
     )

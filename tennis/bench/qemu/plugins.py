@@ -27,7 +27,7 @@ SOURCES = (  # of both instruments
     *("kicks.c", "kicks.h", "parameters.c", "parameters.h"),
 )
 INSIDE = ("inside.h", "qemu.h", "parameters.c", "parameters.h")  # of those that look into the guest
-LANES = ("lanes.c", "lanes.h", "clock.h")
+LANES = ("lanes.c", "lanes.h", "machine.h", "clock.h")
 MEMORY = ("stalls.c", "stalls.h", "machine.h", "clock.h")
 SHOTS = ("shots.c", "shots.h")
 SECTIONS = ("masks.c", "waits.c", "watched.c", "sections.h")

@@ -85,6 +85,7 @@ class Extras:
     plugin: QemuPlugin | None = None
     # what the instrument serves in place of the plan's balls; the target is booted as the plan says
     protocol: Protocol | None = None
+    memory: Mapping[str, int] = field(default_factory=dict)  # more parameters of memory.c
     # known answers in the target's place, see machine.c: answer_seed, answer_min, answer_max (ns)
     answers: Mapping[str, int] = field(default_factory=dict)
     # instants in the place of balls, ns of the clock that begins with the machine; rising
@@ -152,7 +153,9 @@ class Machine:
         if extras.instrument:
             command += _plugin(parts.plugin, {**plugin, **extras.answers})
             if parts.memory:
-                command += _plugin(parts.memory.plugin, parts.memory.parameters)
+                command += _plugin(
+                    parts.memory.plugin, {**parts.memory.parameters, **extras.memory}
+                )
         if extras.plugin:
             command += _plugin(extras.plugin.plugin, extras.plugin.parameters)
             descriptors = [*descriptors, *extras.plugin.descriptors]

@@ -58,6 +58,7 @@ _HEAD = np.dtype(
         ("nodes", "<u4"),
         ("segments", "<u4"),
         ("events", "<u4"),
+        ("stalls", "<u4"),
         ("cut", "<u4"),
     ]
 )
@@ -74,7 +75,11 @@ _EVENT = np.dtype(
         ("name", "S16"),
     ]
 )
-_PARTS = (_CONTEXT, "contexts"), (_NODE, "nodes"), (_SEGMENT, "segments"), (_EVENT, "events")
+_STALL = np.dtype([("at", "<i8"), ("kind", "<u4"), ("node", "<i4"), ("ns", "<u8")])
+_PARTS = (
+    *((_CONTEXT, "contexts"), (_NODE, "nodes"), (_SEGMENT, "segments")),
+    *((_EVENT, "events"), (_STALL, "stalls")),
+)
 
 
 @dataclass(frozen=True)
@@ -157,9 +162,9 @@ class Profile:
             if len(head) < _HEAD.itemsize:
                 raise BenchError("the profile ends in the middle: is the disk full?")
             fields = np.frombuffer(head, _HEAD)[0]
-            if fields["magic"] != b"TNP2":
+            if fields["magic"] != b"TNP3":
                 raise BenchError("the profile is damaged")
-            contexts, nodes, segments, events = (
+            contexts, nodes, segments, events, stalls = (
                 self._array(kind, fields[field]) for kind, field in _PARTS
             )
             yield Phase(
@@ -172,6 +177,7 @@ class Profile:
                 nodes=nodes,
                 segments=segments,
                 events=events,
+                stalls=stalls,
                 cut=int(fields["cut"]),
             )
 

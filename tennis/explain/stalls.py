@@ -1,0 +1,131 @@
+# SPDX-FileCopyrightText: The Tennis authors
+# SPDX-License-Identifier: MIT
+"""What a wait was for if it was for memory: lines, pages and registers, by cause and by function.
+
+A stall is a part of the time of the function that waits. target/virtual/memory.c numbers causes,
+levels and devices, and ``STALL_KIND`` of machine.h puts them together.
+"""
+
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from tennis.explain.segments import Segments
+from tennis.units import format_count, format_ns
+
+GOES_ON = 1 << 31  # it began in the phase before, and is not counted a second time
+CODE, DATA, STORES, PAGES, DEVICE = range(5)
+FIRST = 0  # of a page: the TLB that both share had it
+_FROM = ("the first cache", "the second cache", "the third cache", "memory")
+_DEVICES = (
+    "the GPIO controller",
+    "the interrupt controller",
+    "the timer",
+    "another device",
+)
+# the cost that is 0 with --try COST=0, and the causes it is a cost of
+COSTS = {"memory": (CODE, DATA, STORES), "tlb": (PAGES,), "registers": (DEVICE,)}
+
+
+@dataclass(frozen=True)
+class Stall:
+    """All stalls of one cause in some waits; ``function``: the one with most of their time."""
+
+    cause: int
+    where: int
+    count: int
+    ns: int
+    function: str
+    balls: int = 1
+
+    @property
+    def words(self) -> str:
+        """Say what was waited for, and how often."""
+        if self.cause == PAGES and self.where == FIRST:
+            pages = format_count(self.count, "page")
+            return f"{pages} came from the second TLB"
+        if self.cause == PAGES:
+            walks = format_count(self.count, "page walk")
+            return f"{walks} whose entry came from {_FROM[self.where]}"
+        if self.cause == DEVICE:
+            return f"{format_count(self.count, 'access', 'accesses')} to {_DEVICES[self.where]}"
+        noun, nouns = {
+            CODE: ("line of code", "lines of code"),
+            DATA: ("line of data", "lines of data"),
+            STORES: ("line that is written", "lines that are written"),
+        }[self.cause]
+        return f"{format_count(self.count, noun, nouns)} came from {_FROM[self.where]}"
+
+    @property
+    def zero(self) -> str:
+        """Return what --try takes to play a ball without this cost."""
+        return next(f"{cost}=0" for cost, causes in COSTS.items() if self.cause in causes)
+
+    def as_json(self) -> dict[str, Any]:
+        """Return it as JSON values."""
+        return {
+            "cause": cause_words(self.cause, self.where),
+            "count": self.count,
+            "ns": self.ns,
+            "balls": self.balls,
+            "mostly_in": self.function,
+        }
+
+
+def cause_words(cause: int, where: int) -> str:
+    """Return what is waited for, without a count: the same words for all waits."""
+    if cause == PAGES:
+        return "pages from the second TLB" if where == FIRST else f"page walks in {_FROM[where]}"
+    if cause == DEVICE:
+        return f"accesses to {_DEVICES[where]}"
+    lines = {CODE: "lines of code", DATA: "lines of data", STORES: "lines that are written"}
+    return f"{lines[cause]} from {_FROM[where]}"
+
+
+def stalls_of(waits: Sequence[tuple[int, Sequence[Segments]]]) -> list[Stall]:
+    """Return what some waits' stalls were, the longest first; ``waits``: balls and their parts."""
+    counts: dict[int, int] = defaultdict(int)
+    times: dict[int, dict[str, int]] = defaultdict(lambda: defaultdict(int))
+    balls: dict[int, set[int]] = defaultdict(set)
+    for ball, parts in waits:
+        for part in parts:
+            for _, kind, node, ns in part.phase.stalls.tolist():
+                what = kind & ~GOES_ON
+                counts[what] += kind == what
+                times[what][part.leaf(node)] += ns
+                balls[what].add(ball)
+    found = [
+        Stall(
+            what >> 4,
+            what & 15,
+            counts[what],
+            sum(by_function.values()),
+            max(by_function, key=lambda name: by_function[name]),
+            len(balls[what]),
+        )
+        for what, by_function in times.items()
+    ]
+    return sorted(found, key=lambda one: -one.ns)
+
+
+def stalled_ns(parts: Sequence[Segments], causes: Sequence[int] | None = None) -> int:
+    """Return how long a ball's parts were stalls, of some causes or of all."""
+    return sum(
+        ns
+        for part in parts
+        for _, kind, _, ns in part.phase.stalls.tolist()
+        if causes is None or (kind & ~GOES_ON) >> 4 in causes
+    )
+
+
+def sentence(parts: Sequence[Segments]) -> str:
+    """Say how much of a wait was for memory, and for what most of it; empty: nothing was."""
+    found = stalls_of([(0, parts)])
+    if not found:
+        return ""
+    whole, most = sum(one.ns for one in found), found[0]
+    return (
+        f" {format_ns(whole)} of it went to memory and registers: {most.words} "
+        f"({format_ns(most.ns)}), most in {most.function}."
+    )
