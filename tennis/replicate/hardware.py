@@ -182,19 +182,22 @@ def groups(match: MatchFolder) -> list[Group]:
 
     Raises UsageError for a match that has no cell in common with a board.
     """
-    there = cells(match)
-    found = [
+    if found := compared(cells(match)):
+        return found
+    raise UsageError(
+        f"{match.path} has no cell that somebody measured on a board",
+        next_step="play plans/hardware.toml or plans/knutsson.toml",
+    )
+
+
+def compared(there: Sequence[Cell]) -> list[Group]:
+    """Return the comparisons of cells with boards, by quantity, then by memory."""
+    return [
         Group(memory, quantity, boards, tuple(pairs))
         for quantity in get_args(Quantity)
         for memory in dict.fromkeys(cell.memory for cell in there)
         for boards, pairs in _by_board(there, quantity, memory)
     ]
-    if not found:
-        raise UsageError(
-            f"{match.path} has no cell that somebody measured on a board",
-            next_step="play plans/hardware.toml or plans/knutsson.toml",
-        )
-    return found
 
 
 def _by_board(

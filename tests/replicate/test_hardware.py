@@ -2,15 +2,22 @@
 # SPDX-License-Identifier: MIT
 """A match beside published boards: every point has its source, ranks and factors are right."""
 
+import sys
+
 import numpy as np
 import pytest
 
+from tennis.checkout import ROOT
 from tennis.errors import UsageError
 from tennis.publications.hardware import points
 from tennis.replicate import hardware
 from tennis.replicate.hardware import ALL, HELD_OUT, groups
 from tests.support.synthetic_match import MatchMaker
 from tests.support.terminal import tennis
+
+sys.path.insert(0, str(ROOT / "scripts"))
+
+from evidence import recorded
 
 LOADS = ("idle", "stress", "network")
 THESIS = {  # interrupt, latest, of mainline and rt's three rows of loads
@@ -103,3 +110,25 @@ def test_the_command_says_both_times(tmp_path):
     assert "Nothing is fitted" in said
     assert "17194" in said
     assert "1.72e+03" in said
+
+
+def test_the_readme_says_what_comes_of_the_recorded_match():
+    pages = [(ROOT / name).read_text() for name in ("README.md", "docs/evidence/hardware.md")]
+    found = {
+        (group.quantity, group.memory, group.boards): group
+        for named, column in (("6.12", 0), ("7.3", 1))
+        for group in hardware.compared(recorded(column, named))
+    }
+    rho = {key[:2]: group.rho for key, group in found.items() if key[2] == "knutsson-2008"}
+    new, old = rho["interrupt, latest", "7.3"], rho["interrupt, latest", "6.12"]
+    flat = [found["scheduling, latest", kernel, ALL].rho[0] for kernel in ("7.3", "6.12")]
+    usual = [found["interrupt, usual", kernel, ALL].factor for kernel in ("7.3", "6.12")]
+    least, most = min(one[1] for one in usual), max(one[2] for one in usual)
+    words = " ".join(pages[0].split())
+    assert f"rank correlation {new[0]:.2f}, 95 % interval {new[1]:.2f} to {new[2]:.2f}" in words
+    assert f"not surely with 6.12 ({old[0]:.2f})" in words
+    assert old[1] < 0  # so it is not sure
+    assert f"({flat[0]:.2f} and {flat[1]:.2f})" in words
+    assert f"took {least:.1f} to {most:.1f} times as long" in words
+    assert f"[{len(points())} of their times]" in words
+    assert f"| {old[0]:.2f} ({old[1]:.2f} to {old[2]:.2f}) |" in pages[1]
