@@ -77,8 +77,8 @@ ROWS = 8
     multiple=True,
     help="Play it again with another setting, beside RALLY, in pairs of boots of one seed, and "
     "compare its late balls: kernel, command-line, priorities, top-half, bottom-half. May be "
-    "repeated. Of a rally with --memory also memory=0, tlb=0 or registers=0: the latest ball (or "
-    "--ball) once more, with that cost at zero from its ping on.",
+    "repeated. With memory=0, tlb=0 or registers=0 it plays the latest ball (or --ball) again. "
+    "That cost of --memory is zero from its ping on.",
 )
 @click.option(
     "--boots",
