@@ -162,8 +162,7 @@ static bool is_free(enum cause cause)
 {
 	const struct timers *t = timers();
 
-	return free_causes >> cause & 1 &&
-	       t->bias + (t->instructions << t->shift) >= free_from_ns;
+	return free_causes >> cause & 1 && t->bias + (t->instructions << t->shift) >= free_from_ns;
 }
 
 /* where: a level, or a device; of a page FIRST: the shared table had it, else its entry's level. */

@@ -70,7 +70,10 @@ def without(
             next_step="play it with --memory, and explain that",
         )
     if rally.manifest.drill:
-        raise UsageError("--try with a cost takes balls of rallies, and no drill's repetitions")
+        raise UsageError(
+            "--try with a cost takes balls of rallies, and no drill's repetitions",
+            next_step="name a rally",
+        )
     explanation = explain(rally, ball=ball, worst=1 if ball is None else None, watch=watch)
     story = explanation.story
     plan, table = plan_again(rally), balls_of(rally)
