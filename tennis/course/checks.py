@@ -81,8 +81,8 @@ def check(
 
     A check with the argument ``question`` is asked for each question, or for those of some
     ``kinds`` whose answer is not computed, or for those that need ``rallies``; one with the
-    argument ``asked`` for each rally of the lab, of recorded ones only if ``recorded``. ``needs``
-    may then hold ``[*]``.
+    argument ``lab_rally`` for each rally of the lab, of recorded ones only if ``recorded``.
+    ``needs`` may then hold ``[*]``.
     """
     mark = pytest.mark.check(
         question=question,
