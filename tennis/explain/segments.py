@@ -152,8 +152,8 @@ class Segments:
         stalled = np.bincount(phase.stalls["node"], phase.stalls["ns"], len(phase.nodes))
         if (stalled > self.node_ns).any():
             raise BenchError(
-                f"ball {phase.ball} waited longer for memory than it was where it waited: please "
-                "report it"
+                f"ball {phase.ball} waited longer for memory than it was where it waited",
+                next_step="please report it, with the rally's folder",
             )
 
     def _path(self, node: int) -> tuple[int, ...]:
