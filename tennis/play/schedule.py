@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sized
 from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
+from typing import Any
 
 from pydantic import ValidationError
 
@@ -30,7 +31,7 @@ from tennis.play.planning import CONTEXTS, drill_plan, plan_of
 from tennis.rally import command_line as parameters
 from tennis.rally import priorities as priority_map
 from tennis.rally.cycles import balls_for, cycle_words
-from tennis.rally.manifest import THREADED, BottomHalf, Drill, Priorities, TopHalf
+from tennis.rally.manifest import PROGRAM, THREADED, BottomHalf, Drill, Priorities, TopHalf
 from tennis.rally.plan import UNKNOWN, Plan
 from tennis.rally.serving import Serving
 from tennis.rally.settings import SETTINGS
@@ -49,6 +50,7 @@ def scheduled_rallies(
     """
     _check_bench(plan)
     _check_settings(plan)
+    plan = _with_programs(plan, beside)
     named = {*plan.kernels, *(rally.kernel for rally in plan.rally)}
     for name in sorted(places.keys() - named):
         raise UsageError(
@@ -165,6 +167,46 @@ def _check_settings(plan: MatchPlan) -> None:
         _check_settings_of_drills(plan)
 
 
+def _with_programs(plan: MatchPlan, beside: Path) -> MatchPlan:
+    """Return a plan whose programs can be found from anywhere; they have no halves: UsageError."""
+    if plan.program is None and all(one.program is None for one in plan.settings.values()):
+        return plan
+    # of a plan whose settings all have one, halves would be nobody's
+    ways = plan.settings.values()
+    if plan.program is not None or (plan.settings and all(one.program for one in ways)):
+        parts = {"": plan, **{f"kernels.{name}.": axis for name, axis in plan.kernels.items()}}
+        said = [
+            f"{where}{key}"
+            for where, part in parts.items()
+            for key in ("top_halves", "bottom_halves")
+            if getattr(part, key)
+        ]
+        said += [
+            f"rally.{number}.{key}"
+            for number, one in enumerate(plan.rally)
+            for key in ("top_half", "bottom_half")
+            if plan.program and getattr(one, key)
+        ]
+        if said:
+            raise UsageError(
+                f"{said[0]}: a program answers by itself, and has no halves",
+                next_step="leave it out",
+            )
+
+    def found(program: str | None) -> str | None:
+        return program and str((beside / program).resolve())
+
+    return plan.model_copy(
+        update={
+            "program": found(plan.program),
+            "settings": {
+                name: one.model_copy(update={"program": found(one.program)})
+                for name, one in plan.settings.items()
+            },
+        }
+    )
+
+
 def _check_settings_of_drills(plan: MatchPlan) -> None:
     """Raise UsageError for a setting of the plan's that its drills would not be done in."""
     of_all = [
@@ -279,14 +321,20 @@ def _combinations(plan: MatchPlan, kernels: Mapping[str, MatchKernel]) -> Iterat
     """Yield what the plan asks for; ``why`` says why it is not played."""
     for name, axis in plan.kernels.items() if plan.rallies else ():
         priorities, top_half, bottom_half = kernels[name].defaults
+        wanted_tops = axis.top_halves or plan.top_halves or [top_half]
+        wanted_halves = axis.bottom_halves or plan.bottom_halves or [bottom_half]
         for load, wanted_priorities, wanted_top, wanted_half, wanted_line, setting in product(
             axis.loads or plan.loads,
             axis.priorities or plan.priorities or [priorities],
-            axis.top_halves or plan.top_halves or [top_half],
-            axis.bottom_halves or plan.bottom_halves or [bottom_half],
+            wanted_tops,
+            wanted_halves,
             axis.command_lines or plan.command_lines or [""],
             plan.settings or [None],
         ):
+            if plan.program or (setting and plan.settings[setting].program):
+                if (wanted_top, wanted_half) != (wanted_tops[0], wanted_halves[0]):
+                    continue  # a program has no halves, so that it is one combination
+                wanted_top = wanted_half = PROGRAM
             line = plan.settings[setting].command_line if setting else wanted_line
             combination = _Combination(name, load, wanted_priorities, wanted_top, wanted_half, line)
             combination.setting = setting
@@ -298,8 +346,8 @@ def _combinations(plan: MatchPlan, kernels: Mapping[str, MatchKernel]) -> Iterat
             rally.kernel,
             rally.load,
             rally.priorities or priorities,
-            rally.top_half or top_half,
-            rally.bottom_half or bottom_half,
+            PROGRAM if plan.program else rally.top_half or top_half,
+            PROGRAM if plan.program else rally.bottom_half or bottom_half,
             rally.command_line,
             rally,
         )
@@ -363,6 +411,8 @@ def _impossible(kernel: MatchKernel, combination: _Combination) -> str:  # noqa:
         possible = " or ".join(racquet.priorities)
         which = f"priorities {combination.priorities}"
         return f"{which} are not for {player} kernels: {possible} is"
+    if combination.bottom_half == PROGRAM:
+        return _for_a_program(player, combination)
     if combination.top_half not in racquet.top_halves:
         possible = " or ".join(racquet.top_halves)
         return f"top half {combination.top_half} is not for {player} kernels: {possible} is"
@@ -374,6 +424,15 @@ def _impossible(kernel: MatchKernel, combination: _Combination) -> str:  # noqa:
         flavours.check(
             player, combination.top_half, combination.bottom_half, combination.priorities
         )
+    except UsageError as error:
+        return str(error)
+    return ""
+
+
+def _for_a_program(player: flavours.Player, combination: _Combination) -> str:
+    """Say why no program can answer in a combination; empty where it can."""
+    try:
+        flavours.check(player, PROGRAM, PROGRAM, combination.priorities)
     except UsageError as error:
         return str(error)
     return ""
@@ -409,6 +468,14 @@ def _scheduled(
             return ScheduledRally(
                 name=name, kernel=combination.kernel, repetition=repetition, plan=made
             )
+        # of a combination's own setting, then of its kernel, then of the plan
+        said = {**plan.of_a_match, **kernel.axis.of_a_match, **setting.of_a_match}
+        halves: dict[str, Any] = {
+            "top_half": combination.top_half,
+            "bottom_half": combination.bottom_half,
+        }
+        if combination.bottom_half == PROGRAM:
+            said["program"], halves = Path(said["program"]), {}
         made = plan_of(
             bench=plan.bench,
             instrument=plan.instrument,
@@ -417,11 +484,10 @@ def _scheduled(
             kernel=kernel.place or combination.kernel,
             load=combination.load,
             load_options=options,
-            top_half=combination.top_half,
-            bottom_half=combination.bottom_half,
+            **halves,
             priorities=combination.priorities,
             command_line=combination.command_line,
-            **{**plan.of_a_match, **kernel.axis.of_a_match, **setting.of_a_match},
+            **said,
             instruction_ns=kernel.instruction_ns,
             **{
                 **plan.model_dump(include=set(Serving.model_fields)),

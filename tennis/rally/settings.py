@@ -374,6 +374,7 @@ class Settings(StrictModel):
                 (None, "instrument", "pico"),
             ),
             of_a_side=True,
+            of_a_match="setting",
             of_a_lab=False,
             shown=lambda known: str(known or "none: a Racquet"),
             asked_as=Path,
@@ -822,12 +823,15 @@ class OptionalSettings(StrictModel):
 Model = TypeVar("Model", bound=BaseModel)
 
 
-def _optional(title: str, rows: Mapping[str, Setting], base: type[Model]) -> type[Model]:
-    """Make a model in which nobody need say a setting."""
+def _optional(
+    title: str, rows: Mapping[str, Setting], base: type[Model], *, of_file: bool = False
+) -> type[Model]:
+    """Make a model in which nobody need say a setting; ``of_file``: one of a plan's file."""
     fields: dict[str, Any] = {}
     for name, row in rows.items():
         of = next(one for one in (Setup, Recordings, Instants) if name in one.model_fields)
-        kind = row.asked_as or of.model_fields[name].rebuild_annotation()
+        written = of.model_fields[name].rebuild_annotation()
+        kind = written if of_file else row.asked_as or written
         fields[name] = (Optional[kind], None)  # noqa: UP045 (also of what is no class)
     return create_model(title, __base__=base, __module__=__name__, **fields)
 
@@ -852,9 +856,11 @@ else:
         "KernelSettings",
         {n: row for n, row in SETTINGS.items() if row.of_a_match == "kernel"},
         OptionalSettings,
+        of_file=True,
     )
     TargetSettings = _optional(
         "TargetSettings",
         {n: row for n, row in SETTINGS.items() if row.of_a_match == "setting"},
         OptionalSettings,
+        of_file=True,
     )

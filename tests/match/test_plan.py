@@ -197,6 +197,40 @@ def test_boots_of_two_settings_are_pairs():
     assert seeds[0] != seeds[1]
 
 
+PROGRAMS = """
+    kernels = ["mainline"]
+    loads = ["idle"]
+    bottom_halves = ["tasklet", "workqueue"]
+    [settings.racquet]
+    [settings.good]
+    program = "answer.c"
+    [settings.log]
+    program = "bad-log.c"
+"""
+
+
+def test_a_program_is_a_setting_and_has_no_halves():
+    """Its place is relative to the plan; with two halves of others it is still one combination."""
+    beside = ROOT / "target/programs"
+    scheduled, _ = scheduled_rallies(plan(PROGRAMS), {}, beside)
+    assert [(one.name, one.plan.program, one.plan.top_half) for one in scheduled] == [
+        ("mainline-idle-default-tasklet-racquet", None, "hard"),
+        ("mainline-idle-default-program-good", str(beside / "answer.c"), "program"),
+        ("mainline-idle-default-program-log", str(beside / "bad-log.c"), "program"),
+        ("mainline-idle-default-workqueue-racquet", None, "hard"),
+    ]
+    good, log = (scheduled[number].plan for number in (1, 2))
+    assert good.protocol.seed == log.protocol.seed  # boots of two programs are pairs
+    assert not any(one.is_one("mainline", "idle", "default", "program") for one in scheduled)
+    with pytest.raises(UsageError, match="answer.c .No such file"):
+        scheduled_rallies(plan(PROGRAMS), {}, Path("/nowhere"))
+    of_all = 'kernels = ["mainline"]\nloads = ["idle"]\nprogram = "answer.c"\n'
+    ((one,), _) = scheduled_rallies(plan(of_all), {}, beside)
+    assert (one.plan.program, one.plan.bottom_half) == (str(beside / "answer.c"), "program")
+    with pytest.raises(UsageError, match="top_halves: a program answers by itself"):
+        scheduled_rallies(plan(of_all + 'top_halves = ["hard"]'), {}, beside)
+
+
 def test_what_a_setting_changes_is_not_what_was_published():
     """A setting of one processor without words would otherwise be taken for the thesis' cell."""
     text = 'kernels = ["mainline"]\nloads = ["idle"]\n[settings.usual]\n[settings.pinned]\n'
