@@ -17,10 +17,12 @@ from tennis.units import format_ns
 # of a line's events: version 2 of the character device, and version 1
 HANDLERS = frozenset({"edge_irq_handler", "lineevent_irq_handler"})
 THREADS = frozenset({"edge_irq_thread", "lineevent_irq_thread"})
-WAITS_FOR = {
-    "system call futex": "for a lock of its own (futex)",
-    "page fault": "for a page of its memory",
-}
+PAGE_FAULT, FUTEX = "page fault", "system call futex"
+INHERITS = frozenset({"futex_lock_pi"})  # kernel/futex: who waits lends the owner its priority
+# CPython takes its one lock there (Python/ceval_gil.c)
+INTERPRETERS_LOCK = frozenset(
+    {"PyEval_RestoreThread", "PyEval_AcquireThread", "PyGILState_Ensure", "_Py_HandlePending"}
+)
 Named = Callable[[str], str]
 
 
@@ -104,8 +106,7 @@ def _own_time(part: Segments, its: range, context: int) -> tuple[Blame | None, s
         cause = part.blame(part.weights_of(away))
         gone = format_ns(_sum(part, away))
         before = [i for i in range(its.start, away[0]) if part.context(i) == context]
-        wanted = errand(part.stack(int(part.node[before[-1]]))) if before else ""
-        reason = WAITS_FOR.get(wanted, f"in its {wanted}" if "system call" in wanted else "")
+        reason = _reason(part, before, away)
         waited = f"waited {gone} {reason}" if reason else f"lost the processor for {gone}"
         return cause, f"{waited}; most of the time the processor was in {cause}"
     here = [i for i in its if part.context(i) == context]
@@ -113,6 +114,34 @@ def _own_time(part: Segments, its: range, context: int) -> tuple[Blame | None, s
     most, ns = groups[0]
     cause = part.blame(part.weights_of(i for i in here if part.whats[i] == most))
     return cause, f"answered {took} later: {format_ns(ns)} of {most}, most in {cause}"
+
+
+def _reason(part: Segments, before: Sequence[int], away: Sequence[int]) -> str:
+    """Say what a task waited for, from what it did last; empty: nothing that is known."""
+    wanted = errand(part.stack(int(part.node[before[-1]]))) if before else ""
+    if wanted == PAGE_FAULT:
+        return "for a page of its memory"
+    if wanted != FUTEX:
+        return f"in its {wanted}" if "system call" in wanted else ""
+    last = next((i for i in reversed(before) if part.whats[i].kind == "program"), None)
+    stack = [] if last is None else part.stack(int(part.node[last]))
+    callers = {name.partition(" [")[0] for name in stack}
+    inherits = any(INHERITS & _bases(part, i) for i in before)
+    python = INTERPRETERS_LOCK & callers
+    lock = "for the lock of Python's interpreter" if python else "for a lock of its own"
+    if not inherits:
+        lock += " without priority inheritance"
+    # the owner goes on as soon as it gets the processor, and that ends the wait
+    owner = next(
+        (i for i in reversed(away) if part.task(int(part.node[i])) in part.names.program_tasks),
+        None,
+    )
+    if owner is None:
+        return f"{lock} (futex)"
+    lent = "" if inherits else ", to whom nobody lent a priority"
+    return (
+        f"{lock} (futex), which another thread of it had, {part.task(int(part.node[owner]))}{lent}"
+    )
 
 
 def _groups(part: Segments, indices: Sequence[int]) -> list[tuple[What, int]]:

@@ -21,7 +21,16 @@ from tennis.explain.kinds import (
     base,
     innermost,
 )
-from tennis.explain.phases import MASKED, UNKNOWN, USER, Phase, Symbol
+from tennis.explain.phases import (
+    GARBAGE,
+    INTERPRETER,
+    MASKED,
+    PYTHON,
+    UNKNOWN,
+    USER,
+    Phase,
+    Symbol,
+)
 from tennis.rally.text import plain
 from tennis.units import format_ns
 
@@ -60,7 +69,7 @@ class Blame:
             return str(self.what)
         if self.what.kind == "program":
             chain = [f for f in (self.function, *self.callers) if f not in {IN_USER_SPACE, "?"}]
-            named = " < ".join(f.partition(" ")[0] for f in chain[: CALLERS_SHOWN + 1])
+            named = " < ".join(f.partition(" [")[0] for f in chain[: CALLERS_SHOWN + 1])
             return f"{named or 'code without a name'} (its own code, in {self.what.task})"
         text = self.function
         shown = list(self.callers[:CALLERS_SHOWN])
@@ -95,6 +104,15 @@ class Names:
 
     def _is_racquet(self, function: int) -> bool:
         return function >= 0 and (self.symbols[function].module or "").startswith("racquet")
+
+
+def _at(functions: Sequence[str]) -> str:
+    """Return what a program is at in its own code: its innermost function, or a part of Python."""
+    names = [name.partition(" [")[0] for name in functions]
+    for name in (GARBAGE, INTERPRETER):
+        if name in names:
+            return PYTHON[name]
+    return names[-1] if names else "no name"
 
 
 Weights = dict[tuple[int, bool], int]
@@ -203,8 +221,7 @@ class Segments:
                 layer, kind = index, "scheduler"
         own = [f for f in path[layer:] if self.names.is_racquet(f)]
         if path[:1] == (USER,) and task in self.names.program_tasks:
-            named = self.names.name(path[-1]).partition(" ")[0] if len(path) > 1 else "no name"
-            return What("program", named, task)
+            return What("program", _at(stack[1:]), task)
         if own:
             return What("racquet", self.names.name(own[0]).partition(" ")[0], task)
         return What(*innermost(kind, stack[layer:], masked=masked), task)

@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from tennis.bench.registry import can
 from tennis.bench.targets.console import Console
 from tennis.bench.virtual import elf, symbols
+from tennis.bench.virtual import program as program_files
 from tennis.bench.virtual.bench import VirtualBench
 from tennis.bench.virtual.machine import Extras
 from tennis.bench.virtual.profiler import Profile, Window
@@ -172,7 +173,7 @@ def profile_balls(  # noqa: PLR0913 (a rally, which of its balls, and what becom
     versions = bench.versions(plan)
     changed = changes(rally, versions)
     parts = bench.parts(plan)
-    if parts.program and (why := elf.why_nameless(parts.program.files)):
+    if parts.program and (why := elf.why_nameless(program_files.executables(parts.program))):
         say(f"the functions of {parts.program.brought.name} have no names here: {why}")
     functions = symbols.functions(parts, _facts(rally))
     ordered = sorted(chosen)

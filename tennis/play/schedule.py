@@ -331,12 +331,13 @@ def _combinations(plan: MatchPlan, kernels: Mapping[str, MatchKernel]) -> Iterat
             axis.command_lines or plan.command_lines or [""],
             plan.settings or [None],
         ):
+            top, bottom = wanted_top, wanted_half
             if plan.program or (setting and plan.settings[setting].program):
-                if (wanted_top, wanted_half) != (wanted_tops[0], wanted_halves[0]):
+                if (top, bottom) != (wanted_tops[0], wanted_halves[0]):
                     continue  # a program has no halves, so that it is one combination
-                wanted_top = wanted_half = PROGRAM
+                top, bottom = PROGRAM, PROGRAM
             line = plan.settings[setting].command_line if setting else wanted_line
-            combination = _Combination(name, load, wanted_priorities, wanted_top, wanted_half, line)
+            combination = _Combination(name, load, wanted_priorities, top, bottom, line)
             combination.setting = setting
             combination.why = _why_not(plan, combination, kernels)
             yield combination

@@ -59,6 +59,7 @@ def _words(command: str) -> str:
 Line = Annotated[str, StringConstraints(pattern=r"^[^\x00-\x1f\x7f]{0,2000}$")]
 Place = Annotated[Line, AfterValidator(_inside)]
 Package = Annotated[str, StringConstraints(pattern=r"^[a-z0-9][a-z0-9.+-]{1,100}$")]
+Library = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9_][A-Za-z0-9_.+-]{0,60}$")]
 Variable = Annotated[str, StringConstraints(pattern=r"^[A-Za-z_][A-Za-z0-9_]{0,100}$")]
 
 
@@ -84,6 +85,9 @@ class ProgramFile(Strict):
     files: Annotated[list[Place], Field(max_length=FILES_MAX)] = []
     sources: Annotated[list[Place], Field(max_length=FILES_MAX)] = []  # of one static executable
     packages: Annotated[list[Package], Field(max_length=64)] = []  # Debian's, for arm64
+    # of Debian's, too: with their headers and static libraries its sources are compiled
+    build_packages: Annotated[list[Package], Field(max_length=16)] = []
+    libraries: Annotated[list[Library], Field(max_length=16)] = []  # of these: gpiod for -lgpiod
     environment: Annotated[dict[Variable, Line], Field(max_length=64)] = {}
     priority: Annotated[int, Field(ge=1, le=99)] | None = None  # SCHED_FIFO; None: ordinary
     limits: Limits = Limits()

@@ -846,6 +846,8 @@ if TYPE_CHECKING:
 
     class TargetSettings(OptionalSettings):
         """Settings that a match's plan may have for all ways to set the target up, and for one."""
+
+        program: str | None = None
 else:
     SettingsRequest = _optional(
         "SettingsRequest",

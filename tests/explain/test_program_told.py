@@ -9,7 +9,7 @@ import pytest
 from tennis.bench.kernels import own_program
 from tennis.bench.virtual import elf
 from tennis.checkout import ROOT
-from tennis.explain.phases import PROGRAM, USER, Symbol
+from tennis.explain.phases import GARBAGE, INTERPRETER, PROGRAM, USER, Symbol
 from tennis.explain.segments import Names
 from tennis.explain.telling import tell
 from tennis.rally.program import read
@@ -28,11 +28,16 @@ FUNCTIONS = [
     Symbol(0xA000, "__rmqueue_pcplist"),
     Symbol(0xB000, "__arm64_sys_futex"),
     Symbol(0xC000, "work_on_it"),
+    Symbol(0xD000, INTERPRETER, PROGRAM),
+    Symbol(0xE000, GARBAGE, PROGRAM),
+    Symbol(0xF000, "PyEval_RestoreThread", PROGRAM),
+    Symbol(0xF800, "futex_lock_pi"),
 ]
 MAIN, SET, IRQ, EDGE, THREAD, IDLE, IOCTL, FAULT, LOCK, PAGES, FUTEX, WORK = range(12)
-TASKS = ["swapper/0", "irq/18-answer", "answer", "stress"]
+PYTHONS, COLLECTOR, RESTORES, LENDS = range(12, 16)
+TASKS = ["swapper/0", "irq/18-answer", "answer", "stress", "helper"]
 PRIORITIES = {"irq/18-answer": "FIFO 50", "answer": "FIFO 50"}
-SWAPPER, LINE, ANSWER, STRESS = range(4)
+SWAPPER, LINE, ANSWER, STRESS, HELPER = range(5)
 # each task, and where it is: parents before children
 NODES = [
     (-1, SWAPPER), (-1, LINE), (-1, ANSWER), (-1, STRESS),
@@ -40,20 +45,24 @@ NODES = [
     (2, USER), (8, MAIN), (9, SET), (2, IOCTL),
     (2, FAULT), (12, LOCK), (3, PAGES), (2, FUTEX),
     (3, IRQ), (16, EDGE), (3, USER), (9, WORK),
+    (-1, HELPER), (20, USER), (21, WORK), (8, PYTHONS),
+    (23, COLLECTOR), (23, RESTORES), (15, LENDS),
 ]  # fmt: skip
 IDLES, TAKEN, HANDLED, THREADED, IN_MAIN, IN_SET, RAISES = 4, 5, 6, 7, 9, 10, 11
 FAULTS, WAITS, HOLDS, LOCKS, ELSEWHERE, WORKS = 12, 13, 14, 15, 18, 19
+HELPS, INTERPRETS, COLLECTS, RESTORED, LENT = 22, 23, 24, 25, 26
 FALLS = [(RAISES, 0, 800), (IN_MAIN, 0, 20), (IN_SET, 0, 80), (RAISES, 0, 2000)]
 
 
 def story(*until_the_rise, names=None):
     phases = [made_phase(0, NODES, until_the_rise, TASKS), made_phase(1, NODES, FALLS, TASKS)]
     rise = sum(ns for _, _, ns in until_the_rise)
-    names = names or Names(FUNCTIONS, PRIORITIES, ["answer"])
+    names = names or Names(FUNCTIONS, PRIORITIES, ["answer", "helper"])
     return tell(3, 1000, (rise, rise + 2900), phases, names)
 
 
 WAY = [(IDLES, 0, 200), (TAKEN, 1, 800), (HANDLED, 1, 400), (THREADED, 0, 9000)]
+CAME = [*WAY, (IN_MAIN, 0, 100)]
 
 
 def test_its_moments_are_those_of_a_program():
@@ -86,9 +95,37 @@ def test_its_moments_are_those_of_a_program():
         (
             [*WAY, (IN_MAIN, 0, 100), (LOCKS, 0, 50), (ELSEWHERE, 0, 1_000_000), (IN_MAIN, 0, 9)],
             (
-                "and waited 1.00 ms for a lock of its own (futex); most of the time the processor "
-                "was in user space of stress"
+                "and waited 1.00 ms for a lock of its own without priority inheritance (futex); "
+                "most of the time the processor was in user space of stress"
             ),
+        ),
+        # its owner gets the processor at last, and gives it back
+        (
+            [*CAME, (LOCKS, 0, 50), (ELSEWHERE, 0, 1_000_000), (HELPS, 0, 200), (IN_MAIN, 0, 9)],
+            (
+                "for a lock of its own without priority inheritance (futex), which another thread "
+                "of it had, helper, to whom nobody lent a priority; most of the time"
+            ),
+        ),
+        (
+            [*CAME, (LENT, 0, 50), (HELPS, 0, 200_000), (IN_MAIN, 0, 9)],
+            (
+                "for a lock of its own (futex), which another thread of it had, helper; most of "
+                "the time the processor was in"
+            ),
+        ),
+        # CPython
+        (
+            [*WAY, (RESTORED, 0, 9), (LOCKS, 0, 50), (HELPS, 0, 200_000), (INTERPRETS, 0, 9)],
+            "for the lock of Python's interpreter without priority inheritance (futex), which",
+        ),
+        (
+            [*WAY, (INTERPRETS, 0, 9_000), (COLLECTS, 0, 300_000), (RAISES, 0, 2000)],
+            "300 µs of the program's own code in answer: garbage collection, most in",
+        ),
+        (
+            [*WAY, (INTERPRETS, 0, 90_000), (RAISES, 0, 2000)],
+            "90.0 µs of the program's own code in answer: Python's interpreter, most in",
         ),
         # pages that it fills
         (
@@ -143,3 +180,38 @@ def test_a_program_s_functions_are_those_of_its_symbols(tmp_path):
     assert "another one in each boot" in elf.why_nameless(moved)
     for end in range(0, len(content), 9973):  # cut off anywhere, it is no trouble
         elf.functions({place: content[:end]})
+
+
+STRIPPED = r"""
+#include <stdio.h>
+int exported(int x) { return x + 1; }
+__attribute__((noinline)) static int hidden(int x) { puts("h"); return x * 3; }
+__attribute__((noinline)) static int collects(int x)
+{
+    __asm__ volatile("990: nop\n.pushsection .note.stapsdt,\"\",\"note\"\n.balign 4\n"
+                     ".4byte 8, 992f-991f, 3\n.asciz \"stapsdt\"\n.balign 4\n"
+                     "991: .8byte 990b, 0, 0\n.asciz \"python\"\n.asciz \"gc__start\"\n.asciz \"\"\n"
+                     "992: .balign 4\n.popsection\n");
+    puts("c");
+    return x * 5;
+}
+int main(int argc, char **argv) { (void)argv; return hidden(exported(argc)) + collects(argc); }
+"""
+
+
+def test_a_stripped_interpreter_tells_what_has_no_name(tmp_path):
+    """As Debian's Python: a function without a name is not called as the one before it."""
+    (tmp_path / "a.c").write_text(STRIPPED)
+    line = ["aarch64-linux-gnu-gcc", "-O2", "-no-pie", "-rdynamic", "a.c", "-o", "x"]
+    subprocess.run(line, cwd=tmp_path, check=True)
+    whole = (tmp_path / "x").read_bytes()
+    places = {symbol.name: symbol.address for symbol in elf.functions({"x": whole})}
+    subprocess.run(["aarch64-linux-gnu-strip", "x"], cwd=tmp_path, check=True)
+    content = (tmp_path / "x").read_bytes()
+    told = {symbol.address: symbol.name for symbol in elf.functions({"x": content})}
+    assert told[places["exported"]] == "exported"
+    assert told[places["hidden"]] == elf.UNNAMED
+    assert told[places["collects"]] == GARBAGE
+    assert elf.why_nameless({"x": content}) == ""
+    for end in range(0, len(content), 997):  # cut off anywhere, it is no trouble
+        elf.functions({"x": content[:end]})

@@ -222,7 +222,7 @@ def test_a_program_is_a_setting_and_has_no_halves():
     good, log = (scheduled[number].plan for number in (1, 2))
     assert good.protocol.seed == log.protocol.seed  # boots of two programs are pairs
     assert not any(one.is_one("mainline", "idle", "default", "program") for one in scheduled)
-    with pytest.raises(UsageError, match="answer.c .No such file"):
+    with pytest.raises(UsageError, match=r"answer\.c .No such file"):
         scheduled_rallies(plan(PROGRAMS), {}, Path("/nowhere"))
     of_all = 'kernels = ["mainline"]\nloads = ["idle"]\nprogram = "answer.c"\n'
     ((one,), _) = scheduled_rallies(plan(of_all), {}, beside)

@@ -25,6 +25,7 @@ from tennis.rally.program import TOML, Brought, C
 from tennis.rally.text import plain
 
 HOME = "/program"  # on the target
+PACKAGES = Path("/packages")  # in the box: /usr of those that it is compiled with
 LIMIT_S = 300.0
 RECIPE = 1  # another number builds everything again
 # frame pointers, as Debian has them on arm64: callers can be found from outside
@@ -53,9 +54,10 @@ class OwnProgram:
         return whole.hexdigest()
 
 
-def built(brought: Brought) -> OwnProgram:
+def built(brought: Brought, packages: Path | None = None) -> OwnProgram:
     """Return a program as it lies on the target.
 
+    ``packages``: where those that it is compiled with are unpacked; None: it needs none.
     Raises NotBuiltError with the compiler's first words where its source cannot be compiled,
     BenchError where this machine could not do it.
     """
@@ -63,11 +65,11 @@ def built(brought: Brought) -> OwnProgram:
     files = {place: brought.files[place] for place in about.files if place != TOML}
     if about.sources:
         name = PurePosixPath(about.sources[0]).stem
-        files[name] = _compiled(brought)
+        files[name] = _compiled(brought, packages)
     return OwnProgram(brought, {f"{HOME}/{place}": content for place, content in files.items()})
 
 
-def _compiled(brought: Brought) -> bytes:
+def _compiled(brought: Brought, packages: Path | None) -> bytes:
     sources = brought.about.sources
     compiler = COMPILERS[all(Path(one).suffix in C for one in sources)]
     if programs.find(compiler) is None:
@@ -76,9 +78,10 @@ def _compiled(brought: Brought) -> bytes:
             next_step=programs.how_to_install([_package(compiler)]),
         )
     version = run([compiler, "--version"], what="the arm64 compiler").splitlines()[0]
+    libraries = [f"-l{name}" for name in brought.about.libraries]
 
     def fill(folder: Path) -> None:
-        ended = _in_a_box(compiler, brought.files, sources)
+        ended = _in_a_box(compiler, brought.files, [*sources, *libraries], packages)
         # another day it may be built, so nothing of it is kept
         if ended.limit and _in_a_box(COMPILERS[True], CONTROL, list(CONTROL)).code != 0:
             raise BenchError(
@@ -92,6 +95,8 @@ def _compiled(brought: Brought) -> bytes:
 
     names = [text for pair in sorted(brought.files.items()) for text in pair]
     recipe = [compiler, version, *FLAGS, *LIBRARIES, str(RECIPE), *sources]
+    if packages:  # their folder's name tells which, and it never changes
+        recipe += [*libraries, packages.parent.name]
     folder = once("own-programs", digest(*recipe, *names), fill)
     if not (folder / "program").is_file():
         said = json.loads((folder / "said.json").read_text())
@@ -110,13 +115,20 @@ def _package(compiler: str) -> str:
     )
 
 
-def _in_a_box(compiler: str, files: Mapping[str, bytes], sources: list[str]) -> box.Ended:
+def _in_a_box(
+    compiler: str, files: Mapping[str, bytes], sources: list[str], packages: Path | None = None
+) -> box.Ended:
     with tempfile.TemporaryDirectory(prefix="tennis-program-") as scratch:
         for place, content in files.items():
             (Path(scratch) / place).parent.mkdir(parents=True, exist_ok=True)
             (Path(scratch) / place).write_bytes(content)
-        line = [compiler, *FLAGS, "-o", f"{box.OUT}/program", *sources, *LIBRARIES]
-        return box.run(line, Path(scratch), ["program"], own_module.SYSTEM, {}, LIMIT_S)
+        line = [compiler, *FLAGS, "-o", f"{box.OUT}/program"]
+        readable = dict(own_module.SYSTEM)
+        if packages:
+            readable[PACKAGES] = packages / "usr"
+            line += ["-isystem", f"{PACKAGES}/include", f"-L{PACKAGES}/lib/aarch64-linux-gnu"]
+        line += [*sources, *LIBRARIES]
+        return box.run(line, Path(scratch), ["program"], readable, {}, LIMIT_S)
 
 
 def _said(ended: box.Ended) -> list[str]:

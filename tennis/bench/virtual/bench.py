@@ -21,7 +21,7 @@ from tennis.bench.protocol import Access, RunRecord, Session
 from tennis.bench.qemu import plugins as instrument
 from tennis.bench.qemu.session import PipedSession, shared
 from tennis.bench.targets.console import Console, ConsoleReport
-from tennis.bench.virtual import drivers, initramfs, memory, program
+from tennis.bench.virtual import drivers, initramfs, memory, program, program_packages
 from tennis.bench.virtual.machine import (
     PEER_TARGET,
     TARGET,
@@ -290,10 +290,16 @@ def _built(plan: Plan, kernel: catalogue.Kernel, load: load_folder.Load, extras:
         drivers=drivers.network(kernel) if needs_network else {},
         drill=_drill(plan, kernel),
         beneath=beneath().image(kernel, extras.beneath) if plan.beneath != "none" else None,
-        program=own_program.built(read_program(Path(plan.program))) if plan.program else None,
+        program=_program(Path(plan.program)) if plan.program else None,
         program_start=modules.program(program.START) if plan.program else None,
         memory=_memory(qemu, profile, plan.instruction_ns) if profile else None,
     )
+
+
+def _program(path: Path) -> own_program.OwnProgram:
+    """Build a program of somebody's own. Raises UsageError, NotBuiltError and BenchError."""
+    brought = read_program(path)
+    return own_program.built(brought, program_packages.root_of(brought.about.build_packages))
 
 
 def _memory(qemu: instrument.Qemu, found: memory.Memory, instruction_ns: int) -> QemuPlugin:

@@ -1,20 +1,29 @@
 # SPDX-FileCopyrightText: The Tennis authors
 # SPDX-License-Identifier: MIT
-"""The functions of a static executable, as its table of symbols has them (ELF-64, elf(5)).
+"""The functions of an executable that is not moved, by its symbols (ELF-64, elf(5)).
 
-It may come from anybody: what does not fit is no symbol.
+One that is stripped, as Debian's Python, still has the names that its modules use, and tells where
+each other function begins (.eh_frame_hdr of the Linux Standard Base). CPython's probes say which of
+these collects garbage. It may come from anybody: what does not fit is no symbol.
 """
 
 import struct
+from bisect import bisect_right
 from collections.abc import Iterator, Mapping
 
-from tennis.explain.phases import PROGRAM, Symbol
+from tennis.explain.phases import GARBAGE, PROGRAM, Symbol
 from tennis.rally.program import ELF
 from tennis.rally.text import plain
 
 SYMBOLS_MAX = 200_000
 NAME_MAX = 256
-_SYMBOL_TABLE, _FUNCTION, _RESOLVED = 2, 2, 10  # sh_type; st_info: also of what is chosen at start
+_SYMBOL_TABLE, _NOTES, _DYNAMIC = 2, 7, 11  # sh_type
+_FUNCTION, _RESOLVED = 2, 10  # st_info: also of what is chosen at start
+UNNAMED = "a function without a name"
+# .eh_frame_hdr: version, then how its numbers are written: four bytes, signed, from its place
+_FRAMES, _FRAMES_HEAD = ".eh_frame_hdr", b"\x01\x1b\x03\x3b"
+# a note of SystemTap's: its address is 24 bytes before these words
+_PROBE = b"python\0gc__start\0"
 _EXECUTABLE = 2  # e_type: it is where it says
 _SECTION = struct.Struct("<IIQQQQIIQQ")
 _ENTRY = struct.Struct("<IBBHQQ")
@@ -28,6 +37,8 @@ def functions(files: Mapping[str, bytes]) -> list[Symbol]:
             for address, name in _symbols(content):
                 # of several names the usual one: pthread_mutex_lock, not ___pthread_mutex_lock
                 found[address] = min(found.get(address, name), name, key=_rank)
+            if not found:
+                found = _of_stripped(content)
             break
     return [Symbol(address, name, PROGRAM) for address, name in found.items()]
 
@@ -38,7 +49,7 @@ def _rank(name: str) -> tuple[int, int, str]:
 
 def why_nameless(files: Mapping[str, bytes]) -> str:
     """Say why a program's functions have no names; empty: they have."""
-    if functions(files):
+    if any(symbol.name not in {UNNAMED, GARBAGE} for symbol in functions(files)):
         return ""
     executables = [content for content in files.values() if content.startswith(ELF)]
     if not executables:
@@ -52,14 +63,74 @@ def _is_in_place(content: bytes) -> bool:
     return content.startswith(ELF) and content[16:18] == _EXECUTABLE.to_bytes(2, "little")
 
 
-def _symbols(content: bytes) -> Iterator[tuple[int, str]]:
-    """Yield address and name of each function."""
+def _of_stripped(content: bytes) -> dict[int, str]:
+    """Return each function's address and its name, if others may use it.
+
+    Nothing if it does not tell where those without a name begin: they would have others' names.
+    """
+    starts = sorted(_starts(content))
+    named = list(_symbols(content, _DYNAMIC))
+    if not starts or not named:
+        return {}
+    found = dict.fromkeys(starts, UNNAMED)
+    for address, name in named:
+        found[address] = (
+            name if found.get(address, UNNAMED) == UNNAMED else min(found[address], name, key=_rank)
+        )
+    before = bisect_right(starts, _probe(content)) - 1
+    if before >= 0 and found[starts[before]] == UNNAMED:
+        found[starts[before]] = GARBAGE
+    return found
+
+
+def _starts(content: bytes) -> Iterator[int]:
+    """Yield where functions begin, as what unwinds a stack has to know."""
     try:
-        (table,) = struct.unpack_from("<Q", content, 40)
-        size, count = struct.unpack_from("<HH", content, 58)
-        sections = [_SECTION.unpack_from(content, table + i * size) for i in range(count)]
+        for name, section in _sections(content):
+            if name != _FRAMES or content[section[4] : section[4] + 4] != _FRAMES_HEAD:
+                continue
+            (count,) = struct.unpack_from("<I", content, section[4] + 8)
+            for i in range(min(count, SYMBOLS_MAX)):
+                (place,) = struct.unpack_from("<i", content, section[4] + 12 + 8 * i)
+                if section[3] + place > 0:
+                    yield section[3] + place
+    except (struct.error, IndexError, OverflowError):
+        return
+
+
+def _probe(content: bytes) -> int:
+    """Return an address in CPython's collector of garbage; -1: it has no such probe."""
+    try:
+        for _, section in _sections(content):
+            notes = content[section[4] : section[4] + min(section[5], 1 << 16)]
+            at = notes.find(_PROBE) if section[1] == _NOTES else -1
+            if at >= 24:
+                return int(struct.unpack_from("<Q", notes, at - 24)[0])
+    except (struct.error, IndexError, OverflowError):
+        pass
+    return -1
+
+
+def _sections(content: bytes) -> list[tuple[str, tuple[int, ...]]]:
+    """Return each section's name and header. Raises struct.error, IndexError, OverflowError."""
+    (table,) = struct.unpack_from("<Q", content, 40)
+    size, count, names = struct.unpack_from("<HHH", content, 58)
+    headers = [_SECTION.unpack_from(content, table + i * size) for i in range(count)]
+    if not headers:
+        return []
+    texts = content[headers[names][4] : headers[names][4] + headers[names][5]]
+    called = (texts[one[0] : one[0] + NAME_MAX].partition(b"\0")[0] for one in headers)
+    return [
+        (name.decode("ascii", "replace"), one) for name, one in zip(called, headers, strict=True)
+    ]
+
+
+def _symbols(content: bytes, table: int = _SYMBOL_TABLE) -> Iterator[tuple[int, str]]:
+    """Yield address and name of each function; ``table``: the kind of the section that has them."""
+    try:
+        sections = [section for _, section in _sections(content)]
         for section in sections:
-            if section[1] != _SYMBOL_TABLE:
+            if section[1] != table:
                 continue
             names = sections[section[6]]
             texts = content[names[4] : names[4] + names[5]]

@@ -7,6 +7,7 @@ ordinary user's: the console, from which its record comes, is not its to write.
 """
 
 import json
+import posixpath
 import shlex
 from collections.abc import Mapping
 from pathlib import Path
@@ -18,6 +19,7 @@ from tennis.checkout import ROOT
 from tennis.digests import sha256_of
 from tennis.rally import manifest
 from tennis.rally.manifest import PROGRAM
+from tennis.rally.program import ELF
 from tennis.rally.text import plain
 
 VIRTUAL = ROOT / "target" / "virtual"
@@ -29,6 +31,8 @@ ENVIRONMENT = {
     "PATH": f"/usr/bin:/bin:{HOME}",
     "LANG": "C.UTF-8",
 }
+FOLDERS = ("/usr/bin", "/bin")  # in which a command is looked for, beside its own
+LINKS_MAX = 8
 OVER = "program_over_s"  # the fact that all was told of it
 
 # The target's init does not know of programs, so that rallies without one keep each byte: what it
@@ -80,6 +84,29 @@ def files(program: OwnProgram | None, start: Path | None) -> dict[str, bytes | P
         **program_packages.files(program.brought.about.packages),
         **program.files,
     }
+
+
+def executables(program: OwnProgram) -> dict[str, bytes]:
+    """Return a program's executables; of one that brings none that which its command starts.
+
+    That is one of its packages', such as Python.
+    """
+    own = {place: one for place, one in program.files.items() if one.startswith(ELF)}
+    if own:
+        return own
+    about = program.brought.about
+    there = program_packages.files(about.packages)
+    place = about.words[0]
+    if "/" not in place:
+        place = next(
+            (f"{folder}/{place}" for folder in FOLDERS if f"{folder}/{place}" in there), ""
+        )
+    for _ in range(LINKS_MAX):
+        file = there.get(place)
+        if not isinstance(file, Link):
+            break
+        place = posixpath.normpath(posixpath.join(posixpath.dirname(place), file.to))
+    return {place: file.read_bytes()} if isinstance(file, Path) else {}
 
 
 def _command(program: OwnProgram) -> bytes:

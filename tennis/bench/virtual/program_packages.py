@@ -52,6 +52,14 @@ def _folder(names: Iterable[str]) -> Path:
     return once("program-packages", f"{name}-{digest(str(RECIPE), *wanted)}", build)
 
 
+def root_of(names: Iterable[str]) -> Path | None:
+    """Return the folder in which packages are unpacked, fetched once; None: there are none.
+
+    Raises BenchError as ``versions``.
+    """
+    return _folder(names) / "root" if names else None
+
+
 def versions(names: Iterable[str]) -> dict[str, str]:
     """Return package -> version of all that lies on the target for a program; fetched once.
 

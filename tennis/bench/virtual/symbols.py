@@ -21,7 +21,7 @@ from pathlib import Path
 from tennis.bench import configuration
 from tennis.bench.cache import digest, once
 from tennis.bench.kernels.catalogue import Kernel, fingerprint
-from tennis.bench.virtual import elf
+from tennis.bench.virtual import elf, program
 from tennis.bench.virtual.machine import Extras, Machine, Parts
 from tennis.errors import BenchError
 from tennis.explain.phases import Symbol
@@ -74,7 +74,7 @@ def functions(parts: Parts, facts: Mapping[str, str]) -> list[Symbol]:
     )
     both = table_of(text, facts) + table_of(modules, facts)
     if parts.program:
-        both += elf.functions(parts.program.files)
+        both += elf.functions(program.executables(parts.program))
     return sorted(both, key=lambda symbol: symbol.address)
 
 

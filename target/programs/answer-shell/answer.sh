@@ -1,0 +1,12 @@
+#!/bin/sh
+# SPDX-FileCopyrightText: The Tennis authors
+# SPDX-License-Identifier: GPL-2.0-only
+# answer.sh - answers each ping in a shell: gpiomon tells of it, and gpioset answers it.
+#
+# gpioset holds the line only as long as it runs, so that each answer is a program that starts, finds
+# the line by its name, takes it, and ends. All of them are ordinary processes.
+gpioset --toggle 2s,0 GPIO27=0 & # at first it only says that the line is taken
+gpiomon --edges=rising --format=%e GPIO17 |
+  while read -r _; do
+    gpioset --toggle 1ms,0 GPIO27=1
+  done
