@@ -566,7 +566,9 @@ def test_plans_of_ours_see_whole_cycles():
     for path in PLANS:
         given = {"xenomai": "trees/evl"}
         ours = read_plan(path).model_copy(update={"repetitions": 1})
-        scheduled, _ = scheduled_rallies(ours, given if "xenomai" in ours.kernels else {}, Path())
+        scheduled, _ = scheduled_rallies(
+            ours, given if "xenomai" in ours.kernels else {}, path.parent
+        )
         assert not list(short_of_a_cycle(scheduled)), path
 
 

@@ -5,8 +5,10 @@
 #
 # gpioset holds the line only as long as it runs, so that each answer is a program that starts, finds
 # the line by its name, takes it, and ends. All of them are ordinary processes.
-gpioset --toggle 2s,0 GPIO27=0 & # at first it only says that the line is taken
-gpiomon --edges=rising --format=%e GPIO17 |
+gpiomon --banner --edges=rising --format=%e GPIO17 | {
+  read -r _                          # gpiomon waits
+  gpioset --toggle 500ms,0 GPIO27=0 # at first it only shows that it can have the line
   while read -r _; do
     gpioset --toggle 1ms,0 GPIO27=1
   done
+}
