@@ -366,7 +366,8 @@ class Settings(StrictModel):
             is_given=True,
             taken_by=VIRTUAL,
             linux_only=True,
-            why="boards do not take a program of your own yet",
+            why="nobody starts one on a board yet",
+            instead="start it there yourself, and play without --target",
             apart=(
                 *((None, name, None) for name in ("racquet", "drill", "beneath", "stage")),
                 *((None, name, None) for name in ("interrupt_cpu", "bottom_half_cpu")),
