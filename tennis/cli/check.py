@@ -45,13 +45,12 @@ def check(folder: Path, *, kernel: str | None, racquet: Path | None, program: Pa
     from tennis.play.rally import Watch
 
     if unpacking.is_packed(folder):
-        for option, value in (("--racquet", racquet), ("--program", program)):
-            if value is not None:
-                raise UsageError(
-                    f"{option}: {folder} is a packed ball, of the kit's Racquet",
-                    next_step="leave it out",
-                )
-        _check_packed(folder, kernel)
+        if racquet is not None:
+            raise UsageError(
+                f"--racquet: {folder} is a packed ball, of the kit's Racquet or of a program",
+                next_step="leave it out",
+            )
+        _check_packed(folder, kernel, program)
         return
     with progress_line("check") as observe:
         watch = Watch(observe, Stop())
@@ -68,14 +67,14 @@ def check(folder: Path, *, kernel: str | None, racquet: Path | None, program: Pa
         echo(f"(versions differ, with no effect: {plain(', '.join(checked.changed))})")
 
 
-def _check_packed(path: Path, kernel: str | None) -> None:
+def _check_packed(path: Path, kernel: str | None, program: Path | None) -> None:
     from tennis.explain.packed_ball import BALL
     from tennis.play.packing import README, SCRIPT
     from tennis.play.rally import Watch
     from tennis.play.unpacking import check_packed
 
     with progress_line("check") as observe:
-        repeated = check_packed(path, kernel=kernel, watch=Watch(observe, Stop()))
+        repeated = check_packed(path, kernel=kernel, program=program, watch=Watch(observe, Stop()))
     number = repeated.packed.ball
     stacks = format_count(len(repeated.packed.stacks), "call stack")
     echo(repeated.explanation.story.sentence)

@@ -8,6 +8,7 @@ import click
 
 from tennis.cli.completion import Folder
 from tennis.cli.progress import progress_line, quiet_option
+from tennis.cli.settings import setting_option
 from tennis.cli.stop import Stop
 from tennis.cli.words import echo
 from tennis.listener import listening
@@ -30,8 +31,11 @@ from tennis.units import format_count
     metavar="FILE",
     help="The zip file; it must not exist.  [default: RALLY-ball-N.zip]",
 )
+@setting_option("program", "The program that answered, if it was not a Racquet.")
 @quiet_option
-def pack(rally: Path, *, ball: int, kernel: str | None, out: Path | None) -> None:
+def pack(
+    rally: Path, *, ball: int, kernel: str | None, out: Path | None, program: Path | None
+) -> None:
     """Pack a late ball of a RALLY for somebody else, who gets the same one bit for bit.
 
     The rally is played again up to this ball, and explained. The zip file holds the rally, the
@@ -50,7 +54,9 @@ def pack(rally: Path, *, ball: int, kernel: str | None, out: Path | None) -> Non
 
     out = out or Path(f"{rally.resolve().name}-ball-{ball}.zip")
     with listening(lambda text: echo(text, err=True)), progress_line("pack") as observe:
-        packed = pack(rally, ball, out, kernel=kernel, watch=Watch(observe, Stop()))
+        packed = pack(
+            rally, ball, out, kernel=kernel, program=program, watch=Watch(observe, Stop())
+        )
     echo(packed.story.sentence)
     echo(f"{quoted(out)}: {-(-out.stat().st_size // 1000):,} kB. To play it again:")
     echo(f"  tennis check {quoted(out)}")

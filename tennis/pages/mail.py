@@ -63,10 +63,18 @@ def _wrapped(text: str, first: str = "", rest: str = "") -> list[str]:
 
 def _what_it_is(rally: Rally, packed: PackedBall) -> str:
     manifest = rally.manifest
+    answers = (
+        "a kernel module answers it, from its interrupt handler with the reply's rise, and from "
+        "its bottom half with the reply's fall"
+    )
+    if manifest.target.program:
+        answers = (
+            "a program in user space answers it, with the reply's rise and then with its fall, "
+            f"through the {manifest.target.program.way}"
+        )
     return (
         f"It is ball {packed.ball} of {rally.balls:,} (the first is 0). A ball is a pulse on a "
-        "GPIO line of a virtual machine: a kernel module answers it, from its interrupt handler "
-        "with the reply's rise, and from its bottom half with the reply's fall. Both are timed "
+        f"GPIO line of a virtual machine: {answers}. Both are timed "
         "from outside, by Tennis, a lab kit for real-time Linux. The kernel is real, and its time "
         f"is {manifest.time_note}. So there are no caches and no buses in it, and it is the same "
         "on every machine."
@@ -75,6 +83,7 @@ def _what_it_is(rally: Rally, packed: PackedBall) -> str:
 
 def _see_it_again(manifest: Manifest, *, tree: bool) -> list[str]:
     argument = " KERNEL-TREE" if tree else ""
+    own = "PROGRAM=FILE " if manifest.target.program else ""
     kernel = f"Debian's {_kernel(manifest)}"
     if tree:
         kernel = "the built tree of this kernel, whose image has the SHA-256 below"
@@ -85,7 +94,7 @@ def _see_it_again(manifest: Manifest, *, tree: bool) -> list[str]:
         *([f"    git clone {address} TENNIS"] if address else []),
         "    make -C TENNIS setup",
         "    . TENNIS/.venv/bin/activate",
-        f"    sh replay.sh{argument}",
+        f"    {own}sh replay.sh{argument}",
         *_wrapped(
             f"TENNIS is Tennis {manifest.tool.tennis}, edition {manifest.tool.edition}: {where}."
         ),
@@ -140,6 +149,9 @@ def _settings(rally: Rally, packed: PackedBall, *, tree: bool) -> list[str]:
         f"{target.bottom_half}, priorities {target.priorities}",
         "balls": f"seed {protocol.seed}, {protocol.loop} loop, {served}",
     }
+    if target.program:
+        del fields["module"]
+        fields["program"] = f"{target.program.name}, which is not in this file: ask the sender"
     rows = (_wrapped(text, f"{name:<9}", " " * 9) for name, text in fields.items())
     return [*(line for row in rows for line in row), *_hashes(manifest, packed)]
 
@@ -149,7 +161,9 @@ def _hashes(manifest: Manifest, packed: PackedBall) -> list[str]:
     hashes = {
         "kernel's image": versions.get("kernel_image_sha256"),
         "kernel's configuration": versions.get("kernel_config_sha256"),
-        "Racquet (kernel module), source": packed.racquet_source_sha256,
+        "program, as it was brought"
+        if manifest.target.program
+        else "Racquet (kernel module), source": packed.racquet_source_sha256,
         "Racquet, built": versions.get("racquet_sha256"),
         "instrument (plugin of QEMU), source": versions.get("instrument_sha256"),
         "profiler (plugin of QEMU), source": packed.profiler_sha256,

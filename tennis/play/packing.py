@@ -39,14 +39,21 @@ TIME = (2026, 1, 1, 0, 0, 0)  # the same ball gives the same file
 EXECUTABLE = {SCRIPT}
 
 
-def pack(
-    path: Path, ball: int, out: Path, *, kernel: str | None = None, watch: Watch | None = None
+def pack(  # noqa: PLR0913 (a ball, and what plays it again)
+    path: Path,
+    ball: int,
+    out: Path,
+    *,
+    kernel: str | None = None,
+    program: Path | None = None,
+    watch: Watch | None = None,
 ) -> Explanation:
     """Play a rally again up to a ball, explain it, and write both as the zip file ``out``.
 
-    ``kernel`` is the built tree of a rally that was played on one. Raises UsageError for a rally
-    or a ball that nobody could play again elsewhere, also because QEMU or the kernel's image are
-    not those that it was played with; RallyError where it does not repeat; BenchError.
+    ``kernel`` is the built tree of a rally that was played on one, ``program`` what answered in
+    one; neither is in the file. Raises UsageError for a rally or a ball that nobody could play
+    again elsewhere, also because QEMU or the kernel's image are not those that it was played with;
+    RallyError where it does not repeat; BenchError.
     """
     rally = open_rally(path)
     if os.path.lexists(out):
@@ -54,20 +61,22 @@ def pack(
     _refuse_others(rally)
     refuse_ball(rally, ball)
     _refuse_large(rally)
-    plan = plan_again(rally, kernel)
+    plan = plan_again(rally, kernel, program=program)
     again = "play the rally again here, and pack that"
     refuse_other_tools(rally, plan, kernel_step=again, qemu_step=again)
-    explanation = explain(rally, ball=ball, kernel=kernel, watch=watch)
+    explanation = explain(rally, ball=ball, kernel=kernel, program=program, watch=watch)
     write_whole(out, archive(explanation, packed(explanation), _config(plan)))
     return explanation
 
 
 def packed(explanation: Explanation) -> PackedBall:
     """Return what is kept of the ball that was explained."""
-    module = explanation.rally.manifest.target.module
-    racquet = modules.sources(TARGET / "racquet" / f"{module}.c")
-    profiler = plugins.sources("profile")
-    return packed_ball(explanation.story, sha256_of(*racquet), sha256_of(*profiler))
+    target = explanation.rally.manifest.target
+    profiler = sha256_of(*plugins.sources("profile"))
+    if target.program:
+        return packed_ball(explanation.story, target.program.sha256, profiler)
+    racquet = modules.sources(TARGET / "racquet" / f"{target.module}.c")
+    return packed_ball(explanation.story, sha256_of(*racquet), profiler)
 
 
 def _refuse_others(rally: Rally) -> None:
@@ -185,7 +194,8 @@ def _zipped(folder: str, files: Mapping[str, bytes]) -> bytes:
 
 def _script(rally: Rally, ball: PackedBall, *, tree: bool) -> str:
     """Return the script that plays a ball again; nothing in it is text from a rally."""
-    kernel = rally.manifest.target.kernel
+    kernel, program = rally.manifest.target.kernel, rally.manifest.target.program
+    own = ' --program "$PROGRAM"' if program else ""
     lines = [
         "#!/bin/sh",
         f"# Plays the rally again up to ball {ball.ball}, and compares.",
@@ -193,12 +203,14 @@ def _script(rally: Rally, ball: PackedBall, *, tree: bool) -> str:
         "set -e",
         'cd "$(dirname "$0")"',
     ]
+    if program:
+        lines.append(': "${PROGRAM:?name the program that answered: PROGRAM=FILE sh replay.sh}"')
     if tree:
         lines += [
             ': "${1:?name the built tree of this kernel}"',
             "tennis kernels fetch mainline  # and the programs of the target",
-            'tennis check . --kernel "$1"',
+            f'tennis check . --kernel "$1"{own}',
         ]
     else:
-        lines += [f"tennis kernels fetch {quoted(kernel)}", "tennis check ."]
+        lines += [f"tennis kernels fetch {quoted(kernel)}", f"tennis check .{own}"]
     return "\n".join(lines) + "\n"

@@ -56,12 +56,18 @@ def is_packed(path: Path) -> bool:
     return path.is_file() or (path / BALL).is_file()
 
 
-def check_packed(path: Path, *, kernel: str | None = None, watch: Watch | None = None) -> Repeated:
+def check_packed(
+    path: Path,
+    *,
+    kernel: str | None = None,
+    program: Path | None = None,
+    watch: Watch | None = None,
+) -> Repeated:
     """Play a packed ball again, and compare: all balls up to it by the tick, its call stacks.
 
-    ``kernel`` is the built tree of one that was played on a tree. Raises UsageError for what cannot
-    be played again here, RallyError for another ball and for what is no packed ball, BenchError,
-    and KeyboardInterrupt when told to stop.
+    ``kernel`` is the built tree of one that was played on a tree, ``program`` what answered in one.
+    Raises UsageError for what cannot be played again here, RallyError for another ball and for
+    what is no packed ball, BenchError, and KeyboardInterrupt when told to stop.
     """
     with _folder(path) as folder:
         ball = read_ball(folder)
@@ -69,7 +75,7 @@ def check_packed(path: Path, *, kernel: str | None = None, watch: Watch | None =
         refuse_ball(rally, ball.ball)
         if kernel is None and (folder / CONFIG).is_file():
             raise _tree_needed(rally)
-        plan = plan_again(rally, kernel)
+        plan = plan_again(rally, kernel, program=program)
         there, name = quoted(folder / RALLY), quoted(rally.manifest.target.kernel)
         refuse_other_tools(
             rally,
@@ -83,7 +89,7 @@ def check_packed(path: Path, *, kernel: str | None = None, watch: Watch | None =
                 "says where older ones are"
             ),
         )
-        explanation = explain(rally, ball=ball.ball, kernel=kernel, watch=watch)
+        explanation = explain(rally, ball=ball.ball, kernel=kernel, program=program, watch=watch)
         again = packed(explanation)
         if other := difference(ball, again):
             same = again.profiler_sha256 == ball.profiler_sha256
