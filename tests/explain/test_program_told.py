@@ -190,8 +190,8 @@ __attribute__((noinline)) static int collects(int x)
 {
     __asm__ volatile("990: nop\n.pushsection .note.stapsdt,\"\",\"note\"\n.balign 4\n"
                      ".4byte 8, 992f-991f, 3\n.asciz \"stapsdt\"\n.balign 4\n"
-                     "991: .8byte 990b, 0, 0\n.asciz \"python\"\n.asciz \"gc__start\"\n.asciz \"\"\n"
-                     "992: .balign 4\n.popsection\n");
+                     "991: .8byte 990b, 0, 0\n.asciz \"python\"\n.asciz \"gc__start\"\n"
+                     ".asciz \"\"\n992: .balign 4\n.popsection\n");
     puts("c");
     return x * 5;
 }
