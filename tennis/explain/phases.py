@@ -12,9 +12,10 @@ USER, UNKNOWN = -2, -3  # in place of a function's index
 # what happens between processors; SLEEPS only says which functions do
 WANTS, GOT, GIVES, SENDS, TAKES, WAKES, MOVES, SLEEPS = range(1, 9)
 PROGRAM = "program"  # in place of a module: the function is one of a program of somebody's own
-# two functions of CPython that say what it is at: the first one has no name of its own
-GARBAGE, INTERPRETER = "garbage collection", "_PyEval_EvalFrameDefault"
-PYTHON = {GARBAGE: "garbage collection", INTERPRETER: "Python's interpreter"}
+# what CPython is at. Its collector has no name of its own, and most other functions have none
+GARBAGE, INTERPRETER = "garbage collection", "Python's interpreter"
+UNNAMED_OF_PYTHON = "a function of Python's without a name"
+OF_PYTHON = ("Py", "_Py", UNNAMED_OF_PYTHON)  # how names of its functions begin
 SLEEPING = 1  # of a wait's ``other``, which is the task: it sleeps until it has the lock
 
 

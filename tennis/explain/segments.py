@@ -25,7 +25,7 @@ from tennis.explain.phases import (
     GARBAGE,
     INTERPRETER,
     MASKED,
-    PYTHON,
+    OF_PYTHON,
     UNKNOWN,
     USER,
     Phase,
@@ -109,9 +109,10 @@ class Names:
 def _at(functions: Sequence[str]) -> str:
     """Return what a program is at in its own code: its innermost function, or a part of Python."""
     names = [name.partition(" [")[0] for name in functions]
-    for name in (GARBAGE, INTERPRETER):
-        if name in names:
-            return PYTHON[name]
+    if GARBAGE in names:
+        return GARBAGE
+    if any(name.startswith(OF_PYTHON) for name in names):
+        return INTERPRETER
     return names[-1] if names else "no name"
 
 

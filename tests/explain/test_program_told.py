@@ -9,7 +9,7 @@ import pytest
 from tennis.bench.kernels import own_program
 from tennis.bench.virtual import elf
 from tennis.checkout import ROOT
-from tennis.explain.phases import GARBAGE, INTERPRETER, PROGRAM, USER, Symbol
+from tennis.explain.phases import GARBAGE, PROGRAM, UNNAMED_OF_PYTHON, USER, Symbol
 from tennis.explain.segments import Names
 from tennis.explain.telling import tell
 from tennis.rally.program import read
@@ -28,7 +28,7 @@ FUNCTIONS = [
     Symbol(0xA000, "__rmqueue_pcplist"),
     Symbol(0xB000, "__arm64_sys_futex"),
     Symbol(0xC000, "work_on_it"),
-    Symbol(0xD000, INTERPRETER, PROGRAM),
+    Symbol(0xD000, "_PyEval_EvalFrameDefault", PROGRAM),
     Symbol(0xE000, GARBAGE, PROGRAM),
     Symbol(0xF000, "PyEval_RestoreThread", PROGRAM),
     Symbol(0xF800, "futex_lock_pi"),
@@ -210,7 +210,7 @@ def test_a_stripped_interpreter_tells_what_has_no_name(tmp_path):
     content = (tmp_path / "x").read_bytes()
     told = {symbol.address: symbol.name for symbol in elf.functions({"x": content})}
     assert told[places["exported"]] == "exported"
-    assert told[places["hidden"]] == elf.UNNAMED
+    assert told[places["hidden"]] == UNNAMED_OF_PYTHON
     assert told[places["collects"]] == GARBAGE
     assert elf.why_nameless({"x": content}) == ""
     for end in range(0, len(content), 997):  # cut off anywhere, it is no trouble

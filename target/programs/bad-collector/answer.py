@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Its mistake: Python's garbage collector is on. It keeps samples of each ball, which are objects.
 
-Each few hundred new objects Python looks through the young ones for cycles, now and then through
+Each few thousand new objects Python looks through the young ones for cycles, now and then through
 all, and the next answer waits for it. Otherwise it is answer-python-gpiod.
 """
 
@@ -14,8 +14,8 @@ from gpiod.line import Direction, Edge, Value
 
 PING, REPLY = "GPIO17", "GPIO27"
 PRIORITY = 50  # of SCHED_FIFO, as the kernel's threads of interrupts have
-SAMPLES = 20  # of a ball
-BALLS = 2000  # whose samples are kept
+SAMPLES = 200  # of a ball
+BALLS = 500  # whose samples are kept
 
 
 def chip_with(name: str) -> str:

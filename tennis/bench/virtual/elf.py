@@ -11,7 +11,7 @@ import struct
 from bisect import bisect_right
 from collections.abc import Iterator, Mapping
 
-from tennis.explain.phases import GARBAGE, PROGRAM, Symbol
+from tennis.explain.phases import GARBAGE, PROGRAM, UNNAMED_OF_PYTHON, Symbol
 from tennis.rally.program import ELF
 from tennis.rally.text import plain
 
@@ -49,7 +49,7 @@ def _rank(name: str) -> tuple[int, int, str]:
 
 def why_nameless(files: Mapping[str, bytes]) -> str:
     """Say why a program's functions have no names; empty: they have."""
-    if any(symbol.name not in {UNNAMED, GARBAGE} for symbol in functions(files)):
+    if any(symbol.name not in {UNNAMED, UNNAMED_OF_PYTHON, GARBAGE} for symbol in functions(files)):
         return ""
     executables = [content for content in files.values() if content.startswith(ELF)]
     if not executables:
@@ -78,8 +78,13 @@ def _of_stripped(content: bytes) -> dict[int, str]:
             name if found.get(address, UNNAMED) == UNNAMED else min(found[address], name, key=_rank)
         )
     before = bisect_right(starts, _probe(content)) - 1
-    if before >= 0 and found[starts[before]] == UNNAMED:
-        found[starts[before]] = GARBAGE
+    if before >= 0:
+        found = {
+            address: UNNAMED_OF_PYTHON if name == UNNAMED else name
+            for address, name in found.items()
+        }
+        if found[starts[before]] == UNNAMED_OF_PYTHON:
+            found[starts[before]] = GARBAGE
     return found
 
 
