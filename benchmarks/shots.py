@@ -34,11 +34,11 @@ from tennis.play.planning import plan_of
 from tennis.play.rally import Watch, play
 from tennis.play.replaying import balls_of
 from tennis.play.sections import _Machine
+from tennis.play.shooting import first_ball_at
 from tennis.rally import Rally, open_rally
 from tennis.rally.balls import records
 from tennis.rally.plan import Plan
 
-GAP_NS = 10_000
 BALLS = 500  # that calibrate the model
 
 
@@ -57,10 +57,7 @@ def played(out: Path, plan: Plan, children: Children | None = None) -> Rally:
 
 def ball_alone(rally: Rally, plan: Plan, at_ns: int) -> tuple[int, int, int]:
     """Return served, rise and fall of a ball at an instant, the first of a boot of its own."""
-    ready_ns = next(event["at_ns"] for event in rally.events if event["what"] == "ready")
-    serving = {"loop": "closed", "balls": 1, "gap_min_ns": GAP_NS, "gap_max_ns": GAP_NS}
-    serving["settle_ns"] = at_ns - int(ready_ns) - GAP_NS
-    extras = Extras(protocol=plan.protocol.model_copy(update=serving))
+    extras = Extras(protocol=first_ball_at(rally, plan, at_ns))
     with (
         tempfile.TemporaryDirectory() as scratch,
         contextlib.closing(VirtualBench(extras).start(plan, Path(scratch))) as session,
@@ -173,6 +170,10 @@ def main() -> None:
     parser.add_argument("--kernels", nargs="+", default=["mainline", "rt"])
     parser.add_argument("--loads", nargs="+", default=["stress"])
     parser.add_argument("--top-half", default="hard", choices=["hard", "explicit", "forced"])
+    parser.add_argument("--bottom-half", default="tasklet")
+    parser.add_argument("--memory", default="none")
+    parser.add_argument("--program", type=Path)
+    parser.add_argument("--processors", type=int, default=1)
     parser.add_argument("--alone", type=int, default=0)
     parser.add_argument("--model", action="store_true")
     parser.add_argument("--cost", action="store_true")
@@ -182,19 +183,25 @@ def main() -> None:
         folder = asked.keep or Path(scratch)
         for kernel in asked.kernels:
             for load in asked.loads:
-                words = f"{kernel}-{load}-{asked.top_half}"
+                settings = {
+                    "top_half": asked.top_half,
+                    "bottom_half": asked.bottom_half,
+                    "memory": asked.memory,
+                    "processors": asked.processors,
+                    "instruction_ns": max(2, asked.processors),
+                }
+                if asked.program:
+                    settings = {"program": asked.program.resolve()}
+                words = "-".join(str(part) for part in (kernel, load, *settings.values()))
+                words = words.replace("/", "-")
                 plan = plan_of(
-                    kernel=kernel,
-                    load=load,
-                    top_half=asked.top_half,
-                    shots=asked.shots,
-                    seed=asked.seed,
+                    kernel=kernel, load=load, shots=asked.shots, seed=asked.seed, **settings
                 )
                 began = time.monotonic()
                 rally = played(folder / words, plan)
                 latest = balls_of(rally)[:, 1].max()
                 print(
-                    f"\n## {kernel}, {load}, {asked.top_half}, seed {asked.seed}: {rally.balls} "
+                    f"\n## {words}, seed {asked.seed}: {rally.balls} "
                     f"shots, {rally.misses} missed, the latest {latest:,} ns, "
                     f"{time.monotonic() - began:.0f} s",
                     flush=True,

@@ -15,6 +15,7 @@ from rich.table import Table
 from rich.text import Text
 
 from tennis.cli.completion import Folder
+from tennis.cli.instants import show_instants
 from tennis.cli.numbers import time_ns
 from tennis.cli.progress import progress_line, quiet_option
 from tennis.cli.sections import show_sections
@@ -24,6 +25,8 @@ from tennis.cli.words import echo, print_line
 from tennis.errors import UsageError
 from tennis.explain.between import LockHeld
 from tennis.explain.explanation import Explanation
+from tennis.explain.instants.agreement import apart
+from tennis.explain.instants.kept import Until
 from tennis.explain.remedies import remedies
 from tennis.explain.stalls import Stall
 from tennis.explain.story import Happening, Story
@@ -33,10 +36,17 @@ from tennis.play.explain import explain as explained
 from tennis.play.rally import Watch
 from tennis.play.without_cost import ZERO, without
 from tennis.rally import open_rally
+from tennis.rally.shots import are_shots
 from tennis.rally.text import plain, quoted
 from tennis.units import format_count, format_ns, format_round_ns
 
 ROWS = 8
+# looks that are at no chosen balls, and what goes with them
+WITH = {
+    "--stages": "--kernel, --json",
+    "--sections": "--exact, --kernel, --json",
+    "--exact": "--shots, --until, --kernel, --json",
+}
 
 
 @click.command()
@@ -68,7 +78,21 @@ ROWS = 8
     "--exact",
     is_flag=True,
     help="With --sections: play the worst instants that are predicted, and more, until none may "
-    "be later; say what came.",
+    "be later; say what came. Alone: search for the worst instant by shots, also if nothing "
+    "is predicted, and say what may hide in the time between them. It goes on where it "
+    "was stopped.",
+)
+@click.option(
+    "--shots",
+    type=int,
+    metavar="COUNT",
+    help="With --exact alone: how many instants are played in all.  [default: 2000]",
+)
+@click.option(
+    "--until",
+    type=click.Choice(["rise", "fall"]),
+    help="With --exact alone: the latest answer of the top half (rise), or of the bottom half, "
+    "from the ping on (fall).  [default: rise]",
 )
 @click.option(
     "--try",
@@ -102,6 +126,8 @@ def explain(
     stages: bool,
     sections: bool,
     exact: bool,
+    shots: int | None,
+    until: Until | None,
     kernel: str | None,
     program: Path | None,
     settings: tuple[str, ...],
@@ -124,6 +150,7 @@ def explain(
       tennis explain first --over 100us
       tennis explain first --stages
       tennis explain first --sections --exact
+      tennis explain first --exact --shots 5000
       tennis explain first --try command-line=rcu_nocbs=0
       tennis explain first --try kernel=rt-7 --over 100us
       tennis explain cold --ball 0 --try memory=0 --try tlb=0
@@ -142,22 +169,17 @@ def explain(
         return
     if boots is not None:
         raise UsageError("--boots needs --try")
+    chosen = ball is not None or worst is not None or bool(over) or out is not None
+    of_a_search = shots is not None or until is not None
+    _check_looks(stages, sections, exact, chosen=chosen, of_a_search=of_a_search)
     if stages:
-        if ball is not None or worst is not None or over or out is not None:
-            raise UsageError("--stages stands alone (or with --kernel, --json)")
-        if sections or exact:
-            raise UsageError("--stages and --sections", next_step="use one, then the other")
         show_stages(open_rally(rally), kernel=kernel, as_json=as_json)
         return
-    if exact and not sections:
-        raise UsageError("--exact needs --sections", next_step="add --sections")
     if sections:
-        if ball is not None or worst is not None or over or out is not None:
-            raise UsageError(
-                "--sections stands alone (or with --exact, --kernel, --json)",
-                next_step="leave the others out",
-            )
         show_sections(open_rally(rally), exact=exact, kernel=kernel, as_json=as_json)
+        return
+    if exact:
+        show_instants(open_rally(rally), shots, until or "rise", kernel=kernel, as_json=as_json)
         return
     if out is not None:
         check_folder(out)
@@ -182,6 +204,25 @@ def explain(
         echo(json.dumps(explanation.as_json(), indent=2))
         return
     _print(explanation, out)
+
+
+def _check_looks(
+    stages: bool, sections: bool, exact: bool, *, chosen: bool, of_a_search: bool
+) -> None:
+    """Raise UsageError where two looks at a rally were asked for; ``chosen``: balls or a page."""
+    if of_a_search and (stages or sections or not exact):
+        raise UsageError(
+            "--shots and --until are of a search by shots alone",
+            next_step="use them with --exact, without --sections",
+        )
+    if stages and (sections or exact):
+        raise UsageError("--stages and --sections", next_step="use one, then the other")
+    alone = {"--stages": stages, "--sections": sections, "--exact": exact}
+    for option, others in WITH.items():
+        if alone[option] and chosen:
+            raise UsageError(
+                f"{option} stands alone (or with {others})", next_step="leave the others out"
+            )
 
 
 def _check_program(program: Path | None, *, others: bool) -> None:
@@ -274,6 +315,8 @@ def _try(
             watch=Watch(observe, Stop()),
         )
     summaries = [summarize(one) for one in (tried.before, tried.after)]
+    of_shots = are_shots(tried.before.manifest.protocol)
+    differ = apart(tried.before, tried.after) if of_shots else None
     if as_json:
         content = {
             "setting": tried.setting,
@@ -285,6 +328,7 @@ def _try(
             "why": tried.why,
             "moved": asdict(tried.moved) if tried.moved else None,
             "after": str(tried.after.path),
+            "apart": asdict(differ) if differ else None,
             "summaries": [one.as_json() for one in summaries],
         }
         echo(json.dumps(content, indent=2))
@@ -317,6 +361,8 @@ def _try(
     }
     moved = f" {tried.moved.words}." if tried.moved else ""
     console.print(Text(f"{outcome[tried.verdict]}. After against before, {tried.why}.{moved}"))
+    if differ:
+        console.print(Text(differ.words))
     console.print(Text(f"The first rally after: {plain(str(tried.after.path))}", style="dim"))
 
 

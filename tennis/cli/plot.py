@@ -12,6 +12,8 @@ import click
 from tennis.cli.completion import Folder
 from tennis.cli.words import echo
 from tennis.errors import UsageError
+from tennis.explain.instants.kept import read as read_instants
+from tennis.explain.instants.picture import with_all_beside
 from tennis.explain.sections.picture import with_sections
 from tennis.plots import KINDS, TOGETHER
 from tennis.plots.drill import kinds_of, sizes, spans
@@ -19,6 +21,7 @@ from tennis.plots.picture import Format, Picture
 from tennis.plots.sweep import Curve, rates, screens
 from tennis.rally import Rally, open_folder, open_rally
 from tennis.rally.disk import refuse_existing, write_whole, writing
+from tennis.rally.shots import are_shots
 from tennis.sweep.folder import Sweep, is_sweep, open_sweep
 
 MAX = 16  # rows that one picture can hold
@@ -67,7 +70,8 @@ SWEEP = Sort(
     {"rates": lambda sweeps: rates([curve(sweep) for sweep in sweeps])},
 )
 SORTS = (RALLY, SWEEP, DRILL)
-NAMES = list(dict.fromkeys(name for s in SORTS for name in (*s.of_one, *s.of_several)))
+COVERAGE = "coverage"  # of a rally of shots
+NAMES = list(dict.fromkeys(name for s in SORTS for name in (*s.of_one, *s.of_several, COVERAGE)))
 
 
 def opened(folder: Path) -> tuple[Any, Sort]:
@@ -91,7 +95,9 @@ def opened(folder: Path) -> tuple[Any, Sort]:
     "kinds",
     multiple=True,
     type=click.Choice(NAMES),
-    help="May be repeated. One rally has histogram, distribution and series. Several rallies "
+    metavar="KIND",
+    help="May be repeated. One rally has histogram, distribution and series, and one of shots has "
+    "coverage, too. Several rallies "
     "have overview, histogram and distribution. Sweeps have rates, and a single sweep "
     "has screens, too. A drill has spans, and sizes if it allocates.  [default: all of "
     "them]",
@@ -132,6 +138,8 @@ def plot(
     possible: Mapping[str, Callable[[Any], Picture]] = sort.of_several if several else sort.of_one
     if sort is RALLY and not several:
         possible = {**possible, "distribution": with_sections}
+        if are_shots(pairs[0][0].manifest.protocol) or read_instants(pairs[0][0]):
+            possible[COVERAGE] = with_all_beside
     if sort is DRILL and not several:
         possible = kinds_of(pairs[0][0])
     if not possible:

@@ -13,9 +13,12 @@ from rich.text import Text
 
 from tennis.cli.completion import Folder
 from tennis.cli.words import echo, paragraph
+from tennis.explain.instants.kept import read as read_instants
+from tennis.explain.instants.words import of_shots, sentences
 from tennis.explain.sections import storage
 from tennis.explain.sections.summary import summarize_sections
 from tennis.rally import open_folder
+from tennis.rally.shots import are_shots
 from tennis.stats import Latency, Summary, summarize
 from tennis.stats.drill import summarize_drill
 from tennis.sweep.folder import is_sweep, open_sweep
@@ -75,7 +78,12 @@ def stats(folder: Path, *, as_json: bool) -> None:
     for table in _tables(summary, console):
         console.width = max(console.width, _width(table, console))
         console.print(table, crop=False)
-    for line in (*summary.claims(), *(instants.sentences(summary.balls) if instants else ())):
+    said = [*summary.claims(), *(instants.sentences(summary.balls) if instants else ())]
+    if are_shots(opened.manifest.protocol):
+        said += of_shots(opened)
+    if (searched := read_instants(opened)) is not None:
+        said += sentences(searched)
+    for line in said:
         paragraph(console, line, columns=columns)
 
 

@@ -14,7 +14,11 @@ from rich.text import Text
 from tennis.cli.words import echo, print_line
 from tennis.explain.sections.figures import NO_SECTION, SLEEP
 from tennis.rally.text import plain
-from tennis.units import format_ns
+from tennis.stats.summary import percent
+from tennis.units import format_count, format_ns
+
+SAME = "the same versions, and the same balls to the tick"
+ONE_BUILD = "at no instant do the sides differ"
 
 if TYPE_CHECKING:
     from tennis.play.worst_instants import Change, WorstCompared, WorstInstant
@@ -31,6 +35,12 @@ def show_worst(compared: "WorstCompared", *, as_json: bool) -> None:
         line(f"differs: {what}: {ours or '-'} before, {theirs or '-'} after")
     for remark in compared.sides.remarks:
         line(remark, "yellow")
+    for kind in compared.same:
+        line(f"{f'{plain(kind, 40)}: b' if kind else 'B'}oth sides are one build: {SAME}.")
+    if not compared.changes:
+        line(f"No worse: {ONE_BUILD}.", "bold")
+        line("It says nothing of other seeds or times.", "dim")
+        return
     console.print(_table(compared))
     for change in compared.changes:
         for side, one in (("before", change.before), ("after", change.after)):
@@ -39,7 +49,9 @@ def show_worst(compared: "WorstCompared", *, as_json: bool) -> None:
     line(_verdict(compared), "bold")
     for side, one in (("before", compared.changes[0].before), ("after", compared.changes[0].after)):
         seed = one.rally.manifest.protocol.seed
-        line(f"{side}: one boot, seed {seed}, {format_ns(one.time_ns)} of it", "dim")
+        line(
+            f"{side}: one boot, seed {seed}, {format_ns(one.time_ns)} of it. {_covered(one)}", "dim"
+        )
     line("It says nothing of other seeds or times.", "dim")
 
 
@@ -70,8 +82,20 @@ def _where(one: "WorstInstant") -> str:
         )
     how = "as predicted, like each ball that was taken this way"
     if one.played:
-        how = f"a ball was played there (predicted: {one.predicted_ns:,} ns)"
+        off = "nothing" if one.predicted_ns is None else f"{one.predicted_ns:,} ns"
+        how = f"a ball was played there (predicted: {off})"
     return f"at {one.at_ns:,} ns, {where}; {how}"
+
+
+def _covered(one: "WorstInstant") -> str:
+    """Say what was looked at of a side, and what may be later."""
+    said = f"{percent(one.sure_share)} of the time is predicted; "
+    said += f"{format_count(one.shots, 'shot')}" if one.shots else "no shot was needed"
+    if one.open_ns is not None:
+        said += f"; others may be as late as {format_ns(one.open_ns)}"
+    elif one.sure_share < 1:
+        said += "; no proposal is later, if none is further off than the shots were"
+    return f"{said}."
 
 
 def _verdict(compared: "WorstCompared") -> str:
@@ -93,6 +117,7 @@ def _as_json(compared: "WorstCompared") -> dict[str, Any]:
             for what, (ours, theirs) in compared.sides.differences.items()
         },
         "remarks": compared.sides.remarks,
+        "same_build": compared.same,
         "worst_instants": [_change_json(change) for change in compared.changes],
     }
 

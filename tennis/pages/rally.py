@@ -10,6 +10,9 @@ from pathlib import Path
 from tennis import entries
 from tennis.edition import VERSION
 from tennis.entries import EntryError
+from tennis.explain.instants import kept as instants
+from tennis.explain.instants.picture import with_all_beside
+from tennis.explain.instants.words import of_shots, sentences
 from tennis.pages.circumstances import written_by
 from tennis.pages.templates import template
 from tennis.plots import Picture, comparison, distribution, histogram, overview, series
@@ -40,6 +43,10 @@ STATISTICS = {
     "mean": "mean",
     "sd": "standard deviation",
 }
+COVERAGE = (
+    "Each point is a ball at an instant that was played. Between two points nothing was. Grey: "
+    "from when to when a ping had to wait, as far as it was recorded."
+)
 # Pages with many rallies stay readable: that much of a console is shown.
 CONSOLE_BYTES = 8_000
 
@@ -109,6 +116,7 @@ class Section:
     summary: Summary
     latencies: dict[str, Latency]
     note: str
+    claims: list[str]
     facts: dict[str, str]
     pictures: list[EmbeddedPicture]
     events: str
@@ -164,12 +172,22 @@ def _section(name: str, rally: Rally, summary: Summary) -> Section:
         ),
         embed(series(rally), f"{note_text} Smallest and largest latencies over time."),
     ]
+    claims = summary.claims()
+    if are_shots(rally.manifest.protocol):
+        pictures.pop()  # over time is over the instant
+        claims += of_shots(rally)
+    searched = instants.read(rally)
+    if searched is not None:
+        claims += sentences(searched)
+    if searched is not None or are_shots(rally.manifest.protocol):
+        pictures.append(embed(with_all_beside(rally), f"{note_text} {COVERAGE}"))
     return Section(
         name=name,
         rally=rally,
         summary=summary,
         latencies=latencies(summary),
         note=note_text.rstrip("."),
+        claims=claims,
         facts=_facts(rally, summary),
         pictures=pictures,
         events=_events(rally),

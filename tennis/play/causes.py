@@ -29,7 +29,7 @@ from tennis.explain.story import Story, shares
 from tennis.listener import say
 from tennis.pages.compare import CauseShown
 from tennis.play.comparing import Compared
-from tennis.play.explain import profile_balls
+from tennis.play.explain import profile_balls, refuse_shots
 from tennis.play.rally import Stop, Watch
 from tennis.play.replaying import NONE, balls_of, plan_again
 from tennis.rally import Rally
@@ -210,6 +210,7 @@ def _replayed_stories(
 
     def side(number: int, name: str) -> dict[tuple[int, Level], list[Story]]:
         rally = pair[number]
+        refuse_shots(rally, "causes")
         plan = plans[name][kind] if name in plans else plan_again(rally)
         plan = plan.model_copy(update={"protocol": rally.manifest.protocol, "versions": {}})
         table = balls_of(rally)

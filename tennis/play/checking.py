@@ -27,6 +27,7 @@ from tennis.bench.protocol import Bench, RunRecord, Session
 from tennis.bench.registry import bench_for
 from tennis.edition import KEY
 from tennis.errors import BenchError, DiskFullError, RallyError, UsageError
+from tennis.explain.instants.kept import INSTANTS
 from tennis.explain.sections.storage import SECTIONS, WORST
 from tennis.explain.stages import STAGES
 from tennis.play.rally import Watch, play_journal
@@ -55,6 +56,12 @@ NOT_COMPARED = ("created", "operator")
 # fields that are compared in another way: versions that differ are said, the files are compared and
 # not their hashes, and the other two tell how the manifest is written
 COMPARED_OTHERWISE = ("tool", "files", "seal", "schema_version")
+MADE_AFTERWARDS = {
+    STAGES: "--stages",
+    SECTIONS: "--sections",
+    WORST: "--sections",
+    INSTANTS: "--exact",
+}
 FILES = (BALLS, EVENTS, CONSOLE)  # of every rally that can be played again
 BRICKWALL = "brickwall"  # on the virtual bench: on an emulated Pico
 EMULATOR = b"qemu: "  # begins what QEMU said of the machine that it ran on
@@ -266,7 +273,7 @@ def compare(
         left_out.append("what came after its last ball: the rally did not finish")
     if not whole and ended == "fault":
         left_out.append("faults: what ended the rally did not happen this time")
-    for name, option in ((STAGES, "--stages"), (SECTIONS, "--sections"), (WORST, "--sections")):
+    for name, option in MADE_AFTERWARDS.items():
         if (rally.path / name).exists():
             how = f"remove it, and run: tennis explain {quoted(rally.path)} {option}"
             left_out.append(f"{name}: it was made afterwards (to be sure of it, {how})")

@@ -22,18 +22,19 @@ from tennis.bench.targets.console import Console
 from tennis.bench.virtual import elf, symbols
 from tennis.bench.virtual import program as program_files
 from tennis.bench.virtual.bench import VirtualBench
-from tennis.bench.virtual.machine import Extras
+from tennis.bench.virtual.machine import Extras, Parts
 from tennis.bench.virtual.profiler import Profile, Window
 from tennis.errors import BenchError, UsageError
 from tennis.explain import repetition as repetitions
 from tennis.explain.explanation import Explanation
-from tennis.explain.phases import Phase
+from tennis.explain.phases import Phase, Symbol
 from tennis.explain.segments import Names
 from tennis.explain.story import Latency, Span, Story
 from tennis.explain.telling import tell
 from tennis.listener import say
 from tennis.play.rally import Watch
 from tennis.play.replaying import NONE, balls_of, changes, plan_again, replay, unlike
+from tennis.play.shooting import first_ball_at
 from tennis.rally import Rally
 from tennis.rally.folder import CONSOLE
 from tennis.rally.opening import open_folder
@@ -44,6 +45,7 @@ from tennis.units import format_count, format_ns, format_round_ns
 # of the tasks that a manifest lists those that are not a program's
 KERNEL_THREAD = re.compile(r"(irq|ksoftirqd|ktimers|rcuc|kworker)/")
 WORST = 20
+WORST_SHOTS = 3  # each is a boot of its own
 WORST_MAX = 1000
 # how the latest balls are chosen
 _SINCE: dict[Span | None, str] = {
@@ -67,7 +69,8 @@ def explain(  # noqa: PLR0913 (which balls, in one of three ways)
 ) -> Explanation:
     """Play a rally or drill again as far as needed, and explain one ball or the latest ones.
 
-    ``ball`` counts from 0; ``worst`` is how many of the latest (default 20, or all that there are);
+    ``ball`` counts from 0; ``worst`` is how many of the latest (default 20, or all that there are;
+    3 of a rally of shots, of which each is played in a boot of its own);
     ``over_ns`` takes all that waited longer, and those that were missed.
     The latest are those with the longest time from the ping to the reply's fall, and missed balls
     before them. ``about``: the latency to find the cause of, by default a ball's longer one.
@@ -85,7 +88,8 @@ def explain(  # noqa: PLR0913 (which balls, in one of three ways)
         raise UsageError("--ball, --worst and --over", next_step="use one of them")
     if not rally.balls:
         raise UsageError(f"{rally.path} holds no balls: there is nothing to explain")
-    noun = "repetition" if rally.manifest.drill else "ball"
+    shots = are_shots(plan.protocol)
+    noun = "repetition" if rally.manifest.drill else "shot" if shots else "ball"
     if ball is not None and not 0 <= ball < rally.balls:
         raise UsageError(f"--ball {ball}: there are the {noun}s 0 to {rally.balls - 1}")
     if worst is not None and not 1 <= worst <= WORST_MAX:
@@ -97,7 +101,7 @@ def explain(  # noqa: PLR0913 (which balls, in one of three ways)
     elif over_ns is not None:
         chosen = _over(rally, waits, over_ns)
     else:
-        chosen = latest_balls(waits, worst or WORST)
+        chosen = latest_balls(waits, worst or (WORST_SHOTS if shots else WORST))
     if chosen and waits[chosen[-1]] <= 0:
         raise UsageError(f"repetition {chosen[-1]} was not late: there is nothing to explain")
     # of what takes always some time, only a typical one shows what was too much
@@ -135,14 +139,17 @@ def tasks_of(rally: Rally) -> list[str]:
     return [task for task in every if not KERNEL_THREAD.match(task)]
 
 
-def refuse_others(rally: Rally, plan: Plan) -> None:
-    """Raise UsageError for what is not Linux alone, and for shots."""
-    if are_shots(plan.protocol):
+def refuse_shots(rally: Rally, what: str) -> None:
+    """Raise UsageError for a rally of shots; ``what`` looks at all of its balls."""
+    if are_shots(rally.manifest.protocol):
         raise UsageError(
-            f"{rally.path} is a rally of shots, and only balls that follow each other are "
-            "explained so far",
-            next_step="play the same with --balls, and explain that",
+            f"{what}: {rally.path} is a rally of shots, and each would be a boot of its own",
+            next_step="play the same with --balls, or explain the latest shots: --worst",
         )
+
+
+def refuse_others(rally: Rally, plan: Plan) -> None:
+    """Raise UsageError for what is not Linux alone."""
     if can(plan).system == "sloth":
         raise UsageError(
             f"{rally.path} was played on SLOTH: only balls of Linux can be explained",
@@ -178,42 +185,79 @@ def profile_balls(  # noqa: PLR0913 (a rally, which of its balls, and what becom
     functions = symbols.functions(parts, _facts(rally))
     ordered = sorted(chosen)
     telling = _telling(rally, table, about)
-    windows = [_window(rally, table, number) for number in ordered]
-    protocol = plan.protocol
-    if not rally.manifest.drill:
-        # the instrument ends QEMU with its last ball, before the profile of that ball is written
-        protocol = protocol.model_copy(update={"balls": protocol.balls + 1})
-    with (
-        Profile(parts.qemu, functions, windows, plan.processors, tasks_of(rally)) as profile,
-        tempfile.TemporaryDirectory(prefix="tennis-explain-") as scratch,
-    ):
-        playing = VirtualBench(Extras(plugin=profile.plugin(), protocol=protocol))
-        replayed = replay(
-            playing.start(plan, Path(scratch)),
-            table,
-            ordered[-1],
-            watch or Watch(),
-            lambda text: unlike(rally, text, versions),
-            ready=profile.whole,
-        )
-        tasks = rally.manifest.target.tasks
-        priorities = {
-            t.task: f"{t.policy.removeprefix('SCHED_')} {t.priority}" for t in tasks if t.priority
-        }
-        names = Names(functions, priorities, tasks_of(rally))
-        found = []
-        for number, phases in zip(ordered, profile.waits(), strict=False):
+    again = _Again(rally, plan, parts, functions, versions, watch or Watch())
+    played, replayed = [], 0
+    # balls that follow each other come again in one boot, and each shot in a boot of its own
+    shots = are_shots(plan.protocol)
+    for numbers in [[number] for number in ordered] if shots else [ordered]:
+        came, phases = again.phases(table, numbers)
+        replayed += 1 if shots else came
+        played += phases
+    tasks = rally.manifest.target.tasks
+    priorities = {
+        t.task: f"{t.policy.removeprefix('SCHED_')} {t.priority}" for t in tasks if t.priority
+    }
+    names = Names(functions, priorities, tasks_of(rally))
+    found = []
+    for number, its_phases in zip(ordered, played, strict=True):
+        found.append(each(telling(number, its_phases, names)))
+    return Profiled(found, min(replayed, rally.balls), changed)
+
+
+@dataclass(frozen=True)
+class _Again:
+    """A rally that is played again with the profiler."""
+
+    rally: Rally
+    plan: Plan
+    parts: Parts
+    functions: Sequence[Symbol]
+    versions: dict[str, str]
+    watch: Watch
+
+    def phases(
+        self, table: NDArray[np.int64], numbers: Sequence[int]
+    ) -> tuple[int, list[list[Phase]]]:
+        """Play up to the last of some balls; return how many balls came, and the phases of each.
+
+        A shot is the first ball of its boot: ``numbers`` has one then.
+        """
+        rally, plan = self.rally, self.plan
+        windows = [_window(rally, table, number) for number in numbers]
+        last, protocol = numbers[-1], plan.protocol
+        if are_shots(protocol):
+            table, last = table[last : last + 1], 0
+            protocol = first_ball_at(rally, plan, int(table[0, 0]))
+        if not rally.manifest.drill:
+            # the instrument ends QEMU with its last ball, before the profile of that is written
+            protocol = protocol.model_copy(update={"balls": protocol.balls + 1})
+        with (
+            Profile(
+                self.parts.qemu, self.functions, windows, plan.processors, tasks_of(rally)
+            ) as profile,
+            tempfile.TemporaryDirectory(prefix="tennis-explain-") as scratch,
+        ):
+            playing = VirtualBench(Extras(plugin=profile.plugin(), protocol=protocol))
+            came = replay(
+                playing.start(plan, Path(scratch)),
+                table,
+                last,
+                self.watch,
+                lambda text: unlike(rally, text, self.versions),
+                ready=profile.whole,
+            )
+            found = list(profile.waits())
+        for number, phases in zip(numbers, found, strict=False):
             if {phase.ball for phase in phases} != {number}:
                 raise BenchError(
                     f"the profile holds ball {phases[0].ball} where {number} should be"
                 )
-            found.append(each(telling(number, phases, names)))
-    if len(found) < len(ordered):
-        raise BenchError(
-            f"ball {ordered[len(found)]} came, but its profile did not: is the disk of "
-            f"{tempfile.gettempdir()} full?"
-        )
-    return Profiled(found, min(replayed, rally.balls), changed)
+        if len(found) < len(numbers):
+            raise BenchError(
+                f"ball {numbers[len(found)]} came, but its profile did not: is the disk of "
+                f"{tempfile.gettempdir()} full?"
+            )
+        return came, found
 
 
 def _telling(
@@ -313,7 +357,7 @@ def _window(rally: Rally, table: NDArray[np.int64], ball: int) -> Window:
     served = int(table[ball, 0])
     rise, fall = _edges(table, ball)
     end = served + rally.manifest.protocol.timeout_ns
-    if ball + 1 < len(table):
+    if ball + 1 < len(table) and not are_shots(rally.manifest.protocol):
         end = min(end, int(table[ball + 1, 0]))
     end = end if fall is None else served + fall
     return Window(ball, served, end if rise is None else served + rise, end)

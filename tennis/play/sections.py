@@ -38,22 +38,26 @@ from tennis.explain.sections.thread_model import ThreadModel
 from tennis.play.explain import refuse_others
 from tennis.play.progress import Progress
 from tennis.play.rally import Watch
-from tennis.play.replaying import balls_of, plan_again, replay, unlike
+from tennis.play.replaying import NONE, balls_of, plan_again, replay, unlike
+from tennis.play.shooting import first_ball_at, ready_ns, rows, shoot
 from tennis.rally import Rally
-from tennis.rally.balls import records
 from tennis.rally.folder import CONSOLE
 from tennis.rally.manifest import CORES, Protocol
 from tennis.rally.plan import Plan
+from tennis.rally.shots import SHOTS, are_shots, span_ns
 
 # all sections of their time are in memory: megabytes for each busy second, and ten times as much
 # with what keeps a thread from running
 BALLS_MAX, BALLS_OF_A_THREAD_MAX = 20_000, 5_000
 LEAD_NS = 500_000_000  # so long before the first ball recording begins, if the target is ready
 AFTER_NS = 10_000_000  # so long behind the rally the run without balls goes on
-GAP_NS = 10_000  # of a ball that is played at a chosen instant
 # words of a command line with which interrupts are masked in another way, or vectors are elsewhere
 OTHER_WAYS = ("pseudo_nmi", "kpti=")
+CALIBRATING = 512  # balls, whose answers the model of a rally of shots is made of: whole frames
 IDLE = "idle"  # the load that is none
+
+
+Range = tuple[int, int]  # from, until; ns
 
 
 @dataclass(frozen=True)
@@ -109,7 +113,7 @@ def why_not(plan: Plan) -> str:
         why = f"it has {plan.processors} processors, and sections are those of one"
     elif plan.memory != "none":
         why = "it has a memory profile: sections are predicted by counting instructions"
-    elif plan.protocol.loop != "closed":
+    elif plan.protocol.loop not in {"closed", SHOTS}:
         why = "an open loop serves balls before their answers"
     elif any(word in plan.command_line for word in OTHER_WAYS):
         why = f"with {plan.command_line} interrupts are masked in another way"
@@ -162,18 +166,26 @@ def all_sections(rally: Rally, plan: Plan, watch: Watch) -> storage.Sections:
     table = balls_of(rally)
     machine = _Machine(rally, plan, table, watch)
     low, high = int(table[0, 0]), machine.end_ns
+    if are_shots(plan.protocol):
+        low = ready_ns(rally) + plan.protocol.settle_ns
+        machine.end_ns = high = low + span_ns(plan.protocol)
+        found, table = machine.calibrating()
+    else:
+        found = machine.rally_again()
     if answers_in_thread(plan):
-        return _of_thread(machine, plan, table, low, high)
-    calibration = calibrate(machine.decoded(machine.rally_again()), table[:, 0], table[:, 1])
+        return _of_thread(machine, plan, (found, table), (low, high))
+    calibration = calibrate(machine.decoded(found), table[:, 0], table[:, 1])
+    del found
     without = machine.decoded(machine.without_balls())
     return find(without, calibration, machine.places(), low, high)
 
 
 def _of_thread(
-    machine: "_Machine", plan: Plan, table: NDArray[np.int64], low: int, high: int
+    machine: "_Machine", plan: Plan, again: tuple[NDArray[Any], NDArray[np.int64]], times: Range
 ) -> storage.Sections:
-    """Return the same, if a thread answers."""
-    records = machine.rally_again()
+    """Return the same, if a thread answers; ``again``: records of balls, and those balls."""
+    (records, table), (low, high) = again, times
+    del again
     run = machine.decoded(records)
     thread = find_thread(records, run, forced=plan.top_half == "forced")
     if thread is None:
@@ -254,11 +266,44 @@ class _Machine:
             )
             return recorder.records()
 
+    def calibrating(self) -> tuple[NDArray[Any], NDArray[np.int64]]:
+        """Play balls that follow each other on the machine of shots; return records and balls.
+
+        Raises BenchError where one is missed.
+        """
+        update = {"loop": "closed", "balls": 2 * CALIBRATING}  # the last one would end QEMU
+        protocol = self._plan.protocol.model_copy(update=update)
+        found: list[NDArray[np.int64]] = []
+        progress = Progress(planned=CALIBRATING)
+        with self._recorder() as recorder, self._folder() as scratch:
+            with contextlib.closing(self._playing(protocol, scratch, recorder)) as session:
+                for frame in session.frames():
+                    if self._watch.stop():
+                        raise KeyboardInterrupt
+                    self._watch.observe(progress)
+                    if frame is not None and frame.kind == wire.BALLS:
+                        progress.add(frame.payload)
+                        found.append(rows(frame.payload))
+                    if progress.balls >= CALIBRATING and recorder.recorded_until_ns() > int(
+                        found[-1][:, 0].max() + found[-1][:, 2].max()
+                    ):
+                        session.stop()
+                        break
+            table = np.concatenate([*found, np.zeros((0, 3), np.int64)])
+            if len(table) < CALIBRATING or (table[:, 2] == NONE).any():
+                raise BenchError(
+                    f"of {len(table):,} balls that calibrate the model not all were answered",
+                    next_step="play the shots with a longer --timeout-ms",
+                )
+            return recorder.records(), table
+
     def without_balls(self) -> NDArray[Any]:
         """Return the records of the same machine up to the rally's end, with no ball before."""
         until_ns = self.end_ns + AFTER_NS
         with self._recorder() as recorder, self._folder() as scratch:
-            session = self._playing(self._first_ball_at(until_ns + AFTER_NS), scratch, recorder)
+            session = self._playing(
+                first_ball_at(self._rally, self._plan, until_ns + AFTER_NS), scratch, recorder
+            )
             with contextlib.closing(session):
                 for _ in session.frames():
                     if self._watch.stop():
@@ -277,71 +322,9 @@ class _Machine:
     def shots(self, predicted: Mapping[int, int | None]) -> list[Shot]:
         """Play one ball at each instant. Raises BenchError if none comes then."""
         every = sorted(predicted)
-        if every[0] <= self._ready():
-            raise UsageError(
-                f"at {every[0]:,} ns the target of {self._rally.path} was not ready",
-                next_step=f"name instants behind {self._ready():,} ns",
-            )
-        found = []
-        for at_ns, (served_ns, rise_ns) in zip(
-            every, self._serves_and_latencies(every), strict=True
-        ):
-            # between two instructions nothing can be served
-            if not 0 <= served_ns - at_ns < self._plan.instruction_ns:
-                raise BenchError(
-                    f"the ball at {at_ns} ns came at {served_ns} ns",
-                    next_step="`tennis check` tells whether the rally repeats here",
-                )
-            if rise_ns == wire.NONE_TICKS:
-                raise BenchError(
-                    f"the ball at {at_ns} ns was not answered in time",
-                    next_step="play the rally with a longer --timeout-ms",
-                )
-            found.append(Shot(at_ns, predicted[at_ns], rise_ns))
-        return found
-
-    def _serves_and_latencies(self, every: Sequence[int]) -> list[tuple[int, int]]:
-        """Return when the ball of each instant was served, and its latency; ns."""
-        balls: list[tuple[int, int]] = []
-        progress = Progress(planned=len(every))
-        with self._folder() as scratch:
-            extras = Extras(instants_ns=every)
-            session = VirtualBench(extras).start(self._plan, Path(scratch))
-            with contextlib.closing(session):
-                for frame in session.frames():
-                    if self._watch.stop():
-                        raise KeyboardInterrupt
-                    self._watch.observe(progress)
-                    if frame is not None and frame.kind == wire.BALLS:
-                        progress.add(frame.payload)
-                        came = records(frame.payload)
-                        balls += zip(came["served"].tolist(), came["rise"].tolist(), strict=True)
-                    if len(balls) == len(every):
-                        session.stop()
-                        return balls
-        raise BenchError(
-            f"no ball came at {every[len(balls)]} ns",
-            next_step="`tennis check` tells whether the rally repeats here",
-        )
-
-    def _ready(self) -> int:
-        """Return when the target was ready; ns. Raises UsageError where nobody knows."""
-        if self._ready_ns is None:
-            raise UsageError(
-                f"{self._rally.path} does not say when its target was ready",
-                next_step="play it again",
-            )
-        return int(self._ready_ns)
-
-    def _first_ball_at(self, at_ns: int) -> Protocol:
-        return self._plan.protocol.model_copy(
-            update={
-                "balls": 1,
-                "gap_min_ns": GAP_NS,
-                "gap_max_ns": GAP_NS,
-                "settle_ns": at_ns - self._ready() - GAP_NS,
-            }
-        )
+        balls = shoot(self._rally, self._plan, every, self._watch)
+        rises = balls[:, 1].tolist()
+        return [Shot(at, predicted[at], rise) for at, rise in zip(every, rises, strict=True)]
 
     def _recorder(self) -> Recorder:
         from_ns = max(int(self._table[0, 0]) - LEAD_NS, int(self._ready_ns or 0))

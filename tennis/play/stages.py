@@ -9,7 +9,7 @@ from functools import partial
 
 from tennis.errors import UsageError
 from tennis.explain import stages
-from tennis.play.explain import profile_balls
+from tennis.play.explain import profile_balls, refuse_shots
 from tennis.play.rally import Watch
 from tennis.play.replaying import balls_of, plan_again
 from tennis.rally import Rally
@@ -32,6 +32,7 @@ def record_stages(rally: Rally, *, kernel: str | None = None, watch: Watch | Non
 
     Raises UsageError, RallyError and BenchError as ``tennis.play.explain.explain``.
     """
+    refuse_shots(rally, "--stages")
     plan = plan_again(rally, kernel)
     if not 0 < rally.balls <= BALLS_MAX:
         raise UsageError(

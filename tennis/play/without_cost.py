@@ -24,7 +24,7 @@ from tennis.errors import RallyError, UsageError
 from tennis.explain.stalls import COSTS, stalled_ns
 from tennis.explain.story import Story
 from tennis.listener import say
-from tennis.play.explain import explain
+from tennis.play.explain import explain, refuse_shots
 from tennis.play.progress import Progress
 from tennis.play.rally import Watch
 from tennis.play.replaying import NONE, balls_of, compare_balls, plan_again, unlike
@@ -74,6 +74,7 @@ def without(
             "--try with a cost takes balls of rallies, and no drill's repetitions",
             next_step="name a rally",
         )
+    refuse_shots(rally, "--try with a cost")
     explanation = explain(rally, ball=ball, worst=1 if ball is None else None, watch=watch)
     story = explanation.story
     plan, table = plan_again(rally), balls_of(rally)

@@ -6,8 +6,8 @@ A level needs many boots, for the balls of one are drawn. The worst instant of a
 ``tennis.play.sections`` finds it among all instants of its time.
 """
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -15,43 +15,49 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tennis.comparison.before_after import Verdict
-from tennis.comparison.folders import Cell, Sides, matched
+from tennis.comparison.folders import Cell, Sides, matched, unlike
 from tennis.errors import UsageError
 from tennis.explain.sections import storage
+from tennis.explain.sections.figures import LONGEST_KEPT
 from tennis.listener import say
 from tennis.play.compare_record import SIDES
 from tennis.play.comparing import Playing, play_one_pair
 from tennis.play.rally import Watch
 from tennis.play.replaying import plan_again
-from tennis.play.sections import all_sections, check, play_at, why_not
+from tennis.play.sections import Shot, all_sections, check, play_at, why_not
 from tennis.play.sides import Recorded, SideRequest
+from tennis.play.worst_search import Play, search
 from tennis.rally import Rally
+from tennis.rally.folder import BALLS
 from tennis.rally.plan import Plan
 from tennis.rally.text import plain
-from tennis.units import format_ns
+from tennis.units import format_count
 
 OPTION = "--worst-instant"
-SHOTS = 4  # balls that are played for a side, at most
 
 
 @dataclass(frozen=True)
 class WorstInstant:
     """The worst instant of one boot: when, the interrupt latency there, and the code; ns.
 
-    ``played``: a ball was played there; otherwise it is as predicted, for so was each ball that was
-    taken like that. ``open_ns``: another instant may be that late, and was not played; None: none.
+    ``played``: a shot was played there; otherwise it is as predicted, for so was each ball that was
+    taken like that. ``predicted_ns`` None: nothing was, it is beside what was. ``open_ns``: another
+    instant may be that late, and was not played; None: none.
+    ``sure_share``: of so much of the time every part of the latency was seen.
     """
 
     rally: Rally
     at_ns: int
     latency_ns: int
-    predicted_ns: int
+    predicted_ns: int | None
     played: bool
     began_in: str
     ended_in: str
     task: str
     time_ns: int  # of all instants
     open_ns: int | None = None
+    shots: int = 0  # that were played to find it
+    sure_share: float = 1.0
 
 
 @dataclass(frozen=True)
@@ -84,10 +90,12 @@ class WorstCompared:
 
     sides: Sides
     changes: list[Change]
+    # kinds of which both sides are one build: all versions are the same, and so is every ball
+    same: list[str] = field(default_factory=list)
 
     @property
     def verdict(self) -> Verdict:
-        """Return worse, if any is; no worse, if all are."""
+        """Return worse, if any is; no worse, if all are. One build is no worse than itself."""
         found: set[Verdict] = {one.verdict for one in self.changes}
         if "worse" in found:
             return "worse"
@@ -109,15 +117,32 @@ def compare_worst(
         sides = matched(before.cells, after.cells)
     else:
         sides, plans = play_one_pair(before, after, out, playing)
-    changes = []
+    changes, same = [], []
     for cells in sides.cells:
         kind = cells[0].name or cells[1].name
+        if one_build(cells[0].rallies[0], cells[1].rallies[0]):
+            same.append(kind)
+            continue
         was, now = (
             _worst(cell, plans.get(side, {}).get(kind), side, playing)
             for side, cell in zip(SIDES, cells, strict=True)
         )
         changes.append(Change(kind, was, now, over_ns))
-    return WorstCompared(sides, changes)
+    return WorstCompared(sides, changes, same)
+
+
+def one_build(before: Rally, after: Rally) -> bool:
+    """Tell whether two rallies are one: the same versions, settings, seed, and the same balls.
+
+    A Racquet that differs in a comment is the same module to the byte.
+    """
+    ours, theirs = (one.manifest for one in (before, after))
+    return (
+        not unlike(before, after)
+        and ours.tool.versions == theirs.tool.versions
+        and ours.protocol.seed == theirs.protocol.seed
+        and ours.files[BALLS] == theirs.files[BALLS]
+    )
 
 
 def _refuse_unfit(side: SideRequest) -> None:
@@ -151,47 +176,70 @@ def _worst(cell: Cell, plan: Plan | None, side: str, playing: Playing) -> WorstI
             if sections.longest.num_rows:
                 storage.write(rally, sections)
 
-        def play(row: dict[str, Any]) -> int:
-            say(f"{side}: playing a ball where {format_ns(row['longest_ns'])} are predicted")
-            at = [(row["first_ns"], row["longest_ns"])]
-            return play_at(rally, at, plan=again(), watch=watch)[0].measured_ns
+        def play(instants: Sequence[tuple[int, int | None]]) -> list[Shot]:
+            say(f"{side}: playing {format_count(len(instants), 'shot')} in one boot")
+            return play_at(rally, instants, plan=again(), watch=watch)
 
         return worst_of(rally, sections, play)
 
 
-def worst_of(
-    rally: Rally, sections: storage.Sections, play: Callable[[dict[str, Any]], int]
-) -> WorstInstant:
+def worst_of(rally: Rally, sections: storage.Sections, play: Play) -> WorstInstant:
     """Return the worst instant of what was recorded.
 
     An instant is certain if it is sure, and each ball that was taken like that came as predicted.
-    Others may be off by as much as any ball was. They are played, the latest predicted first, until
-    none may be later than the worst that is known. ``play`` returns the latency (ns) of a ball at
-    the first instant of a row of ``sections.groups``.
+    If another one may be later, shots decide (``worst_search``): the first instants of all others
+    are the proposals.
     """
     certain, doubtful = _by_certainty(sections)
-    found = [(row["longest_ns"], False, row) for row in certain]
-    open_ns = None
-    for number, row in enumerate(doubtful):
-        may_be_ns = row["longest_ns"] + sections.about.worst_ns
-        if found and may_be_ns <= max(found, key=_latency)[0]:
-            break
-        if number == SHOTS:
-            open_ns = may_be_ns
-            break
-        found.append((play(row), True, row))
-    latency_ns, played, row = max(found, key=_latency)
-    return WorstInstant(
+    groups = sections.groups
+    unsure = groups.filter(pc.invert(groups.column("sure"))).column("time_ns")
+    known = WorstInstant(
         rally=rally,
+        at_ns=0,
+        latency_ns=0,
+        predicted_ns=None,
+        played=False,
+        began_in="",
+        ended_in="",
+        task="",
+        time_ns=sections.about.time_ns,
+        sure_share=1 - (pc.sum(unsure).as_py() or 0) / sections.about.time_ns,
+    )
+    if certain:
+        known = _at(known, certain[0], certain[0]["longest_ns"])
+    off_ns = sections.about.worst_ns
+    if not doubtful or (certain and doubtful[0]["longest_ns"] + off_ns <= known.latency_ns):
+        return known
+    rows = {row["first_ns"]: row for row in reversed(doubtful)}
+    proposals = [
+        {"at_ns": row["first_ns"], "latency_ns": row["longest_ns"], "way": row["way"]}
+        for row in doubtful
+    ]
+    found = search(sections, play, proposals)
+    worst, open_ns = found.worst, found.open_ns
+    if not certain or worst.measured_ns > known.latency_ns:
+        # what is beside a proposal is of the same section
+        near = min(rows, key=lambda at_ns: abs(at_ns - worst.at_ns))
+        known = replace(
+            _at(known, rows[near], worst.measured_ns),
+            at_ns=worst.at_ns,
+            predicted_ns=worst.predicted_ns,
+            played=True,
+        )
+    is_open = open_ns is not None and open_ns > known.latency_ns
+    return replace(known, open_ns=open_ns if is_open else None, shots=len(found.shots))
+
+
+def _at(known: WorstInstant, row: dict[str, Any], latency_ns: int) -> WorstInstant:
+    """Return the worst instant as that of a row of ``sections.groups``."""
+    return replace(
+        known,
         at_ns=row["first_ns"],
         latency_ns=latency_ns,
         predicted_ns=row["longest_ns"],
-        played=played,
         began_in=row["began_in"],
         ended_in=row["ended_in"],
         task=row["task"],
-        time_ns=sections.about.time_ns,
-        open_ns=open_ns,
     )
 
 
@@ -203,13 +251,9 @@ def _by_certainty(sections: storage.Sections) -> tuple[list[dict[str, Any]], lis
         [sure and (way, at) in exact for sure, way, at in zip(*columns, strict=True)]
     )
     order = [("longest_ns", "descending"), ("first_ns", "ascending")]
-    both = ((certain, 1), (pc.invert(certain), SHOTS + 1))
+    both = ((certain, 1), (pc.invert(certain), LONGEST_KEPT))
     known, others = (
         sections.groups.filter(mask).sort_by(order).slice(0, count).to_pylist()
         for mask, count in both
     )
     return known, others
-
-
-def _latency(one: tuple[int, bool, dict[str, Any]]) -> int:
-    return one[0]

@@ -9,6 +9,7 @@ played next, and the instants beside it, until none is left.
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from tennis.explain.sections.figures import LONGEST_KEPT
 from tennis.explain.sections.storage import About, Sections
@@ -49,12 +50,15 @@ class Searched:
         return max(self.shots, key=lambda shot: (shot.measured_ns, -shot.at_ns))
 
 
-def search(sections: Sections, play: Play) -> Searched:
+def search(
+    sections: Sections, play: Play, proposals: Sequence[Mapping[str, Any]] | None = None
+) -> Searched:
     """Return the worst instant that shots find. ``play``: so many instants, in one boot.
 
-    ``sections`` has a row at least.
+    ``proposals``: each with at_ns, latency_ns and way, the latest first, LONGEST_KEPT at most; by
+    default those of ``sections.longest``. There is one at least.
     """
-    rows, about = sections.longest.to_pylist(), sections.about
+    rows, about = proposals or sections.longest.to_pylist(), sections.about
     predicted: dict[int, int] = {row["at_ns"]: row["latency_ns"] for row in rows}
     shots: dict[int, Shot] = {}
     wanted: dict[int, int | None] = dict(list(predicted.items())[:FIRST])

@@ -70,3 +70,15 @@ def exceedance_bound_95(n: int) -> float | None:
     None without balls; never more than 1.
     """
     return min(1.0, 3 / n) if n else None
+
+
+def share_between(k: int, n: int, confidence: Fraction = CONFIDENCE) -> tuple[float, float]:
+    """Return the shares between which the true one lies if k of n independent draws are in it.
+
+    Clopper's and Pearson's interval, k at least 1.
+    """
+    from scipy.special import betaincinv  # noqa: PLC0415 (most commands do without SciPy)
+
+    tail = float((1 - confidence) / 2)
+    high = 1.0 if k == n else float(betaincinv(k + 1, n - k, 1 - tail))
+    return float(betaincinv(k, n - k + 1, tail)), high

@@ -97,8 +97,10 @@ def test_sections_of_other_balls_are_refused(tmp_path, rally):
 
 def test_only_a_rally_of_the_virtual_bench_has_sections(tmp_path):
     rally = make_rally(tmp_path / "r", rise=np.full(20, 1000), schedule=np.full(20, 1000))
-    assert "only the virtual bench" in str(run("explain", rally.path, "--sections").exception)
-    for words in (["--exact"], ["--sections", "--stages"], ["--sections", "--worst", "3"]):
+    for look in ("--sections", "--exact"):
+        assert "only the virtual bench" in str(run("explain", rally.path, look).exception)
+    two = (["--shots", "9"], ["--exact", "--worst", "3"], ["--sections", "--until", "fall"])
+    for words in (*two, ["--sections", "--stages"], ["--sections", "--worst", "3"]):
         assert "--" in str(run("explain", rally.path, *words).exception)
 
 

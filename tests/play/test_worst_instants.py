@@ -12,7 +12,8 @@ from click.testing import CliRunner
 from tennis.cli import cli
 from tennis.errors import UsageError
 from tennis.explain.sections import storage
-from tennis.play.worst_instants import SHOTS, Change, WorstCompared, worst_of
+from tennis.play.sections import Shot
+from tennis.play.worst_instants import Change, WorstCompared, one_build, worst_of
 from tests.play.test_comparing import RIGHT
 from tests.support.made_up_sections import made_up_sections
 from tests.support.synthetic import make_rally
@@ -151,40 +152,81 @@ def test_one_boot_a_side_finds_a_rare_section_and_no_comment(changes, tmp_path):
     done = run(*sides, *words)
     planted = changes is PLANTED
     assert done.exit_code == planted, done.output
-    (one,) = json.loads(done.stdout)["worst_instants"]
+    told = json.loads(done.stdout)
+    if not planted:
+        assert (told["verdict"], told["same_build"], told["worst_instants"]) == (
+            "no worse",
+            [""],
+            [],
+        )
+        return
+    (one,) = told["worst_instants"]
     assert one["after"]["played"]
-    if planted:
-        assert 20_000 < one["after"]["latency_ns"] < 25_000
-        assert one["after"]["began_in"] == "racquet_poll [racquet]"
-    else:
-        assert one["later_ns"] == 0
+    assert 20_000 < one["after"]["latency_ns"] < 25_000
+    assert one["after"]["began_in"] == "racquet_poll [racquet]"
 
 
-def measured(sections, *off):
-    """Find the worst instant where balls come off by so much; return it, and what was played."""
-    left, played = list(off), []
+def measured(sections, off=lambda _: 0):
+    """Find the worst instant where shots come off by so much; return it, and what was played."""
+    boots = []
 
-    def play(row):
-        played.append(row["longest_ns"])
-        return row["longest_ns"] + left.pop(0)
+    def play(instants):
+        boots.append(dict(instants))
+        return [Shot(at, ns, (ns or 0) + off(at)) for at, ns in instants]
 
-    return worst_of(None, sections, play), played
+    return worst_of(None, sections, play), boots
+
+
+def doubted(sections, error_ns):
+    """Return the same sections, of which each ball was so far off."""
+    fits = [one.model_copy(update={"worst_ns": error_ns}) for one in sections.about.balls]
+    return replace(sections, about=sections.about.model_copy(update={"balls": fits}))
+
+
+def test_what_is_exact_needs_no_shot():
+    worst, boots = measured(made_up_sections())
+    assert (worst.played, worst.shots, boots) == (False, 0, [])
+    assert 0 < worst.sure_share <= 1
 
 
 def test_what_is_not_exact_is_played_until_nothing_can_be_later():
-    sections = made_up_sections()
-    worst, played = measured(sections)
-    assert (worst.played, played) == (False, [])  # each ball was as predicted
-    fits = [one.model_copy(update={"worst_ns": 8}) for one in sections.about.balls]
-    doubted = replace(sections, about=sections.about.model_copy(update={"balls": fits}))
+    sections = doubted(made_up_sections(), 8)
     latest = sorted(sections.groups.column("longest_ns").to_pylist(), reverse=True)
-    worst, played = measured(doubted, 8)
-    assert (worst.latency_ns, worst.played, played) == (latest[0] + 8, True, latest[:1])
-    # the first came earlier than the next one may come
-    worst, played = measured(doubted, -50, 50)
-    assert (worst.latency_ns, played, worst.open_ns) == (latest[1] + 50, latest[:2], None)
-    worst, played = measured(doubted, *[-10_000] * SHOTS)
-    assert (len(played), worst.open_ns) == (SHOTS, latest[SHOTS] + 8)
+    worst, boots = measured(sections, lambda _: 8)
+    assert (worst.latency_ns, worst.played, worst.open_ns) == (latest[0] + 8, True, None)
+    assert worst.predicted_ns == latest[0]
+    assert worst.shots == sum(len(boot) for boot in boots) >= min(60, len(boots[0]))
+
+
+def test_one_that_comes_later_than_predicted_is_the_worst():
+    sections = doubted(made_up_sections(), 8)
+    _, (first, *_) = measured(sections)
+    (at_ns, ns), *_ = sorted(first.items(), key=lambda one: -one[1])[20:]
+    later = max(first.values()) - ns + 100
+    worst, _ = measured(sections, lambda at: later if at == at_ns else 0)
+    assert (worst.at_ns, worst.latency_ns, worst.predicted_ns) == (at_ns, ns + later, ns)
+    rows = {row["first_ns"]: row for row in sections.groups.to_pylist()}
+    assert worst.ended_in == rows[at_ns]["ended_in"]
+
+
+def test_a_model_that_is_far_off_says_how_late_others_may_be():
+    sections = doubted(made_up_sections(), 100_000)
+    worst, boots = measured(sections, lambda at: -at % 7)
+    assert len(boots) > 1
+    others = set(sections.groups.column("first_ns").to_pylist()) - set().union(*boots)
+    assert worst.open_ns is None if not others else worst.open_ns > worst.latency_ns
+
+
+def test_one_build_is_no_worse_than_itself(tmp_path):
+    one, same, other, seed = (
+        make_rally(tmp_path / name, rise=np.full(40, rise), schedule=np.full(40, 200), seed=number)
+        for name, rise, number in (("a", 90, 1), ("b", 90, 1), ("c", 91, 1), ("d", 90, 2))
+    )
+    assert one_build(one, same)
+    assert not one_build(one, other)
+    assert not one_build(one, seed)
+    compared = WorstCompared(None, [], ["", ""])
+    assert compared.verdict == "no worse"
 
 
 def test_an_instant_that_may_be_later_leaves_it_undecided():

@@ -12,6 +12,7 @@ from PIL import Image
 
 from tennis.plots import KINDS, TOGETHER, alt_text, comparison, overview
 from tennis.plots.compare import dashes, names
+from tennis.plots.coverage import Beside, coverage
 from tennis.plots.one import Envelope, bar_edges, visible_points
 from tennis.plots.picture import count_text, share_text
 from tennis.plots.sides import sides
@@ -45,11 +46,14 @@ def rallies(tmp_path_factory):
 KEYS = ("stress", "idle", "one", "ties", "zero", "missed", "hostile", "short", "none", "long")
 
 
+DRAWN = {**KINDS, "coverage": coverage}
+
+
 @pytest.mark.parametrize("key", KEYS)
-@pytest.mark.parametrize("kind", list(KINDS))
+@pytest.mark.parametrize("kind", list(DRAWN))
 def test_every_picture_of_every_rally(rallies, kind, key):
     rally = rallies[key]
-    picture = KINDS[kind](rally)
+    picture = DRAWN[kind](rally)
     svg = picture.render("svg")
     root = ElementTree.fromstring(svg)  # noqa: S314 (it is our own)
     assert root.get("role") == "img"
@@ -63,8 +67,24 @@ def test_every_picture_of_every_rally(rallies, kind, key):
     assert b"<script" not in svg
 
 
+def test_coverage_shows_each_shot_what_was_searched_and_where_a_ping_must_wait(rallies):
+    rally = rallies["idle"]
+    served = [ns for batch in rally.batches(["served_ns"]) for ns in batch[0].to_pylist()]
+    found = np.array([[served[7], 1], [served[7] + 2, 123_000]])
+    masked = np.array([[served[7], served[7] + 500_000]])
+    picture = coverage(rally, Beside(masked, found))
+    axes = picture.axes[0]
+    points = {line.get_label(): line.get_xydata() for line in axes.get_lines()}
+    assert len(points["balls"]) == len(served)
+    at_ms = (served[7] + 2 - served[0]) / 1e6
+    assert points["1 instant of a search"].tolist() == [[at_ms, 123_000]]
+    (shade,) = axes.patches
+    assert shade.get_bbox().x1 - shade.get_bbox().x0 == pytest.approx(0.5)
+    assert len(coverage(rally).axes[0].patches) == 0
+
+
 def test_the_same_rally_gives_the_same_picture(rallies):
-    for draw in (*KINDS.values(), lambda rally: overview([rally]), lambda r: comparison([r])):
+    for draw in (*DRAWN.values(), lambda rally: overview([rally]), lambda r: comparison([r])):
         for kind in ("svg", "png"):
             assert draw(rallies["stress"]).render(kind) == draw(rallies["stress"]).render(kind)
 

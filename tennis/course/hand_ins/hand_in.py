@@ -37,6 +37,7 @@ from tennis.course.work import (
     seed_of,
 )
 from tennis.errors import BenchError, RallyError, UsageError
+from tennis.explain.instants.kept import INSTANTS
 from tennis.explain.sections.storage import SECTIONS, WORST
 from tennis.match.folder import MATCH, open_match
 from tennis.rally import Rally, open_rally
@@ -80,7 +81,7 @@ ARCHIVES = {
     b"\x28\xb5\x2f\xfd": "a Zstandard file",
 }
 TAR_AT = 257  # where a tar file says that it is one
-RECORDED_LATER = {SECTIONS, WORST}  # beside a rally: its manifest does not list them
+RECORDED_LATER = {SECTIONS, WORST, INSTANTS}  # beside a rally: its manifest does not list them
 OF_RALLY = {MANIFEST, BALLS, EVENTS, CONSOLE, CAPTURE, BEFORE, AFTER} | RECORDED_LATER
 RALLY = re.compile(r"[a-z0-9][a-z0-9-]{0,59}")
 # what zipfile raises for a file that is none, or that asks for a password or another compression

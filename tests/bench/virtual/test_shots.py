@@ -3,6 +3,7 @@
 """Shots: each instant of one boot is what a boot of its own gives, whatever the host does."""
 
 import contextlib
+import json
 import os
 import signal
 import threading
@@ -18,10 +19,15 @@ from tennis.bench.commands import run
 from tennis.bench.virtual.bench import VirtualBench
 from tennis.bench.virtual.machine import Extras
 from tennis.bench.virtual.shots import CHILD_MB, MB, QEMU_MB, Children, side_by_side
+from tennis.checkout import ROOT
 from tennis.cli import cli
 from tennis.errors import BenchError, UsageError
+from tennis.explain.instants import kept
+from tennis.explain.instants.picture import with_all_beside
 from tennis.play.planning import plan_of
 from tennis.play.rally import Watch, play, resume
+from tennis.play.replaying import plan_again
+from tennis.play.shooting import first_ball_at
 from tennis.rally.balls import records
 from tennis.rally.serving import Serving
 from tennis.rally.settings import kind_of, unusual
@@ -39,7 +45,6 @@ ASKED = {
     "gap_min_us": 100,
     "gap_max_us": 300,
 }
-GAP_NS = 10_000
 
 
 def bytes_of(rally):
@@ -85,7 +90,6 @@ def test_shots_are_a_kind_of_their_own():
         (["--loop", "open"], "--shots are no balls of an open loop"),
         (["--rate-hz", "100"], "--shots are no balls of an open loop"),
         (["--processors", "2"], "--shots cannot be used with --processors 2"),
-        (["--memory", "cortex-a72"], "--shots cannot be used with --memory"),
         (["--witness", "cyclictest"], "--shots cannot be used with --witness"),
         (["--beneath", "sloth"], "--shots cannot be used with --beneath"),
         (["--instrument", "pico"], "--shots cannot be used with --instrument"),
@@ -130,14 +134,16 @@ def shots(tmp_path_factory):
 
 def alone(rally, at_ns):
     """Play one ball at an instant, the first of a boot of its own."""
-    ready_ns = next(event["at_ns"] for event in rally.events if event["what"] == "ready")
     plan = plan_of(shots=60, **ASKED)
-    serving = {"loop": "closed", "balls": 1, "gap_min_ns": GAP_NS, "gap_max_ns": GAP_NS}
-    serving["settle_ns"] = at_ns - ready_ns - GAP_NS
-    extras = Extras(protocol=plan.protocol.model_copy(update=serving))
-    folder = rally.path.parent / "alone"
+    return first_of_a_boot(plan, first_ball_at(rally, plan, at_ns), rally.path.parent)
+
+
+def first_of_a_boot(plan, protocol, scratch):
+    """Return served, rise and fall of the first ball of a boot."""
+    folder = scratch / "alone"
     folder.mkdir(exist_ok=True)
-    with contextlib.closing(VirtualBench(extras).start(plan, folder)) as session:
+    bench = VirtualBench(Extras(protocol=protocol))
+    with contextlib.closing(bench.start(plan, folder)) as session:
         for frame in session.frames():
             if frame is not None and frame.kind == wire.BALLS:
                 session.stop()
@@ -161,6 +167,29 @@ def test_a_shot_is_what_a_boot_of_its_own_gives(shots):
     assert alone(shots, missed[0])[2] == wire.NONE_TICKS
 
 
+PROGRAM = ROOT / "target" / "programs" / "answer.c"
+
+
+@virtual
+@pytest.mark.parametrize(
+    "settings", [{"memory": "cortex-a72"}, {"program": PROGRAM}], ids=["memory", "program"]
+)
+def test_stalls_and_programs_are_those_of_a_boot_of_their_own(tmp_path, settings):
+    """A child has the caches of that instant, and the program's memory: the latest and a usual one.
+
+    Behind fifteen shots: the run that goes on is disturbed by none of them.
+    """
+    asked = {**ASKED, "timeout_ms": 200, **settings}
+    rally = played(tmp_path / "r", shots=20, **asked)
+    every = rows(rally)
+    latest = max(every, key=lambda row: row[1])
+    plan = plan_of(shots=20, **asked)
+    for row in {latest, every[-1]}:
+        protocol = first_ball_at(rally, plan, row[0])
+        assert first_of_a_boot(plan, protocol, tmp_path) == row
+    assert len({row[1:] for row in every}) > 1
+
+
 @virtual
 def test_bytes_do_not_depend_on_how_many_children_run(shots, tmp_path):
     other = played(tmp_path / "r", Extras(children=Children(5)), shots=60, **ASKED)
@@ -174,9 +203,8 @@ def test_its_folder_says_what_it_is(shots, tmp_path):
     assert "loop shots" in unusual(shots.manifest)
     told = CliRunner().invoke(cli, ["stats", str(shots.path)]).output
     assert "Shots: instants drawn at random from one boot" in " ".join(told.split())
-    for words in (["explain"], ["explain", "--sections"], ["explain", "--stages"]):
-        done = CliRunner().invoke(cli, [*words, str(shots.path)])
-        assert "is a rally of shots" in str(done.exception)
+    done = CliRunner().invoke(cli, ["explain", "--stages", str(shots.path)])
+    assert "is a rally of shots" in str(done.exception)
     done = CliRunner().invoke(
         cli, ["umpire", "simulate", str(shots.path), "--out", str(tmp_path / "capture.sr")]
     )
@@ -186,6 +214,64 @@ def test_its_folder_says_what_it_is(shots, tmp_path):
     text = page.read_text()
     assert "--shots 60 --seed 5" in text
     assert "shots at random instants of 12 ms" in text
+
+
+@virtual
+def test_a_shot_is_explained_and_packed(shots, tmp_path):
+    """As the first ball of a boot of its own: the load's interrupt is what it waited for."""
+    every = rows(shots)
+    latest = max(range(60), key=lambda n: (every[n][2] is not None, every[n][1] or 0))
+    out = tmp_path / "shot.zip"
+    words = ["pack", str(shots.path), "--ball", str(latest), "--out", str(out)]
+    done = CliRunner().invoke(cli, words)
+    assert not done.exit_code, done.output
+    assert f"Ball {latest} waited" in done.output
+    assert "hog" in done.output
+    again = CliRunner().invoke(cli, ["check", str(out)])
+    assert not again.exit_code, again.output
+
+
+@virtual
+def test_sections_of_shots_are_grey_in_their_picture(tmp_path):
+    """Other balls calibrate the model; it covers the time from which the shots were drawn."""
+    rally = played(tmp_path / "r", shots=20, **{**ASKED, "timeout_ms": 200})
+    done = CliRunner().invoke(cli, ["explain", str(rally.path), "--sections", "--json"])
+    assert not done.exit_code, done.output
+    told = json.loads(done.stdout)
+    assert told["recorded_ns"] == span_ns(rally.manifest.protocol)
+    assert told["balls_predicted"] == 512
+    assert HELD_US * 1000 < told["worst"]["latency_ns"] < HELD_US * 1000 + 20_000
+    assert with_all_beside(rally).axes[0].patches
+
+
+@virtual
+def test_the_worst_instant_is_searched_by_shots_alone(tmp_path):
+    """The load holds interrupts off for 200 us. A second search goes on where the first ended."""
+    asked = {**ASKED, "timeout_ms": 200}
+    rally = played(tmp_path / "r", balls=20, **asked)
+    found = []
+    for count in (60, 80):
+        words = ["explain", str(rally.path), "--exact", "--shots", str(count), "--json"]
+        done = CliRunner().invoke(cli, words)
+        assert not done.exit_code, done.output
+        found.append(json.loads(done.stdout))
+    first, second = found
+    assert first["drawn"] == second["drawn"]
+    assert 32 <= first["played"] <= 60 < second["played"] <= 80
+    worst = second["worst"]
+    assert worst["rise_ns"] >= first["worst"]["rise_ns"]
+    assert HELD_US * 500 < worst["rise_ns"] < HELD_US * 1000 + 20_000
+    assert worst["rise_ns"] < (second["may_be_as_late_as_ns"] or 10**9)
+    plan = plan_again(rally)
+    serving = first_ball_at(rally, plan, worst["at_ns"])
+    balls = first_of_a_boot(plan, serving, tmp_path)
+    assert balls == tuple(worst.values())
+    # what was kept is played again: another machine's instants are not mixed with this one's
+    instants = kept.read(rally)
+    instants.rows[instants.played().worst, 1] += 2
+    kept.write(rally, instants)
+    words = ["explain", str(rally.path), "--exact", "--shots", "90"]
+    assert "does not repeat" in str(CliRunner().invoke(cli, words).exception)
 
 
 def children_of(parent):

@@ -1,0 +1,63 @@
+# SPDX-FileCopyrightText: The Tennis authors
+# SPDX-License-Identifier: MIT
+"""Search for the worst instant by shots alone, and print what is known: ``explain --exact``."""
+
+import json
+from functools import partial
+
+from rich.console import Console
+
+from tennis.cli.progress import progress_line
+from tennis.cli.stop import Stop
+from tennis.cli.words import echo, print_line
+from tennis.explain.instants import kept
+from tennis.explain.instants.kept import Instants, Until
+from tennis.explain.instants.words import sentences
+from tennis.listener import listening
+from tennis.rally import Rally
+from tennis.rally.text import plain
+
+
+def show_instants(
+    rally: Rally, shots: int | None, until: Until, *, kernel: str | None, as_json: bool
+) -> None:
+    """Search, or go on with a search, and print the worst instant and what may hide."""
+    from tennis.play.instant_search import SHOTS
+    from tennis.play.instants import find_worst
+    from tennis.play.rally import Watch
+
+    with listening(lambda text: echo(text, err=True)), progress_line("instants") as observe:
+        watch = Watch(observe, Stop())
+        count = SHOTS if shots is None else shots
+        found = find_worst(rally, count, until=until, kernel=kernel, watch=watch)
+    if as_json:
+        echo(json.dumps(_as_json(rally, found), indent=2))
+        return
+    line = partial(print_line, Console(highlight=False))
+    first, *others = sentences(found)
+    line(first, "bold")
+    for sentence in others:
+        line(sentence)
+    line(
+        f"{plain(rally.manifest.time_note, 80)}; the machine without a ball before each of them. "
+        "It says nothing of other runs.",
+        "dim",
+    )
+    line(f"All instants: {plain(str(rally.path / kept.INSTANTS))}", "dim")
+
+
+def _as_json(rally: Rally, found: Instants) -> dict[str, object]:
+    played = found.played()
+    at_ns, rise_ns, fall_ns = found.rows[played.worst].tolist()
+    return {
+        "file": str(rally.path / kept.INSTANTS),
+        "until": found.about.until,
+        "worst": {"at_ns": at_ns, "rise_ns": rise_ns, "fall_ns": fall_ns},
+        "played": int(played.at.size),
+        "drawn": played.drawn,
+        "time_ns": played.time_ns,
+        "later_share_at_most": played.later_share,
+        "overtaken_ns": played.overtaken_ns,
+        "open_share": played.open_share(),
+        "may_be_as_late_as_ns": played.open_ns(),
+    }

@@ -1,0 +1,122 @@
+# SPDX-FileCopyrightText: The Tennis authors
+# SPDX-License-Identifier: MIT
+"""The latency over the instant: each shot a point, the instants of a search, sections in grey."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from matplotlib.axes import Axes
+from numpy.typing import NDArray
+
+from tennis.plots.one import WIDTH, nothing, wants_log
+from tennis.plots.picture import (
+    Picture,
+    describe,
+    house_style,
+    latencies,
+    no_latency,
+    note,
+    time_axis,
+)
+from tennis.rally import Rally
+from tennis.rally.shots import are_shots
+from tennis.stats import summarize
+from tennis.style import BLACK, GREY, LATENCIES, PURPLE
+from tennis.units import NS_PER_S, format_count
+
+SHADE, SEARCHED = "0.88", "#b5651d"
+EDGES = ("rise_ticks", "fall_ticks")
+POINTS_MAX = 20_000  # the latest are always house_style
+
+
+@dataclass(frozen=True)
+class Beside:
+    """What else is known of a rally's instants; ns, each array of shape (rows, 2).
+
+    ``masked``: from when to when a ping must wait; ``searched``: instants and their interrupt
+    latencies.
+    """
+
+    masked: NDArray[np.int64] = field(default_factory=lambda: np.zeros((0, 2), np.int64))
+    searched: NDArray[np.int64] = field(default_factory=lambda: np.zeros((0, 2), np.int64))
+
+
+@house_style
+def coverage(rally: Rally, beside: Beside | None = None) -> Picture:
+    """Draw what each shot or ball of a rally met over its instant; misses stand at the top."""
+    beside = beside or Beside()
+    summary = summarize(rally)
+    picture = Picture(WIDTH, 5.2, f"Coverage: {rally.label}", describe(summary, "Instants"))
+    picture.head(note(summary))
+    panels: Sequence[Axes] = picture.subplots(2, 1, sharex=True)
+    served, rise, fall = _columns(rally)
+    noun = "shots" if are_shots(rally.manifest.protocol) else "balls"
+    start = int(served.min(initial=2**62))
+    for axes, (name, latency) in zip(panels, latencies(summary).items(), strict=True):
+        axes.set_title(f"{name} latency of a ball at this instant")
+        if not latency.n:
+            nothing(axes, no_latency(summary))
+            continue
+        for begin, end in (beside.masked - start) / 1e6:
+            axes.axvspan(begin, end, color=SHADE, lw=0.4)
+        log = wants_log(latency)
+        values = rise if name == "interrupt" else fall - rise
+        there = ~np.isnan(values)
+        _points(axes, served[there] - start, values[there], LATENCIES[name], noun)
+        others = beside.searched[~np.isin(beside.searched[:, 0], served)]
+        if name == "interrupt" and len(others):
+            at, found = others.T
+            label = f"{format_count(len(at), 'instant')} of a search"
+            _points(axes, at - start, found.astype(np.float64), SEARCHED, label)
+        if not there.all():
+            where = axes.get_xaxis_transform()
+            lost = (served[~there] - start) / 1e6
+            axes.plot(lost, np.full(lost.size, 0.97), "x", color=PURPLE, ms=5, transform=where)
+        time_axis(axes, "y", log=log)
+        if len(beside.masked):
+            axes.plot([], [], color=SHADE, lw=6, label="interrupts off, or the thread must wait")
+        _worst(axes, served[there] - start, values[there], log=log)
+        if len(axes.get_legend_handles_labels()[1]) > 1:
+            axes.legend(loc="lower right", bbox_to_anchor=(1, 1), ncol=3, fontsize=8.5)
+    panels[-1].set_xlabel(f"instant: time since the first of the {noun} (ms)")
+    return picture
+
+
+def _columns(rally: Rally) -> tuple[NDArray[np.int64], NDArray[np.float64], NDArray[np.float64]]:
+    """Return served, rise and fall of all balls, ns; NaN: none came."""
+    rows = [
+        [batch[name].to_numpy(zero_copy_only=False) for name in ("served_ns", *EDGES)]
+        for batch in rally.batches(["served_ns", *EDGES])
+    ]
+    if not rows:
+        return np.zeros(0, np.int64), np.zeros(0), np.zeros(0)
+    served, rise, fall = (np.concatenate(column) for column in zip(*rows, strict=True))
+    tick_ns = NS_PER_S / rally.tick_hz
+    return served, rise.astype(np.float64) * tick_ns, fall.astype(np.float64) * tick_ns
+
+
+def _points(
+    axes: Axes, at: NDArray[np.int64], values: NDArray[np.float64], color: str, label: str
+) -> None:
+    order = np.argsort(-values, kind="stable")[:POINTS_MAX]
+    size = 3.2 if order.size < 2000 else 1.8
+    axes.plot(
+        at[order] / 1e6,
+        np.maximum(values[order], 1),
+        ".",
+        ms=size,
+        color=color,
+        label=label,
+        rasterized=order.size > 3000,
+    )
+
+
+def _worst(axes: Axes, at: NDArray[np.int64], values: NDArray[np.float64], *, log: bool) -> None:
+    """Mark the latest shot."""
+    latest = int(np.argmax(values))
+    axes.plot(at[latest] / 1e6, values[latest], "o", ms=8, mfc="none", mec=BLACK, mew=0.9)
+    if log:
+        low, high = axes.get_ylim()
+        axes.set_ylim(low, high * 1.6)
+    axes.axhline(values[latest], color=GREY, lw=0.6, ls=(0, (3, 2)))
