@@ -26,7 +26,7 @@ from tennis.errors import UsageError
 from tennis.explain.between import LockHeld
 from tennis.explain.explanation import Explanation
 from tennis.explain.instants.agreement import apart
-from tennis.explain.instants.kept import Until
+from tennis.explain.instants.storage import Until
 from tennis.explain.remedies import remedies
 from tennis.explain.stalls import Stall
 from tennis.explain.story import Happening, Story

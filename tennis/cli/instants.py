@@ -10,8 +10,8 @@ from rich.console import Console
 from tennis.cli.progress import progress_line
 from tennis.cli.stop import Stop
 from tennis.cli.words import echo, print_line
-from tennis.explain.instants import kept
-from tennis.explain.instants.kept import Instants, Until
+from tennis.explain.instants import storage
+from tennis.explain.instants.storage import Instants, Until
 from tennis.explain.instants.words import sentences
 from tennis.listener import listening
 from tennis.rally import Rally
@@ -43,14 +43,14 @@ def show_instants(
         "It says nothing of other runs.",
         "dim",
     )
-    line(f"All instants: {plain(str(rally.path / kept.INSTANTS))}", "dim")
+    line(f"All instants: {plain(str(rally.path / storage.INSTANTS))}", "dim")
 
 
 def _as_json(rally: Rally, found: Instants) -> dict[str, object]:
     played = found.played()
     at_ns, rise_ns, fall_ns = found.rows[played.worst].tolist()
     return {
-        "file": str(rally.path / kept.INSTANTS),
+        "file": str(rally.path / storage.INSTANTS),
         "until": found.about.until,
         "worst": {"at_ns": at_ns, "rise_ns": rise_ns, "fall_ns": fall_ns},
         "played": int(played.at.size),

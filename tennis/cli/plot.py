@@ -12,8 +12,8 @@ import click
 from tennis.cli.completion import Folder
 from tennis.cli.words import echo
 from tennis.errors import UsageError
-from tennis.explain.instants.kept import read as read_instants
 from tennis.explain.instants.picture import with_all_beside
+from tennis.explain.instants.storage import read as read_instants
 from tennis.explain.sections.picture import with_sections
 from tennis.plots import KINDS, TOGETHER
 from tennis.plots.drill import kinds_of, sizes, spans

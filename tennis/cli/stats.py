@@ -13,7 +13,7 @@ from rich.text import Text
 
 from tennis.cli.completion import Folder
 from tennis.cli.words import echo, paragraph
-from tennis.explain.instants.kept import read as read_instants
+from tennis.explain.instants.storage import read as read_instants
 from tennis.explain.instants.words import of_shots, sentences
 from tennis.explain.sections import storage
 from tennis.explain.sections.summary import summarize_sections

@@ -10,7 +10,7 @@ from pathlib import Path
 from tennis import entries
 from tennis.edition import VERSION
 from tennis.entries import EntryError
-from tennis.explain.instants import kept as instants
+from tennis.explain.instants import storage as instants
 from tennis.explain.instants.picture import with_all_beside
 from tennis.explain.instants.words import of_shots, sentences
 from tennis.pages.circumstances import written_by

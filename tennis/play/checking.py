@@ -27,7 +27,7 @@ from tennis.bench.protocol import Bench, RunRecord, Session
 from tennis.bench.registry import bench_for
 from tennis.edition import KEY
 from tennis.errors import BenchError, DiskFullError, RallyError, UsageError
-from tennis.explain.instants.kept import INSTANTS
+from tennis.explain.instants.storage import INSTANTS
 from tennis.explain.sections.storage import SECTIONS, WORST
 from tennis.explain.stages import STAGES
 from tennis.play.rally import Watch, play_journal

@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 
 from tennis.bench.virtual.bench import VirtualBench
 from tennis.errors import BenchError, RallyError, UsageError
-from tennis.explain.instants import kept
-from tennis.explain.instants.kept import About, Instants, Until
+from tennis.explain.instants import storage
+from tennis.explain.instants.storage import About, Instants, Until
 from tennis.listener import say
 from tennis.play.instant_search import SHOTS_MAX, begin, search
 from tennis.play.rally import Watch
@@ -61,7 +61,7 @@ class _Playing:
     def __init__(self, rally: Rally, plan: Plan, until: Until, watch: Watch) -> None:
         self._rally, self._plan, self._until, self._watch = rally, plan, until, watch
         self._rows = np.zeros((0, 3), np.int64)
-        self.found = kept.read(rally)
+        self.found = storage.read(rally)
         if self.found is None and are_shots(plan.protocol):
             self.found = self._of_the_rally()
         if self.found is not None:
@@ -107,7 +107,7 @@ class _Playing:
         )
         rows = self._rows[np.argsort(self._rows[:, 0])]
         self.found = Instants(about, rows)
-        kept.write(self._rally, self.found)
+        storage.write(self._rally, self.found)
 
     def _known_again(self, rows: NDArray[np.int64]) -> NDArray[np.int64]:
         """Return the latest instant that is known: it is played in each boot, and must be the same.

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from tennis.errors import RallyError
-from tennis.explain.instants import kept
+from tennis.explain.instants import storage
 from tennis.explain.instants.agreement import apart
 from tennis.explain.instants.coverage import Played
-from tennis.explain.instants.kept import About, Instants
+from tennis.explain.instants.storage import About, Instants
 from tennis.explain.instants.words import of_shots, sentences
 from tennis.play.instant_search import BOOTS, begin, drawn, search
 from tests.support.made_up_sections import STEP_NS, made_up_sections, met_at_every_instant
@@ -131,9 +131,9 @@ def test_what_was_played_is_kept_and_read_again(tmp_path):
     rally = make_rally(tmp_path / "r")
     machine = Machine(2)
     found = instants(searched(machine, 100), "fall")
-    assert kept.read(rally) is None
-    kept.write(rally, found)
-    again = kept.read(rally)
+    assert storage.read(rally) is None
+    storage.write(rally, found)
+    again = storage.read(rally)
     assert again.about == found.about
     assert again.rows.tolist() == found.rows.tolist()
     assert again.played().worst_ns == found.rows[:, 2].max()
@@ -142,17 +142,17 @@ def test_what_was_played_is_kept_and_read_again(tmp_path):
 def test_a_file_that_is_not_of_these_balls_is_refused(tmp_path):
     one, other = (make_rally(tmp_path / name, seed=n) for n, name in enumerate("ab"))
     found = instants(searched(Machine(2), 100))
-    path = kept.write(one, found)
-    (other.path / kept.INSTANTS).write_bytes(path.read_bytes())
+    path = storage.write(one, found)
+    (other.path / storage.INSTANTS).write_bytes(path.read_bytes())
     with pytest.raises(RallyError, match="is not of this rally's balls"):
-        kept.read(other)
+        storage.read(other)
     for rows in (found.rows[::-1], found.rows - 10**12, found.rows[:0]):
-        kept.write(one, replace_rows(found, rows))
+        storage.write(one, replace_rows(found, rows))
         with pytest.raises(RallyError, match="is not of this rally's balls"):
-            kept.read(one)
+            storage.read(one)
     path.write_bytes(path.read_bytes()[:100])
     with pytest.raises(RallyError, match="is damaged"):
-        kept.read(one)
+        storage.read(one)
 
 
 def replace_rows(found, rows):

@@ -37,7 +37,7 @@ from tennis.course.work import (
     seed_of,
 )
 from tennis.errors import BenchError, RallyError, UsageError
-from tennis.explain.instants.kept import INSTANTS
+from tennis.explain.instants.storage import INSTANTS
 from tennis.explain.sections.storage import SECTIONS, WORST
 from tennis.match.folder import MATCH, open_match
 from tennis.rally import Rally, open_rally

@@ -4,7 +4,7 @@
 
 import numpy as np
 
-from tennis.explain.instants import kept as instants
+from tennis.explain.instants import storage as instants
 from tennis.explain.sections import storage as sections
 from tennis.plots.coverage import Beside, coverage
 from tennis.plots.picture import Picture

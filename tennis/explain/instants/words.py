@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 """What is known of a boot's instants, in sentences."""
 
-from tennis.explain.instants.kept import Instants
+from tennis.explain.instants.storage import Instants
 from tennis.explain.sections.figures import balls_for
 from tennis.explain.sections.summary import NEAR
 from tennis.rally import Rally

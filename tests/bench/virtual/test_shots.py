@@ -22,7 +22,6 @@ from tennis.bench.virtual.shots import CHILD_MB, MB, QEMU_MB, Children, side_by_
 from tennis.checkout import ROOT
 from tennis.cli import cli
 from tennis.errors import BenchError, UsageError
-from tennis.explain.instants import kept
 from tennis.explain.instants.picture import with_all_beside
 from tennis.play.planning import plan_of
 from tennis.play.rally import Watch, play, resume
