@@ -51,6 +51,8 @@ from tennis.course.people import JOINERS, folded, why_no_name
 from tennis.credentials import refuse_credentials
 from tennis.errors import TennisError
 from tennis.explain import packed_ball, stages
+from tennis.explain.instants import storage as instants
+from tennis.explain.instants import words as instants_words
 from tennis.explain.sections import storage as sections
 from tennis.explain.sections.summary import causes, summarize_sections
 from tennis.match.folder import MATCH, open_match
@@ -399,6 +401,22 @@ def recorded_sections(scratch: Path) -> Callable[[random.Random], None]:
             causes(found)
 
     return folder_of(rally.path, scratch / "damaged", read, (sections.SECTIONS, sections.WORST))
+
+
+def recorded_instants(scratch: Path) -> Callable[[random.Random], None]:
+    """Damage what a search for the worst instant played."""
+    rally = make_rally(scratch / "whole", balls=50)
+    about = instants.About(until="fall", drawn=20, low_ns=0, high_ns=9_000, step_ns=2)
+    at = np.arange(0, 8_000, 200)
+    rows = np.stack([at, 1_000 + at % 700, 1_500 + at % 900], axis=1)
+    instants.write(rally, instants.Instants(about, rows))
+
+    def read(path: Path) -> None:
+        found = instants.read(open_rally(path))
+        if found is not None:
+            instants_words.sentences(found)
+
+    return folder_of(rally.path, scratch / "damaged", read, (instants.INSTANTS,))
 
 
 def recorded_stages(scratch: Path) -> Callable[[random.Random], None]:
@@ -955,6 +973,7 @@ TARGETS: dict[str, Target] = {
     "rally": rallies,
     "drill": drills,
     "sections": recorded_sections,
+    "instants": recorded_instants,
     "stages": recorded_stages,
     "witness": witnesses,
     "begun": begun,
@@ -1048,6 +1067,7 @@ READERS: dict[str, tuple[str, ...] | str] = {
     "course/solutions.py": OURS,
     "entries.py": "packages that somebody installed, whose code is run anyway",
     "explain/packed_ball.py": ("packed-ball",),
+    "explain/instants/storage.py": ("instants",),
     "explain/sections/storage.py": ("sections",),
     "explain/stages.py": ("stages",),
     "match/folder.py": ("match", "sweep"),
@@ -1065,6 +1085,7 @@ READERS: dict[str, tuple[str, ...] | str] = {
     "play/sealing.py": ("begun",),
     "play/unpacking.py": ("packed-ball",),
     "play/verify.py": ("frames",),
+    "publications/hardware.py": OURS,
     "publications/knutsson.py": OURS,
     "publications/load.py": OURS,
     "rally/balls.py": ("rally", "drill"),

@@ -22,6 +22,7 @@ from tennis.bench.virtual.shots import CHILD_MB, MB, QEMU_MB, Children, side_by_
 from tennis.checkout import ROOT
 from tennis.cli import cli
 from tennis.errors import BenchError, UsageError
+from tennis.explain.instants import storage
 from tennis.explain.instants.picture import with_all_beside
 from tennis.play.planning import plan_of
 from tennis.play.rally import Watch, play, resume
@@ -266,9 +267,9 @@ def test_the_worst_instant_is_searched_by_shots_alone(tmp_path):
     balls = first_of_a_boot(plan, serving, tmp_path)
     assert balls == tuple(worst.values())
     # what was kept is played again: another machine's instants are not mixed with this one's
-    instants = kept.read(rally)
+    instants = storage.read(rally)
     instants.rows[instants.played().worst, 1] += 2
-    kept.write(rally, instants)
+    storage.write(rally, instants)
     words = ["explain", str(rally.path), "--exact", "--shots", "90"]
     assert "does not repeat" in str(CliRunner().invoke(cli, words).exception)
 
