@@ -164,7 +164,8 @@ def program(seed: int, length: int) -> list[tuple[str, int]]:
     return [*made, ("work", 50), ("mask", 0), ("work", 5), ("unmask", KERNEL)]
 
 
-def _made_up(seed: int, balls: int) -> tuple[Calibration, Run]:
+def made_up_run(seed: int = 3, balls: int = 40) -> tuple[Calibration, Run]:
+    """Return what a made-up machine's run with balls says, and its run without one."""
     draw = np.random.default_rng(seed)
     pings = np.cumsum([2 * int(draw.integers(300, 700)) for _ in range(balls)]).tolist()
     deadlines = np.cumsum([16 * int(draw.integers(10, 120)) for _ in range(400)]).tolist()
@@ -178,7 +179,7 @@ def _made_up(seed: int, balls: int) -> tuple[Calibration, Run]:
 @cache
 def made_up_sections(seed: int = 3, balls: int = 40) -> storage.Sections:
     """Return what would be kept of a made-up machine: one run with balls, and one without."""
-    found, quiet = _made_up(seed, balls)
+    found, quiet = made_up_run(seed, balls)
     base = 0xFFFF_0000_0000_0000
     places = Places([Symbol(base, "kernel_function")], base)
     return find(quiet, found, places, int(quiet.begin[5]), int(quiet.end[-5]))
@@ -186,6 +187,6 @@ def made_up_sections(seed: int = 3, balls: int = 40) -> storage.Sections:
 
 def met_at_every_instant(seed: int = 3, balls: int = 40) -> tuple[np.ndarray, np.ndarray]:
     """Return the latency of each ns of what ``made_up_sections`` covers, and whether it is sure."""
-    found, quiet = _made_up(seed, balls)
+    found, quiet = made_up_run(seed, balls)
     met = Model(quiet, found.constants).meet(np.arange(quiet.begin[5], quiet.end[-5]))
     return met.latency, met.sure
