@@ -94,7 +94,7 @@ def test_what_the_thesis_stress_test_alone_says_of_c3(maker):
 def test_every_conclusion_of_every_publication_is_accounted_for():
     listed = {(rule.source, rule.id) for rule in rules()}
     listed |= {(entry.source, entry.id) for entry in replication().unaddressable}
-    for name in NAMES:
+    for name in set(NAMES) - {"hardware"}:  # times that others measured, and no conclusions
         for key in load(name)["conclusions"]:
             named = {identity for source, identity in listed if source == name}
             assert any(one == key or one.startswith(f"{key}-") for one in named), (name, key)
