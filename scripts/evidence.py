@@ -10,6 +10,7 @@ Verdicts first, as `tennis replicate` has them; then what the median boot's ball
 
 import sys
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from tennis.checkout import ROOT
@@ -162,8 +163,11 @@ def printed(rows: list[list[str]]) -> str:
 def main() -> None:
     """Print both tables."""
     if sys.argv[1:2] == ["--hardware"] and len(sys.argv) == 3:
-        # without a profile the recorded match has many more balls
-        own = [cell for cell in cells(open_match(Path(sys.argv[2]))) if cell.memory != NONE]
+        # without a profile the recorded match has more balls: this one says what a profile does
+        own = [
+            replace(cell, memory=f"{NONE}, {cell.balls:,}") if cell.memory == NONE else cell
+            for cell in cells(open_match(Path(sys.argv[2])))
+        ]
         played = compared([*recorded(0, NONE), *recorded(1, f"{NONE}, 7.3"), *own])
         print("\n\n".join(map(printed, boards(played))))
         return
