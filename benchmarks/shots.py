@@ -3,13 +3,15 @@
 """Shots: against boots of their own, against the model, and what they cost.
 
     .venv/bin/python benchmarks/shots.py --shots 300 --alone 8
-    .venv/bin/python benchmarks/shots.py --shots 1000 --model --kernels rt --loads stress
+    .venv/bin/python benchmarks/shots.py --shots 40 --alone 2 --kinds
+    .venv/bin/python benchmarks/shots.py --shots 5000 --model --kernels rt --loads stress
     .venv/bin/python benchmarks/shots.py --shots 300 --cost
 
 With --alone so many shots, the latest quarter among them, are played once more, each as the first
-ball of a boot of its own. With --model a rally of balls calibrates the model of `tennis explain
---sections`, and all shots are compared with what it says of their instants. With --cost the
-processor time of a shot and the memory of QEMU with its children: the figures of docs/shots.md.
+ball of a boot of its own; with --kinds, those of one rally of each row of KINDS. With --model a
+rally of balls calibrates the model of `tennis explain --sections`, and all shots are compared with
+what it says of their instants. With --cost the processor time of a shot and the memory of QEMU with
+its children: the figures of docs/shots.md.
 """
 
 import argparse
@@ -40,6 +42,17 @@ from tennis.rally.balls import records
 from tennis.rally.plan import Plan
 
 BALLS = 500  # that calibrate the model
+# kernel, load, top half, bottom half: each value of these that shots go with, at least once
+KINDS = (
+    ("mainline", "idle", "hard", "thread"),
+    ("rt", "stress", "forced", "workqueue"),
+    ("mainline", "xload", "hard", "workqueue"),
+    ("rt", "network", "hard", "tasklet"),
+    ("mainline", "network", "hard", "user"),
+    ("rt", "xload", "hard", "user"),
+    ("rt", "idle", "hard", "thread"),
+    ("mainline", "stress", "explicit", "tasklet"),
+)
 
 
 def used_s() -> float:
@@ -74,15 +87,19 @@ def against_boots(rally: Rally, plan: Plan, count: int) -> None:
     """Play some shots in boots of their own; print how many are the same."""
     table = balls_of(rally)
     order = np.argsort(-table[:, 1], kind="stable")
-    latest, rest = order[: count // 4], order[count // 4 :]
+    latest, rest = np.split(order, [max(1, count // 4)])
     chosen = [*latest, *np.random.default_rng(1).permutation(rest)[: count - len(latest)]]
-    same = 0
+    same, began_s = 0, used_s()
     for number in sorted(map(int, chosen)):
         ours, alone = tuple(map(int, table[number])), ball_alone(rally, plan, int(table[number, 0]))
         same += ours == alone
         if ours != alone:
             print(f"  shot {number}: {ours}, alone {alone}", flush=True)
-    print(f"  {same} of {len(chosen)} shots are what a boot of their own gives", flush=True)
+    print(
+        f"  {same} of {len(chosen)} shots are what a boot of their own gives; "
+        f"{used_s() - began_s:.1f} s of a processor",
+        flush=True,
+    )
 
 
 def against_the_model(folder: Path, plan: Plan, shots: Rally) -> None:
@@ -178,41 +195,52 @@ def main() -> None:
     parser.add_argument("--model", action="store_true")
     parser.add_argument("--cost", action="store_true")
     parser.add_argument("--keep", type=Path, help="a folder in which the rallies are kept")
+    parser.add_argument("--kinds", action="store_true", help="one rally of each row of KINDS")
     asked = parser.parse_args()
+    kinds = [
+        (kernel, load, asked.top_half, asked.bottom_half)
+        for kernel in asked.kernels
+        for load in asked.loads
+    ]
     with tempfile.TemporaryDirectory() as scratch:
         folder = asked.keep or Path(scratch)
-        for kernel in asked.kernels:
-            for load in asked.loads:
-                settings = {
-                    "top_half": asked.top_half,
-                    "bottom_half": asked.bottom_half,
-                    "memory": asked.memory,
-                    "processors": asked.processors,
-                    "instruction_ns": max(2, asked.processors),
-                }
-                if asked.program:
-                    settings = {"program": asked.program.resolve()}
-                words = "-".join(str(part) for part in (kernel, load, *settings.values()))
-                words = words.replace("/", "-")
-                plan = plan_of(
-                    kernel=kernel, load=load, shots=asked.shots, seed=asked.seed, **settings
-                )
-                began = time.monotonic()
-                rally = played(folder / words, plan)
-                latest = balls_of(rally)[:, 1].max()
-                print(
-                    f"\n## {words}, seed {asked.seed}: {rally.balls} "
-                    f"shots, {rally.misses} missed, the latest {latest:,} ns, "
-                    f"{time.monotonic() - began:.0f} s",
-                    flush=True,
-                )
-                if asked.alone:
-                    against_boots(rally, plan, asked.alone)
-                if asked.model:
-                    against_the_model(folder / f"{words}-balls", plan, rally)
-                if asked.cost:
-                    (folder / f"{words}-cost").mkdir()
-                    cost(folder / f"{words}-cost", plan)
+        folder.mkdir(parents=True, exist_ok=True)
+        for kind in KINDS if asked.kinds else kinds:
+            compare(asked, folder, kind)
+
+
+def compare(asked: argparse.Namespace, folder: Path, kind: tuple[str, str, str, str]) -> None:
+    """Play the shots of one kind, as a row of KINDS, and compare them with what was asked for."""
+    kernel, load, top_half, bottom_half = kind
+    settings = {
+        "top_half": top_half,
+        "bottom_half": bottom_half,
+        "memory": asked.memory,
+        "processors": asked.processors,
+        "instruction_ns": max(2, asked.processors),
+    }
+    if asked.program:
+        settings = {"program": asked.program.resolve()}
+    words = "-".join(str(part) for part in (kernel, load, *settings.values()))
+    words = words.replace("/", "-")
+    plan = plan_of(kernel=kernel, load=load, shots=asked.shots, seed=asked.seed, **settings)
+    began, began_s = time.monotonic(), used_s()
+    rally = played(folder / words, plan)
+    shots_s = used_s() - began_s
+    latest = balls_of(rally)[:, 1].max()
+    print(
+        f"\n## {words}, seed {asked.seed}: {rally.balls} shots, {rally.misses} missed, "
+        f"the latest {latest:,} ns, {time.monotonic() - began:.0f} s of the clock, "
+        f"{shots_s:.1f} s of a processor",
+        flush=True,
+    )
+    if asked.alone:
+        against_boots(rally, plan, asked.alone)
+    if asked.model:
+        against_the_model(folder / f"{words}-balls", plan, rally)
+    if asked.cost:
+        (folder / f"{words}-cost").mkdir()
+        cost(folder / f"{words}-cost", plan)
 
 
 if __name__ == "__main__":
