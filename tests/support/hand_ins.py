@@ -22,6 +22,7 @@ from tennis.course.hand_ins import hand_in
 from tennis.course.labs import LABS, Lab, LabRally
 from tennis.course.solutions import load_solution
 from tennis.course.starters import solved
+from tennis.explain.instants import storage as instants
 from tennis.explain.sections import storage
 from tennis.match.folder import MatchRecord
 from tennis.match.plan import parse_plan
@@ -35,7 +36,7 @@ from tests.support.synthetic import TIME_NOTE, latencies, make_rally
 from tests.support.synthetic_drill import make_drill
 from tests.support.synthetic_match import bursts
 
-INSTANTS = {("07-worst-case", "closed")}  # whose sections were recorded, too
+INSTANTS = {("07-worst-case", "closed")}  # whose sections and instants were recorded, too
 # interrupt latency of most balls, and of one in a hundred; ns
 CELLS = {
     ("mainline", "idle"): (1_000, 1_500),
@@ -146,6 +147,9 @@ def make_work(
         made = make_rally(folder / asked.name, **{**VIRTUAL, **as_served(asked, settings)})
         if recorded:
             storage.write(made, made_up_sections())
+            about = instants.About(until="rise", drawn=2, low_ns=0, high_ns=9_000, step_ns=2)
+            rows = np.array([(0, 900, 2_000), (4_000, 1_100, 2_400)], np.int64)
+            instants.write(made, instants.Instants(about, rows))
     return folder
 
 
