@@ -20,9 +20,9 @@ from tennis.errors import BenchError, UsageError
 from tennis.listener import listening
 from tennis.rally import Rally, calibration, part_path
 from tennis.rally.folder import CONSOLE
+from tennis.rally.in_play import can_go_on
 from tennis.rally.plan import Plan
 from tennis.rally.request import RallyRequest
-from tennis.rally.sealing import can_go_on
 from tennis.rally.serving import Serving
 from tennis.rally.settings import MORE
 from tennis.rally.shots import SHOTS, are_shots

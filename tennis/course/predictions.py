@@ -17,7 +17,7 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError
 
-from tennis.course.labs import Lab
+from tennis.course.labs import Lab, Question
 from tennis.course.work import ANSWERS, SEALS, TEXT_MAX, Prediction, Work, find_lab, read_answers
 from tennis.course.written_numbers import NumberError, read_number
 from tennis.errors import RallyError, TennisError, UsageError
@@ -68,21 +68,21 @@ def sealing(out: Path, tell: Callable[[str], None]) -> Iterator[None]:
     where a prediction that this rally would seal is empty, or cannot be read.
     """
     folder = out.parent
-    seals: list[Seal] = []
+    every: list[tuple[Question, Seal]] = []
     try:
-        seals = _now(folder, out.name)
+        every = _now(folder, out.name)
     except TennisError as error:
         if not any(seal.begun for seal in read_seals(folder)):
             words = f"your prediction cannot be read, and the first rally seals it: {error}"
             raise UsageError(words, next_step=error.next_step) from error
-    for seal in seals:
-        _refuse_unreadable(folder, seal)
+    for question, seal in every:
+        _refuse_unreadable(folder / ANSWERS, seal, question.unit or "")
     try:
         yield
     finally:
-        if seals and _is_played(out):
+        if every and _is_played(out):
             try:
-                _keep(folder, seals)
+                _keep(folder, [seal for _, seal in every])
                 tell("your prediction is sealed: do not change it any more")
             except TennisError as error:
                 tell(f"your prediction is not sealed: {plain(str(error), 200)}")
@@ -95,7 +95,7 @@ def keep(work: Work) -> None:
     known = {seal.question: seal for seal in read_seals(work.folder)}  # the last of each
     seals = [
         seal
-        for seal in _seals(work.lab, work.answers.predictions, "", [])
+        for _, seal in _seals(work.lab, work.answers.predictions, "", [])
         if (seal.number or seal.reason)
         and (seal.question not in known or not _same(known[seal.question], seal.prediction, ""))
     ]
@@ -143,7 +143,7 @@ def read_seals(folder: Path) -> list[Seal]:
     return found
 
 
-def _now(folder: Path, name: str) -> list[Seal]:
+def _now(folder: Path, name: str) -> list[tuple[Question, Seal]]:
     """Return what is to be sealed: nothing where it is, or where the rally is not the lab's."""
     answers = read_answers(folder / ANSWERS)
     lab = find_lab(answers.lab)
@@ -152,38 +152,39 @@ def _now(folder: Path, name: str) -> list[Seal]:
     sealed = {seal.question for seal in read_seals(folder) if seal.begun}
     played = [one for one in _there(folder, lab) if one != name or _is_played(folder / name)]
     return [
-        seal
-        for seal in _seals(lab, answers.predictions, name, played)
-        if seal.question not in sealed
+        (question, seal)
+        for question, seal in _seals(lab, answers.predictions, name, played)
+        if question.id not in sealed
     ]
 
 
 def _seals(
     lab: Lab, predictions: dict[str, Prediction], begun: str, played: list[str]
-) -> Iterator[Seal]:
+) -> Iterator[tuple[Question, Seal]]:
     at = datetime.now(UTC).replace(microsecond=0)
     for question in lab.questions:
         if question.kind == "prediction":
             guess = predictions.get(question.id, Prediction("", ""))
-            yield Seal(
-                question=question.id,
-                number=str(guess.number),
-                reason=guess.reason,
-                at=at,
-                begun=begun,
-                played=played,
+            yield (
+                question,
+                Seal(
+                    question=question.id,
+                    number=str(guess.number),
+                    reason=guess.reason,
+                    at=at,
+                    begun=begun,
+                    played=played,
+                ),
             )
 
 
-def _refuse_unreadable(folder: Path, seal: Seal) -> None:
+def _refuse_unreadable(answers: Path, seal: Seal, unit: str) -> None:
     """Raise UsageError where a prediction is not whole, or its number cannot be read."""
-    question = find_lab(read_answers(folder / ANSWERS).lab).question(seal.question)
-    unit = question.unit or ""
     again = "save the file, and give the same command again"
     lacking = [name for name in ("number", "reason") if not getattr(seal, name).strip()]
     if lacking:
         raise UsageError(
-            f"{folder / ANSWERS} has no whole prediction yet, and this rally would seal it: "
+            f"{answers} has no whole prediction yet, and this rally would seal it: "
             f"{' and '.join(f'{seal.question}.{name}' for name in lacking)} "
             f"{'is' if len(lacking) == 1 else 'are'} empty",
             next_step=f"write a number in {unit} and a reason, {again}",
@@ -192,7 +193,7 @@ def _refuse_unreadable(folder: Path, seal: Seal) -> None:
         read_number(seal.number, unit)
     except NumberError as error:
         raise UsageError(
-            f"{folder / ANSWERS}: {seal.question}.number: {error}",
+            f"{answers}: {seal.question}.number: {error}",
             next_step=f"write what you predict as a number in {unit}, {again}",
         ) from error
 

@@ -30,7 +30,7 @@ from tennis.errors import BenchError, DiskFullError, RallyError, UsageError
 from tennis.explain.instants.storage import INSTANTS
 from tennis.explain.sections.storage import SECTIONS, WORST
 from tennis.explain.stages import STAGES
-from tennis.play.rally import Watch, play_journal
+from tennis.play.rally import Watch, play_on
 from tennis.play.replaying import (
     balls_of,
     changes,
@@ -44,8 +44,9 @@ from tennis.play.sealing import instrument_counts
 from tennis.play.umpiring import umpire
 from tennis.rally import Rally, open_folder
 from tennis.rally.balls import records
-from tennis.rally.folder import BALLS, CAPTURE, CONSOLE, EVENTS, MANIFEST, part_path
-from tennis.rally.journal import Frame, Journal
+from tennis.rally.folder import BALLS, CAPTURE, CONSOLE, EVENTS, MANIFEST
+from tennis.rally.in_play import RallyInPlay
+from tennis.rally.journal import Frame
 from tennis.rally.manifest import Manifest, StrictModel
 from tennis.rally.plan import Plan
 from tennis.rally.text import plain, quoted
@@ -195,11 +196,9 @@ class _Compared:
 
 def _played_again(bench: _Repeating, plan: Plan, out: Path) -> Rally:
     """Play a plan into a sealed folder, as every rally is played."""
-    part = part_path(out)
-    part.mkdir()
     try:
-        with Journal(part, out) as journal:
-            return play_journal(bench, plan, out, journal, Watch(bench.watch.observe))
+        with RallyInPlay.begin(out, plan) as begun:
+            return play_on(bench, begun, Watch(bench.watch.observe))
     except DiskFullError as error:
         raise BenchError(
             f"{tempfile.gettempdir()} is full: a check needs room there for the rally",

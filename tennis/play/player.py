@@ -14,9 +14,10 @@ from tennis.match.folder import another
 from tennis.match.plan import ScheduledRally
 from tennis.play.rally import NothingPlayedError, Observer, Stop, Watch, play, resume
 from tennis.rally import Rally, part_path
-from tennis.rally.folder import JOURNAL, check_part
+from tennis.rally.folder import JOURNAL
+from tennis.rally.in_play import can_go_on, check_part, remove_part
 from tennis.rally.plan import Plan
-from tennis.rally.sealing import can_go_on, finished, remove_part, set_aside
+from tennis.rally.sealing import finished, set_aside
 from tennis.units import format_count
 
 

@@ -16,12 +16,12 @@ from tennis.play.progress import Progress
 from tennis.play.sealing import Ending, counted_end, seal_played
 from tennis.play.umpiring import umpire
 from tennis.rally.balls import records
-from tennis.rally.disk import writing
-from tennis.rally.folder import CONSOLE, Rally, check_part, part_path
+from tennis.rally.folder import CONSOLE, Rally
+from tennis.rally.in_play import RallyInPlay, can_go_on, check_part, part_path
 from tennis.rally.inside import is_drill_complete
 from tennis.rally.journal import Frame, Journal, tick_hz_of
 from tennis.rally.plan import Plan
-from tennis.rally.sealing import can_go_on, finished, remove_part
+from tennis.rally.sealing import finished
 from tennis.rally.text import plain, quoted
 
 Observer = Callable[[Progress], None]
@@ -75,26 +75,13 @@ def play(bench: Bench, plan: Plan, out: Path, watch: Watch) -> Rally:
     if plan.versions:
         _refuse_changes(bench, f"{out} was planned", plan.versions, versions)
     plan = plan.model_copy(update={"versions": versions})
-    with writing(part):
-        part.mkdir()
+    begun = RallyInPlay.begin(out, plan)
     try:
-        plan.write(part)
-    except BaseException:
-        remove_part(part)  # nothing was played: nothing to resume
-        raise
-    try:
-        begun = Journal(part, out)
-    except BaseException:
-        remove_part(part)  # a full disk, or one without locks
-        raise
-    try:
-        with begun as journal:
-            return play_journal(bench, plan, out, journal, watch)
+        with begun:
+            return play_on(bench, begun, watch)
     except (KeyboardInterrupt, NothingPlayedError, BenchError) as error:
-        if next(Journal(part, out).payloads(wire.BALLS), None) is None:
-            remove_part(part)
-        elif isinstance(error, BenchError):
-            raise _with_a_way_on(error, out, plan) from error
+        if not begun.remove_unless_played() and isinstance(error, BenchError):
+            raise _with_a_way_on(error, begun) from error
         raise
 
 
@@ -107,20 +94,19 @@ def resume(bench: Bench, out: Path, watch: Watch) -> Rally:
     there is nothing to resume, RallyError where the bench has changed since.
     """
     plan = begun_plan(out)
-    part = part_path(out)
-    with Journal(part, out) as journal:
+    with RallyInPlay(out, plan) as begun:
         ending = _cut_ending(
-            journal, repeats=bench.repeats, unclosed=_is_unclosed(bench, plan, part)
+            begun.journal, repeats=bench.repeats, unclosed=_is_unclosed(bench, begun)
         )
         if ending:
-            return seal_played(bench, plan, out, journal, Ending(end=ending))
+            return seal_played(bench, begun, Ending(end=ending))
         _refuse_changes(bench, f"{out} was begun", plan.versions, bench.versions(plan))
         try:
             if isinstance(bench, ResumableBench) and not bench.repeats:
-                return _go_on(bench, plan, out, journal, watch)
-            return play_journal(bench, plan, out, journal, watch)
+                return _go_on(bench, begun, watch)
+            return play_on(bench, begun, watch)
         except BenchError as error:
-            raise _with_a_way_on(error, out, plan) from error
+            raise _with_a_way_on(error, begun) from error
 
 
 def _refuse_changes(
@@ -136,10 +122,12 @@ def _refuse_changes(
             )
 
 
-def _with_a_way_on(error: BenchError, out: Path, plan: Plan) -> BenchError:
-    return BenchError(
-        f"{error}; nothing is lost", next_step=f"continue with `{command_again(out, plan)}`"
-    )
+def _with_a_way_on(error: BenchError, begun: RallyInPlay) -> BenchError:
+    return BenchError(f"{error}; nothing is lost", next_step=_way_on(begun))
+
+
+def _way_on(begun: RallyInPlay) -> str:
+    return f"continue with `{command_again(begun.out, begun.plan)}`"
 
 
 def begun_plan(out: Path) -> Plan:
@@ -165,16 +153,16 @@ class NothingPlayedError(TennisError):
     """Somebody stopped a rally before its first ball."""
 
 
-def _is_unclosed(bench: Bench, plan: Plan, part: Path) -> bool:
+def _is_unclosed(bench: Bench, begun: RallyInPlay) -> bool:
     """Tell whether a rally lacks what comes behind its last ball, so that it is to be played again.
 
     A drill's target tells there what it measured. A look at the load is made up for where the bench
     repeats; elsewhere sealing names the fault.
     """
-    if plan.drill is not None and not is_drill_complete(part / CONSOLE):
+    if begun.plan.drill is not None and not is_drill_complete(begun.part / CONSOLE):
         return True
     try:
-        return bench.repeats and bool(bench.circumstances(plan, part).unchecked)
+        return bench.repeats and bool(bench.circumstances(begun.plan, begun.part).unchecked)
     except (KeyError, ValueError):
         return False  # sealing says what is wrong with it
 
@@ -202,18 +190,19 @@ def _cut_ending(journal: Journal, *, repeats: bool, unclosed: bool = False) -> F
     return None
 
 
-def play_journal(bench: Bench, plan: Plan, out: Path, journal: Journal, watch: Watch) -> Rally:
-    """Play a plan from its first ball, and seal it; what the journal holds must come again.
+def play_on(bench: Bench, begun: RallyInPlay, watch: Watch) -> Rally:
+    """Play a rally from its first ball, and seal it; what its journal holds must come again.
 
     Raises RallyError where it does not, and whatever the bench and the disk raise.
     """
+    plan, journal = begun.plan, begun.journal
     progress = Progress(planned=plan.protocol.balls, listens=plan.drill is not None)
     outcome = Ending(progress=progress)
     ending: list[Frame] = []
     held = journal.frames() if journal.size else iter(())
     with (
-        _watched(plan, part_path(out)) as outcome.umpire,
-        contextlib.closing(bench.start(plan, part_path(out))) as session,
+        _watched(begun) as outcome.umpire,
+        contextlib.closing(bench.start(plan, begun.part)) as session,
     ):
         for frame in _frames(session, outcome, progress, watch):
             known = next(held, None)
@@ -222,18 +211,18 @@ def play_journal(bench: Bench, plan: Plan, out: Path, journal: Journal, watch: W
                 _keep(frame, journal, ending)
             elif known != frame and not outcome.interrupted:
                 raise RallyError(
-                    f"{out} does not repeat: frame {frame.sequence} differs from before; "
-                    f"the first balls are still in {part_path(out)}",
+                    f"{begun.out} does not repeat: frame {frame.sequence} differs from before; "
+                    f"the first balls are still in {begun.part}",
                     next_step="play it again under another name",
                 )
             watch.observe(progress)
     _close(journal, ending)
     if outcome.interrupted and next(held, None) is not None:
         raise RallyError(
-            f"interrupted before {out} reached its earlier place; nothing is lost",
-            next_step=f"continue with `{command_again(out, plan)}`",
+            f"interrupted before {begun.out} reached its earlier place; nothing is lost",
+            next_step=_way_on(begun),
         )
-    return _sealed(bench, plan, out, journal, outcome)
+    return _sealed(bench, begun, outcome)
 
 
 def _keep(frame: Frame, journal: Journal, ending: list[Frame]) -> None:
@@ -253,8 +242,9 @@ def _close(journal: Journal, ending: list[Frame]) -> None:
         journal.append(frame)
 
 
-def _go_on(bench: ResumableBench, plan: Plan, out: Path, journal: Journal, watch: Watch) -> Rally:
+def _go_on(bench: ResumableBench, begun: RallyInPlay, watch: Watch) -> Rally:
     """Play the balls that a journal does not hold."""
+    plan, journal = begun.plan, begun.journal
     progress = Progress(planned=plan.protocol.balls)
     sequence = clock_ticks = 0
     for frame in journal.frames():
@@ -271,7 +261,7 @@ def _go_on(bench: ResumableBench, plan: Plan, out: Path, journal: Journal, watch
     if progress.balls < progress.planned:
         # a second of the clock stands for the pause, which nobody measured
         position = Position(progress.balls, sequence, clock_ticks + progress.tick_hz)
-        session = bench.go_on(plan, part_path(out), position)
+        session = bench.go_on(plan, begun.part, position)
         progress.continued()
         with contextlib.closing(session):
             for frame in _frames(session, outcome, progress, watch):
@@ -281,23 +271,23 @@ def _go_on(bench: ResumableBench, plan: Plan, out: Path, journal: Journal, watch
         if outcome.interrupted and progress.first_ball is None:
             raise NothingPlayedError(
                 "interrupted before the next ball; nothing is lost",
-                next_step=f"continue with `{command_again(out, plan)}`",
+                next_step=_way_on(begun),
             )
-    return _sealed(bench, plan, out, journal, outcome)
+    return _sealed(bench, begun, outcome)
 
 
-def _sealed(bench: Bench, plan: Plan, out: Path, journal: Journal, outcome: Ending) -> Rally:
+def _sealed(bench: Bench, begun: RallyInPlay, outcome: Ending) -> Rally:
     """Seal what was played, unless it is nothing."""
     if outcome.interrupted and outcome.progress and not outcome.progress.balls:
         raise NothingPlayedError("interrupted before the first ball: nothing was kept")
-    return seal_played(bench, plan, out, journal, outcome)
+    return seal_played(bench, begun, outcome)
 
 
-def _watched(plan: Plan, part: Path) -> contextlib.AbstractContextManager[list[str]]:
+def _watched(begun: RallyInPlay) -> contextlib.AbstractContextManager[list[str]]:
     """Let an analyser look on where the plan says so; on the virtual bench that is made later."""
-    if not plan.umpire or plan.bench == "virtual":
+    if not begun.plan.umpire or begun.plan.bench == "virtual":
         return contextlib.nullcontext([])
-    return umpire().watching(plan, part)
+    return umpire().watching(begun.plan, begun.part)
 
 
 def _frames(session: Session, outcome: Ending, progress: Progress, watch: Watch) -> Iterator[Frame]:

@@ -8,7 +8,6 @@ import itertools
 import struct
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 import pyarrow as pa
@@ -19,7 +18,8 @@ from tennis.errors import RallyError
 from tennis.play.progress import Progress
 from tennis.play.umpiring import JustPlayed, umpire
 from tennis.rally.balls import batches_from_frames, records
-from tennis.rally.folder import CONSOLE, Rally, part_path
+from tennis.rally.folder import CONSOLE, Rally
+from tennis.rally.in_play import RallyInPlay
 from tennis.rally.inside import is_drill_complete
 from tennis.rally.journal import Frame, Journal
 from tennis.rally.manifest import Counts, Fault, Manifest, OnProcessor, Tool
@@ -85,13 +85,13 @@ class Judged(NamedTuple):
     faults: list[Fault]
 
 
-def seal_played(bench: Bench, plan: Plan, out: Path, journal: Journal, outcome: Ending) -> Rally:
-    """Seal what a journal holds as the folder ``out``. Raises RallyError, DiskFullError."""
-    part = part_path(out)
-    record = _run_record(bench, plan, part)
+def seal_played(bench: Bench, begun: RallyInPlay, outcome: Ending) -> Rally:
+    """Seal what a rally's journal holds. Raises RallyError, DiskFullError."""
+    plan, journal = begun.plan, begun.journal
+    record = _run_record(bench, begun)
     tick_hz = record.instrument.tick_hz
     totals = _totals(journal)
-    judged = _judged(plan, record, outcome, totals, part)
+    judged = _judged(begun, record, outcome, totals)
     manifest = _manifest(plan, record, totals, judged, bench.time_note(plan))
 
     def balls() -> Iterator[pa.RecordBatch]:
@@ -100,27 +100,26 @@ def seal_played(bench: Bench, plan: Plan, out: Path, journal: Journal, outcome: 
     if plan.umpire and plan.bench == "virtual" and totals.balls:
         events = list(_events(record, journal, tick_hz))
         played = JustPlayed(plan, tick_hz, events, balls)
-        outcome.umpire.append(umpire().simulated(part, played))
+        outcome.umpire.append(umpire().simulated(begun.part, played))
     notes = ({"what": "umpire", "text": text} for text in outcome.umpire)
     every = itertools.chain(_events(record, journal, tick_hz), notes)
-    return seal(part, out, manifest, balls(), every)
+    return seal(begun.part, begun.out, manifest, balls(), every)
 
 
-def _run_record(bench: Bench, plan: Plan, part: Path) -> RunRecord:
+def _run_record(bench: Bench, begun: RallyInPlay) -> RunRecord:
     """Return what a bench knows behind a rally. Raises RallyError where its notes are no notes."""
     try:
-        return bench.circumstances(plan, part)
+        return bench.circumstances(begun.plan, begun.part)
     except (KeyError, ValueError) as error:
         why = plain(str(error), 200)
         raise RallyError(
-            f"{part} was not written by tennis ({why})", next_step="play it again"
+            f"{begun.part} was not written by tennis ({why})", next_step="play it again"
         ) from error
 
 
-def _judged(
-    plan: Plan, record: RunRecord, outcome: Ending, totals: "_Totals", part: Path
-) -> Judged:
+def _judged(begun: RallyInPlay, record: RunRecord, outcome: Ending, totals: "_Totals") -> Judged:
     """Say how a rally ended, and what went wrong, the cause first."""
+    plan = begun.plan
     counted = counted_end(outcome.end)
     # of a replay: those that were recorded are found again
     faults = list(dict.fromkeys(_outcome_of_run(plan, record, outcome, counted, totals)))
@@ -139,7 +138,7 @@ def _judged(
         return Judged("interrupted" if outcome.interrupted and not faults else "fault", faults)
     if any(fault.code == "miscounted" for fault in faults):
         return Judged("fault", faults)
-    if plan.drill and not is_drill_complete(part / CONSOLE):
+    if plan.drill and not is_drill_complete(begun.part / CONSOLE):
         if not outcome.interrupted:
             text = "the target did not report all of its measurements"
             faults.append(Fault(code="not_told", message=text))

@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: MIT
 """Rally folders: sealed once, validated whenever they are opened."""
 
-from tennis.rally.folder import Rally, part_path
+from tennis.rally.folder import Rally
+from tennis.rally.in_play import part_path
 from tennis.rally.manifest import Manifest
 from tennis.rally.opening import open_folder, open_rally
 from tennis.rally.sealing import finished, seal

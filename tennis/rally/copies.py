@@ -14,7 +14,6 @@ from math import log
 import numpy as np
 
 from tennis.rally import Rally
-from tennis.rally.sealing import fingerprint
 from tennis.rally.tally import Tally
 
 GAPS = 256  # that are compared, from the first on: no two boots share a tenth of them
@@ -64,7 +63,7 @@ def prints_of(rally: Rally) -> list[str]:
 
 def _of_balls(rally: Rally) -> dict[Hashable, str]:
     """Return what only copies share of all balls, and the words for each."""
-    every = tuple(fingerprint(rally, rally.balls))
+    every = tuple(rally.fingerprint(rally.balls))
     keys: dict[Hashable, str] = {("balls", every): "tick for tick"}
     if says(rally):
         keys["answers", every[1:]] = "answer by answer"
@@ -93,7 +92,7 @@ def answers_of(rally: Rally) -> str:
 
     A kernel that answers each ball alike has the same answers in every boot.
     """
-    served, rise, fall = fingerprint(rally, rally.balls)
+    served, rise, fall = rally.fingerprint(rally.balls)
     return rise + fall if says(rally) else served + rise + fall
 
 

@@ -13,8 +13,7 @@ What was sealed first then waits in ``OUT.part/interrupted/`` until the longer r
 that does not hold its balls, or is suspect where it was sound, it is kept as ``OUT.interrupted-N``.
 """
 
-import os
-import stat
+import hashlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,7 +22,7 @@ from typing import Any
 import pyarrow as pa
 from pydantic_core import from_json
 
-from tennis.errors import RallyError, UsageError
+from tennis.errors import RallyError
 from tennis.rally import balls as table
 from tennis.rally.manifest import IN_BAND, OWN, THREADED, Manifest
 from tennis.rally.memory import NONE
@@ -52,40 +51,6 @@ NAMED_FIRST = {
     *("kernel", "load", "load_options", "bottom_half", "top_half", "priorities", "stage"),
     *("beneath", "command_line", "racquet", "program", "instruction_ns"),
 }
-
-
-def part_path(out: Path) -> Path:
-    """Return where the rally ``out`` is kept while it is played: ``out.part`` beside it."""
-    if not out.name or out.name == "..":
-        raise UsageError(
-            f"{out} is not a rally's name", next_step="name the folder that --out named"
-        )
-    return out.with_name(out.name + ".part")
-
-
-def check_part(part: Path) -> None:
-    """Raise RallyError unless an unfinished rally is a folder of plain files.
-
-    It may come from somebody else, and going on writes into it: through a link that would be into
-    another place. Folders in it are emptied before they are used.
-    """
-    try:
-        strange = not stat.S_ISDIR(part.lstat().st_mode) and part
-        with os.scandir(part) as entries:
-            for entry in entries:
-                plain_file = entry.is_file(follow_symlinks=False)
-                own_folder = entry.name in {SEALED, INTERRUPTED, PEER} and entry.is_dir(
-                    follow_symlinks=False
-                )
-                if not plain_file and not own_folder:
-                    strange = part / entry.name
-    except OSError as error:
-        raise RallyError(f"cannot read {part} ({error.strerror})", next_step="remove it") from error
-    if strange:
-        raise RallyError(
-            f"{strange} is a link or something else that tennis does not put there: do not use "
-            "this rally, ask the sender"
-        )
 
 
 @dataclass(frozen=True)
@@ -148,6 +113,20 @@ class Rally:
     def batches(self, columns: list[str] | None = None) -> Iterator[pa.RecordBatch]:
         """Read the balls in record batches, all columns or some, a row group at a time."""
         return table.batches(self.path / BALLS, columns)
+
+    def fingerprint(self, balls: int) -> list[str]:
+        """Return a hash of each column of the first balls, in bounded memory."""
+        columns = {name: hashlib.sha256() for name in ("served_ns", "rise_ticks", "fall_ticks")}
+        for batch in self.batches(list(columns)):
+            part = batch.slice(0, balls)
+            for name, digest in columns.items():
+                # no tick is that late: it stands for an edge that did not come
+                values = part[name].cast("int64").fill_null(-1)
+                digest.update(values.to_numpy(zero_copy_only=False).tobytes())
+            balls -= part.num_rows
+            if not balls:
+                break
+        return [digest.hexdigest() for digest in columns.values()]
 
     def each_event(self) -> Iterator[dict[str, Any]]:
         """Yield the events, in their order; there may be more than memory holds.

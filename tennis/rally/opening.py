@@ -18,7 +18,8 @@ from tennis.errors import AlteredError, RallyError
 from tennis.rally import balls as table
 from tennis.rally import rows
 from tennis.rally.disk import open_regular
-from tennis.rally.folder import AFTER, BALLS, BEFORE, CONSOLE, EVENTS, MANIFEST, Rally, part_path
+from tennis.rally.folder import AFTER, BALLS, BEFORE, CONSOLE, EVENTS, MANIFEST, Rally
+from tennis.rally.in_play import part_path
 from tennis.rally.manifest import SCHEMA_VERSION, Manifest, seal_of
 from tennis.rally.shots import are_shots
 from tennis.rally.tally import Counter, Tally

@@ -3,7 +3,6 @@
 """Seal a rally folder: a hash of every file, and a rename as the last step."""
 
 import errno
-import hashlib
 import json
 import os
 import shutil
@@ -25,13 +24,11 @@ from tennis.rally.folder import (
     CONSOLE,
     EVENTS,
     INTERRUPTED,
-    JOURNAL,
     MANIFEST,
-    PLAN,
     SEALED,
     Rally,
-    part_path,
 )
+from tennis.rally.in_play import can_go_on, part_path, remove_part
 from tennis.rally.manifest import Manifest, seal_of
 from tennis.rally.opening import file_sha256, open_folder, open_unjudged
 
@@ -79,8 +76,7 @@ def seal(
         (sealed / MANIFEST).write_bytes(manifest_bytes(manifest))
         for path in (*sealed.iterdir(), sealed):
             sync(path)
-    rally = open_unjudged(sealed)  # what could not be opened again must not be sealed
-    with writing(out, f"then continue with `tennis resume {out}`"):
+        rally = open_unjudged(sealed)  # what could not be opened again must not be sealed
         earlier = part / INTERRUPTED
         if os.path.lexists(out):
             shutil.rmtree(earlier, ignore_errors=True)
@@ -112,37 +108,14 @@ def _holds(rally: Rally, earlier: Path) -> bool:
         return False
     if rally.balls < before.balls or (rally.manifest.suspect and not before.manifest.suspect):
         return False
-    return fingerprint(rally, before.balls) == fingerprint(before, before.balls)
-
-
-def fingerprint(rally: Rally, balls: int) -> list[str]:
-    """Return a hash of each column of the first balls, in bounded memory."""
-    columns = {name: hashlib.sha256() for name in ("served_ns", "rise_ticks", "fall_ticks")}
-    for batch in rally.batches(list(columns)):
-        part = batch.slice(0, balls)
-        for name, digest in columns.items():
-            # no tick is that late: it stands for an edge that did not come
-            values = part[name].cast("int64").fill_null(-1)
-            digest.update(values.to_numpy(zero_copy_only=False).tobytes())
-        balls -= part.num_rows
-        if not balls:
-            break
-    return [digest.hexdigest() for digest in columns.values()]
+    return rally.fingerprint(before.balls) == before.fingerprint(before.balls)
 
 
 def _waits(out: Path) -> bool:
     try:
-        return can_go_on(open_folder(out))
+        return can_go_on(open_unjudged(out))
     except RallyError:
         return False
-
-
-def can_go_on(rally: Rally | None) -> bool:
-    """Tell whether a sealed rally was interrupted, and what it takes to go on is still there."""
-    if rally is None or rally.manifest.ended != "interrupted":
-        return False
-    journal = part_path(rally.path) / JOURNAL
-    return journal.is_file() and journal.stat().st_size > 0
 
 
 def finished(out: Path) -> Rally | None:
@@ -184,14 +157,3 @@ def _rename(sealed: Path, out: Path) -> None:
             ) from error
         raise
     sync(out.parent)
-
-
-def remove_part(part: Path) -> None:
-    """Remove what is left of playing a rally that is sealed (the journal last)."""
-    for name in (SEALED, INTERRUPTED, CONSOLE, CAPTURE, BEFORE, AFTER, PLAN, JOURNAL):
-        path = part / name
-        if path.is_dir() and not path.is_symlink():
-            shutil.rmtree(path, ignore_errors=True)
-        else:
-            path.unlink(missing_ok=True)
-    shutil.rmtree(part, ignore_errors=True)

@@ -14,8 +14,8 @@ from tennis.errors import RallyError, UsageError
 from tennis.play.planning import bench_again, replay_of
 from tennis.play.rally import Watch, begun_plan, play, resume
 from tennis.rally import open_rally, part_path
+from tennis.rally.in_play import can_go_on
 from tennis.rally.manifest import Fault, OnProcessor
-from tennis.rally.sealing import can_go_on
 from tests.support.synthetic import make_rally
 
 QUICK = 1e6

@@ -18,7 +18,8 @@ import pytest
 from tennis.errors import RallyError
 from tennis.play.explain import explain
 from tennis.rally import Rally, open_folder
-from tennis.rally.folder import CONSOLE, part_path
+from tennis.rally.folder import CONSOLE
+from tennis.rally.in_play import part_path
 from tennis.rally.inside import HEADER, MARK, read_inside
 from tennis.rally.manifest import Manifest, seal_of
 from tennis.rally.sealing import manifest_bytes

@@ -17,7 +17,7 @@ from tennis.bench.virtual.bench import VirtualBench
 from tennis.checkout import ROOT
 from tennis.errors import BenchError, UsageError
 from tennis.play.planning import bench_again, drill_plan, plan_of
-from tennis.rally.folder import part_path
+from tennis.rally.in_play import part_path
 from tennis.rally.manifest import Drill
 
 BAD = [

@@ -19,7 +19,17 @@ import pyarrow.parquet as pq
 import pytest
 
 from tennis.errors import DiskFullError, RallyError, UsageError
-from tennis.rally import balls, finished, folder, open_rally, part_path, seal, sealing, tally
+from tennis.rally import (
+    balls,
+    finished,
+    folder,
+    in_play,
+    open_rally,
+    part_path,
+    seal,
+    sealing,
+    tally,
+)
 from tennis.rally.manifest import Fault, seal_of
 from tests.support.synthetic import make_rally, manifest, table
 from tests.support.ticks import interrupt_ticks, scheduling_ticks
@@ -600,7 +610,7 @@ def test_what_was_gone_on_with_takes_the_place_of_what_was_interrupted(
     assert not out.exists()
     assert (part / folder.JOURNAL).read_bytes() == b"frames"
     assert open_rally(part / folder.INTERRUPTED).balls == 20
-    folder.check_part(part)
+    in_play.check_part(part)
     assert whole().balls == 40
     assert open_rally(out).balls == 40
     assert not (part / folder.INTERRUPTED).exists()

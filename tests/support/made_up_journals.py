@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 from tennis import wire
 from tennis.play.planning import plan_of
 from tennis.rally.balls import RECORD
-from tennis.rally.folder import JOURNAL, part_path
+from tennis.rally.folder import JOURNAL
+from tennis.rally.in_play import part_path
 from tennis.rally.manifest import Drill
 
 TICK_HZ = 125_000_000

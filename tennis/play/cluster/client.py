@@ -30,7 +30,8 @@ from tennis.play.cluster.tasks import ClusterSetting
 from tennis.play.player import RallyOutcome, outcome_there
 from tennis.play.rally import Stop
 from tennis.rally import open_rally
-from tennis.rally.folder import MANIFEST, part_path
+from tennis.rally.folder import MANIFEST
+from tennis.rally.in_play import part_path
 from tennis.rally.manifest import BenchKind
 from tennis.rally.opening import open_folder
 from tennis.rally.sealing import set_aside

@@ -36,7 +36,8 @@ from tennis.play.commissioning.equipment import CommissionRequest, Equipment, eq
 from tennis.play.commissioning.measure import Outcome, Work, measure
 from tennis.play.rally import Watch
 from tennis.rally.disk import open_regular, write_whole, writing
-from tennis.rally.folder import MANIFEST, part_path
+from tennis.rally.folder import MANIFEST
+from tennis.rally.in_play import part_path
 from tennis.rally.manifest import Sha256, StrictModel
 from tennis.rally.opening import open_rally
 from tennis.rally.text import plain, quoted

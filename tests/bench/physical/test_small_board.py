@@ -24,7 +24,8 @@ from tennis.play.doctor.target import examine_target
 from tennis.play.planning import drill_plan, plan_of
 from tennis.play.rally import NothingPlayedError, Watch, play
 from tennis.rally import Rally, witness
-from tennis.rally.folder import CONSOLE, part_path
+from tennis.rally.folder import CONSOLE
+from tennis.rally.in_play import part_path
 from tennis.rally.inside import read_inside
 from tennis.rally.manifest import Drill
 from tests.support.fake_brickwall import FakeBrickwall, wires
