@@ -583,10 +583,10 @@ def interrupted(tmp_path):
 
 def test_an_interrupted_rally_keeps_what_it_takes_to_go_on(tmp_path, interrupted):
     out = tmp_path / "a"
-    assert sealing.can_go_on(interrupted(20)())
-    assert sealing.can_go_on(sealing.finished(out))
+    assert in_play.can_go_on(interrupted(20)())
+    assert in_play.can_go_on(sealing.finished(out))
     (part_path(out) / folder.JOURNAL).unlink()
-    assert not sealing.can_go_on(sealing.finished(out))
+    assert not in_play.can_go_on(sealing.finished(out))
     assert not part_path(out).exists()  # without its journal it is a leftover
     assert open_rally(out).balls == 20
 
