@@ -14,7 +14,7 @@ FLAGS = frozenset({"nohz", "domain", "managed_irq"})
 _PART = re.compile(r"(\d{1,4}|N)(?:-(\d{1,4}|N)(?::(\d{1,4})/(\d{1,4}))?)?")
 
 
-def check(command_line: str, processors: int) -> None:
+def check_words(command_line: str, processors: int) -> None:
     """Raise UsageError for the first word that a target of so many processors cannot follow."""
     for word in command_line.split():
         name, _, value = word.partition("=")

@@ -21,7 +21,7 @@ is :meth:`Load.host_command`.
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
@@ -191,6 +191,43 @@ class Load:
         if part.start is None:
             return ""
         return self._filled(part.file.command or f"sh {part.name}/start")
+
+    def check_processors(self, processors: int) -> None:
+        """Raise UsageError where it needs processors that a target does not have."""
+        if processors < self.file.processors:
+            raise UsageError(
+                f"--load {self.name} needs {self.file.processors} processors",
+                # drills and sweeps have no such option
+                next_step=f"use tennis rally --processors {self.file.processors}, or another load",
+            )
+        named = [number for name, number in self.values.items() if name.endswith("_cpu")]
+        if missing := [cpu for cpu in named if cpu >= processors]:
+            raise UsageError(
+                f"--load-option: the target has no processor {missing[0]}",
+                next_step=f"use 0 to {processors - 1}, or more --processors",
+            )
+        if len(set(named)) < len(named):
+            raise UsageError(
+                f"--load {self.name} takes two processors, not processor {named[0]} twice",
+                next_step="name another one with --load-option",
+            )
+
+    @property
+    def module_source(self) -> Path:
+        """Return the source of its kernel module."""
+        return self.folder / f"{self.file.module}.c"
+
+    def built_programs(self, flavour: str, build: Callable[..., Path]) -> dict[str, Path]:
+        """Return its programs as they are built for a kernel of a flavour, by name.
+
+        ``build`` takes a source and ``libraries``. Raises UsageError as ``LoadPart.prebuilt``.
+        """
+        return {
+            source.stem: part.prebuilt(source.stem, flavour)
+            or build(source, libraries=part.file.libraries)
+            for part in self.parts
+            for source in part.sources
+        }
 
     @property
     def module_parameters(self) -> str:

@@ -180,8 +180,9 @@ def profile_balls(  # noqa: PLR0913 (a rally, which of its balls, and what becom
     versions = bench.versions(plan)
     changed = changes(rally, versions)
     parts = bench.parts(plan)
-    if parts.program and (why := elf.why_nameless(program_files.executables(parts.program))):
-        say(f"the functions of {parts.program.brought.name} have no names here: {why}")
+    own = parts.answerer.program
+    if own and (why := elf.why_nameless(program_files.executables(own))):
+        say(f"the functions of {own.brought.name} have no names here: {why}")
     functions = symbols.functions(parts, _facts(rally))
     ordered = sorted(chosen)
     telling = _telling(rally, table, about)

@@ -12,7 +12,7 @@ from pathlib import Path
 from tennis.bench.kernels import catalogue, modules
 from tennis.bench.qemu import plugins
 from tennis.bench.registry import can, is_named
-from tennis.bench.virtual.machine import TARGET
+from tennis.bench.virtual.answering import TARGET
 from tennis.digests import sha256_of
 from tennis.errors import RallyError, UsageError
 from tennis.explain.explanation import Explanation

@@ -32,7 +32,7 @@ from tennis.play.planning import plan_of
 )
 def test_what_a_target_cannot_follow_is_one_line(words, processors, said):
     with pytest.raises(UsageError, match=said) as error:
-        isolation.check(words, processors)
+        isolation.check_words(words, processors)
     assert "\n" not in str(error.value)
 
 
@@ -48,7 +48,7 @@ def test_what_a_target_cannot_follow_is_one_line(words, processors, said):
     ],
 )
 def test_what_a_target_can_follow(words, processors):
-    isolation.check(words, processors)
+    isolation.check_words(words, processors)
 
 
 @pytest.mark.parametrize(

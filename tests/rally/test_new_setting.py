@@ -37,8 +37,8 @@ plan = plan_of(preempt="full")
 assert plan.preempt == "full"
 assert of_target(plan)["preempt"] == "full"
 machine.phase_us = lambda plan, load: 0
-kernel = SimpleNamespace(flavour="mainline")
-parts = SimpleNamespace(plan=plan, beneath=None, kernel=kernel, load=None, program=None)
+answerer = SimpleNamespace(bottom_half="tasklet", parameters="")
+parts = SimpleNamespace(plan=plan, answerer=answerer, load=None)
 line = machine.command_line(parts, machine.Extras())
 assert line.endswith(" preempt=full"), line
 parts.plan = plan_of()

@@ -15,12 +15,15 @@ from typing import Annotated, Literal, TypeVar
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
-from tennis.bench.configuration import FLAVOURS, Flavour
+from tennis.bench import witnesses
+from tennis.bench.configuration import FLAVOURS, Flavour, read_config
 from tennis.bench.findings import Finding, Mark
 from tennis.bench.kernels import boards, loading
+from tennis.bench.kernels.catalogue import Kernel
 from tennis.bench.targets.snapshot import Snapshot
 from tennis.checkout import ROOT
 from tennis.errors import TennisError, UsageError
+from tennis.rally.manifest import Witness
 from tennis.rally.text import plain
 
 FOLDER = ROOT / "target" / "kernels"
@@ -201,6 +204,22 @@ def check_config(requirements: Requirements, config: Mapping[str, str]) -> Itera
     if not wrong:
         many = len(requirements.required) + len(requirements.forbidden)
         yield Finding("good", "configuration", f"all {many} required and forbidden options right")
+
+
+def check_witness(witness: Witness, kernel: Kernel) -> None:
+    """Raise UsageError where this kernel was built without what is to look on."""
+    option = witnesses.OPTIONS.get(witness)
+    options = read_config(kernel.config.read_text(errors="replace"))
+    if not option or options.get(option) == "y":
+        return
+    forbidden = requirements(kernel.flavour).forbidden.get(option)
+    why = f", as flavour {kernel.flavour} must be ({forbidden.reason})" if forbidden else ""
+    others = [name for name, needed in witnesses.OPTIONS.items() if options.get(needed) == "y"]
+    use = f"use --witness {' or '.join(others)}" if others else "leave it out"
+    raise UsageError(
+        f"--witness {witness}: {kernel.name} was built without {option}{why}",
+        next_step=f"{use}, or another kernel (of Debian's, those with RT have all witnesses)",
+    )
 
 
 def check_virtual(requirements: Requirements, config: Mapping[str, str]) -> Iterator[Finding]:

@@ -3,8 +3,7 @@
 """The virtual bench: a real arm64 kernel in QEMU, in deterministic virtual time."""
 
 import hashlib
-import os
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Mapping
 from decimal import Decimal
 from pathlib import Path
 from typing import Any, ClassVar, cast
@@ -12,53 +11,29 @@ from typing import Any, ClassVar, cast
 import pyarrow as pa
 
 from tennis import entries
-from tennis.bench import configuration, flavours, isolation, witnesses
+from tennis.bench import flavours, isolation, witnesses
 from tennis.bench import loads as load_folder
 from tennis.bench.fitting import Capabilities
-from tennis.bench.kernels import catalogue, loading, modules, own_module, own_program
-from tennis.bench.kernels.requirements import requirements
+from tennis.bench.kernels import catalogue, loading, modules
+from tennis.bench.kernels.requirements import check_witness
 from tennis.bench.protocol import Access, RunRecord, Session
 from tennis.bench.qemu import plugins as instrument
-from tennis.bench.qemu.session import PipedSession, shared
+from tennis.bench.qemu.session import shared
 from tennis.bench.targets.console import Console, ConsoleReport
-from tennis.bench.virtual import drivers, initramfs, memory, program, program_packages
-from tennis.bench.virtual.machine import (
-    PEER_TARGET,
-    TARGET,
-    Extras,
-    Machine,
-    Parts,
-    QemuPlugin,
-    beneath,
-    line_names,
-    packages_of,
-)
-from tennis.bench.virtual.shots import held_open, parameters
+from tennis.bench.virtual import answering, drivers, initramfs, memory, program
+from tennis.bench.virtual.answering import TARGET
+from tennis.bench.virtual.built_in_session import BuiltInSession
+from tennis.bench.virtual.machine import PEER_TARGET, Extras, Parts, line_names, packages_of
 from tennis.digests import sha256_of
 from tennis.edition import EDITION, KEY, PUBLIC_VERSION
-from tennis.errors import BenchError, UsageError
+from tennis.errors import UsageError
 from tennis.rally.folder import CONSOLE
-from tennis.rally.journal import Frame
-from tennis.rally.manifest import (
-    CORES,
-    NO_MODULE,
-    OWN,
-    BenchKind,
-    Instrument,
-    LoadRecord,
-    Priority,
-    Target,
-)
+from tennis.rally.manifest import BenchKind, Instrument, LoadRecord, Priority, Target
 from tennis.rally.memory import stalls_in
 from tennis.rally.plan import Plan
-from tennis.rally.program import read as read_program
 from tennis.rally.settings import of_target, taken_by
-from tennis.rally.shots import are_shots, instants
 
 BOARD = "QEMU virt, {processors} Cortex-A57, PL061"
-# how long the target may take for the load's health behind the last ball, of virtual time
-OVER_NS = 60_000_000_000
-DRILL_OVER_NS = 3_600_000_000_000  # of a drill: it tells all of its times
 
 
 class VirtualBench:
@@ -114,11 +89,34 @@ class VirtualBench:
         plan = plan.model_copy(update={"versions": {}})
         if self._parts is None or self._parts.plan != plan:
             _check(plan)
+            profile = memory.find(plan.memory)
             load = load_folder.find(plan.load, plan.load_options)
-            _check_load(plan, load)
+            load.check_processors(plan.processors)
             kernel = catalogue.find(plan.kernel)
-            _check_kernel(plan, kernel)
-            self._parts = _built(plan, kernel, load, self.extras)
+            check_witness(plan.witness, kernel)
+            loading.check_known(plan.command_line, kernel.name, kernel.image)
+            answering.check_answer(plan, kernel)
+            qemu = instrument.find_qemu()
+            needs_network = bool(load.host_command(PEER_TARGET))
+            initramfs.package_versions(packages_of(load, plan.witness))  # they are here
+            self._parts = Parts(
+                plan=plan,
+                qemu=qemu,
+                kernel=kernel,
+                load=load,
+                plugin=instrument.build(
+                    qemu, "link" if plan.instrument == "pico" else "instrument"
+                ),
+                answerer=answering.built(plan, kernel, self.extras.beneath),
+                load_module=modules.kernel_module(load.module_source, kernel)
+                if load.file.module
+                else None,
+                racquet_user=modules.program(TARGET / "racquet" / "racquet-user.c"),
+                racquet_ready=modules.program(TARGET / "virtual" / "racquet-ready.c"),
+                load_programs=load.built_programs(kernel.flavour, modules.program),
+                drivers=drivers.network(kernel) if needs_network else {},
+                memory=profile.plugin(qemu, plan.instruction_ns) if profile else None,
+            )
         return self._parts
 
     def versions(self, plan: Plan) -> dict[str, str]:
@@ -139,18 +137,17 @@ class VirtualBench:
             "bench_sha256": sha256_of(*sorted(Path(__file__).parent.glob("*.py")), *shared()),
             **_instrument_versions(plan),
             "line_names": " ".join(line_names()),
-            "racquet": _module(parts),
-            **_answering_versions(parts),
+            "racquet": parts.answerer.name,
+            **parts.answerer.versions,
             "programs_sha256": sha256_of(
                 parts.racquet_user, parts.racquet_ready, TARGET / "virtual" / "init"
             ),
             **_network_versions(parts),
-            **_beneath_versions(parts),
             **_memory_versions(plan),
             "compiler": modules.compiler_version(),
             "pyarrow": pa.__version__,
             **witnesses.versions(plan.witness),
-            **initramfs.versions(packages_of(parts.load, plan.witness)),
+            **initramfs.package_versions(packages_of(parts.load, plan.witness)),
         }
 
     def start(self, plan: Plan, folder: Path) -> Session:
@@ -218,8 +215,6 @@ def _unchecked(plan: Plan, report: ConsoleReport) -> str:
 
 
 def _check(plan: Plan) -> None:
-    protocol = plan.protocol
-    memory.find(plan.memory)
     if plan.processors > plan.instruction_ns:
         raise UsageError(
             f"--processors {plan.processors}: while all of them run, an instruction takes an equal "
@@ -237,139 +232,10 @@ def _check(plan: Plan) -> None:
                 f"{option}: the target has no processor {missing[0]}",
                 next_step=f"use 0 to {plan.processors - 1}, or more --processors",
             )
-    isolation.check(plan.command_line, plan.processors)
+    isolation.check_words(plan.command_line, plan.processors)
     loading.check_command_line(plan.command_line)
-    if plan.instrument != "pico" and protocol.timeout_ns > instrument.TIMEOUT_MAX_NS:
+    if plan.instrument != "pico" and plan.protocol.timeout_ns > instrument.TIMEOUT_MAX_NS:
         raise UsageError("a timeout of the built-in instrument is at most 4 s (4000 ms)")
-
-
-def _check_kernel(plan: Plan, kernel: catalogue.Kernel) -> None:
-    """Raise UsageError for what this kernel does not have, or cannot be used with."""
-    _check_witness(plan, kernel)
-    loading.check_known(plan.command_line, kernel.name, kernel.image)
-    if plan.processors > 1 and kernel.flavour in CORES:
-        raise UsageError(
-            f"--processors {plan.processors}: a kernel of flavour {kernel.flavour} plays with one "
-            "processor: nobody tried its second core (EVL, Cobalt) on several",
-            next_step="leave it out",
-        )
-    if plan.beneath != "none":
-        _check_beneath(plan, kernel)
-    elif plan.program:
-        flavours.check(kernel.flavour, plan.top_half, plan.bottom_half, plan.priorities)
-    elif plan.racquet:
-        _check_own_racquet(plan, kernel)
-    elif plan.drill is None:
-        player = flavours.player_on(kernel.flavour, plan.stage)
-        flavours.check(player, plan.top_half, plan.bottom_half, plan.priorities)
-
-
-def _built(plan: Plan, kernel: catalogue.Kernel, load: load_folder.Load, extras: Extras) -> Parts:
-    """Build all that is played with. Raises BenchError, and UsageError for a drill's kernel."""
-    qemu = instrument.find_qemu()
-    needs_network = bool(load.host_command(PEER_TARGET))
-    initramfs.versions(packages_of(load, plan.witness))  # they are here
-    load_source = load.folder / f"{load.file.module}.c"
-    profile = memory.find(plan.memory)
-    return Parts(
-        plan=plan,
-        qemu=qemu,
-        kernel=kernel,
-        load=load,
-        plugin=instrument.build(qemu, "link" if plan.instrument == "pico" else "instrument"),
-        racquet=_racquet(plan, kernel),
-        load_module=modules.kernel_module(load_source, kernel) if load.file.module else None,
-        racquet_user=modules.program(TARGET / "racquet" / "racquet-user.c"),
-        racquet_ready=modules.program(TARGET / "virtual" / "racquet-ready.c"),
-        load_programs={
-            source.stem: part.prebuilt(source.stem, kernel.flavour)
-            or modules.program(source, libraries=part.file.libraries)
-            for part in load.parts
-            for source in part.sources
-        },
-        drivers=drivers.network(kernel) if needs_network else {},
-        drill=_drill(plan, kernel),
-        beneath=beneath().image(kernel, extras.beneath) if plan.beneath != "none" else None,
-        program=_program(Path(plan.program)) if plan.program else None,
-        program_start=modules.program(program.START) if plan.program else None,
-        memory=_memory(qemu, profile, plan.instruction_ns) if profile else None,
-    )
-
-
-def _program(path: Path) -> own_program.OwnProgram:
-    """Build a program of somebody's own. Raises UsageError, NotBuiltError and BenchError."""
-    brought = read_program(path)
-    return own_program.built(brought, program_packages.root_of(brought.about.build_packages))
-
-
-def _memory(qemu: instrument.Qemu, found: memory.Memory, instruction_ns: int) -> QemuPlugin:
-    """Build the plugin of a memory, with its figures. Raises BenchError for a QEMU without them."""
-    instrument.check_exports(qemu, "memory", "--memory")
-    return QemuPlugin(instrument.build(qemu, "memory"), found.parameters(instruction_ns))
-
-
-def _check_load(plan: Plan, load: load_folder.Load) -> None:
-    """Raise UsageError for a load that needs processors which the target does not have."""
-    if plan.processors < load.file.processors:
-        raise UsageError(
-            f"--load {plan.load} needs {load.file.processors} processors",
-            # drills and sweeps have no such option
-            next_step=f"use tennis rally --processors {load.file.processors}, or another load",
-        )
-    named = [load.values[name] for name in load.values if name.endswith("_cpu")]
-    if missing := [cpu for cpu in named if cpu >= plan.processors]:
-        raise UsageError(
-            f"--load-option: the target has no processor {missing[0]}",
-            next_step=f"use 0 to {plan.processors - 1}, or more --processors",
-        )
-    if len(set(named)) < len(named):
-        raise UsageError(
-            f"--load {plan.load} takes two processors, not processor {named[0]} twice",
-            next_step="name another one with --load-option",
-        )
-
-
-def _check_witness(plan: Plan, kernel: catalogue.Kernel) -> None:
-    """Raise UsageError where this kernel was built without what is to look on."""
-    option = witnesses.OPTIONS.get(plan.witness)
-    options = configuration.read_config(kernel.config.read_text(errors="replace"))
-    if not option or options.get(option) == "y":
-        return
-    forbidden = requirements(kernel.flavour).forbidden.get(option)
-    why = f", as flavour {kernel.flavour} must be ({forbidden.reason})" if forbidden else ""
-    others = [name for name, needed in witnesses.OPTIONS.items() if options.get(needed) == "y"]
-    use = f"use --witness {' or '.join(others)}" if others else "leave it out"
-    raise UsageError(
-        f"--witness {plan.witness}: {kernel.name} was built without {option}{why}",
-        next_step=f"{use}, or another kernel (of Debian's, those with RT have all witnesses)",
-    )
-
-
-def _check_own_racquet(plan: Plan, kernel: catalogue.Kernel) -> None:
-    """Raise UsageError where a Racquet of one's own cannot play."""
-    if kernel.flavour not in {"mainline", "rt"}:
-        raise UsageError(f"--racquet is for Linux: on {kernel.flavour} its core's own API answers")
-    if plan.priorities != "default":
-        raise UsageError(
-            f"--priorities {plan.priorities}: only you know the threads of your own Racquet",
-            next_step="leave it out, and let the Racquet set them",
-        )
-
-
-def _check_beneath(plan: Plan, kernel: catalogue.Kernel) -> None:
-    """Raise UsageError where SLOTH cannot answer beneath Linux."""
-    if kernel.flavour not in {"mainline", "rt"}:
-        raise UsageError(
-            f"--beneath sloth: a kernel of flavour {kernel.flavour} cannot be used with it"
-        )
-    flavours.check("sloth", plan.top_half, plan.bottom_half, plan.priorities)
-
-
-def _beneath_versions(parts: Parts) -> dict[str, str]:
-    if parts.beneath is None:
-        return {}
-    monitor = parts.beneath.with_name("monitor.elf")
-    return {"beneath_sha256": sha256_of(monitor, *beneath().sources())}
 
 
 def _memory_versions(plan: Plan) -> dict[str, str]:
@@ -377,52 +243,6 @@ def _memory_versions(plan: Plan) -> dict[str, str]:
     if found is None:
         return {}
     return {"memory_sha256": sha256_of(found.file, *instrument.sources("memory"))}
-
-
-def _racquet(plan: Plan, kernel: catalogue.Kernel) -> Path | None:
-    """Build the Racquet: the kit's, or one's own; beneath Linux, Linux' end of the pipes.
-
-    None: a program answers.
-    """
-    if plan.program:
-        return None
-    if plan.beneath != "none":
-        return cast(Path, beneath().module(kernel))
-    if plan.racquet:
-        return own_module.built(Path(plan.racquet), kernel)
-    name = flavours.racquet_of(flavours.player_on(kernel.flavour, plan.stage)).module
-    return modules.kernel_module(TARGET / "racquet" / f"{name}.c", kernel)
-
-
-def _drill(plan: Plan, kernel: catalogue.Kernel) -> Path | None:
-    """Build a drill: a module of the kernel's, or a program."""
-    if plan.drill is None:
-        return None
-    if kernel.flavour not in {"mainline", "rt"}:
-        raise UsageError(
-            f"drills are for Linux so far: {kernel.name} is {kernel.flavour}",
-            next_step="use a kernel of Debian's (tennis kernels)",
-        )
-    source = TARGET / "drills" / f"{plan.drill.name}.c"
-    if plan.drill.context in {"kernel", "hrtimer"}:
-        return modules.kernel_module(source, kernel)
-    return modules.program(source)
-
-
-def _module(parts: Parts) -> str:
-    """Return what answered: the kit's Racquet, one's own, or a drill in its place."""
-    if parts.plan.drill:
-        return f"drill {parts.plan.drill.name}"
-    if parts.racquet is None:
-        return NO_MODULE
-    return OWN if parts.plan.racquet else parts.racquet.stem
-
-
-def _answering_versions(parts: Parts) -> dict[str, str]:
-    """Return what the bytes of an answer depend on: of a module, or of a program."""
-    if parts.program and parts.program_start:
-        return program.versions(parts.program, parts.program_start)
-    return {"racquet_sha256": sha256_of(*filter(None, [parts.drill or parts.racquet]))}
 
 
 def _load_tasks(parts: Parts) -> dict[str, str]:
@@ -471,52 +291,3 @@ def _network_versions(parts: Parts) -> dict[str, str]:
     for name, content in parts.drivers.items():
         sha.update(name.encode() + content)
     return {"network_sha256": sha.hexdigest()}
-
-
-class BuiltInSession(PipedSession):
-    """A rally with the instrument that is a plugin of QEMU's."""
-
-    def __init__(self, parts: Parts, extras: Extras, folder: Path) -> None:
-        super().__init__()
-        plan = parts.plan
-        protocol = extras.protocol or plan.protocol
-        settings = instrument.parameters(protocol, plan.instruction_ns, self.writer)
-        if parts.load.checked or plan.witness != "none" or plan.program:
-            settings["over"] = OVER_NS
-        if plan.drill:  # it has to tell what it measured
-            settings["over"] = DRILL_OVER_NS
-            settings["loop_back"] = int(plan.drill.name == "response")
-        descriptors = [self.writer]
-        at_ns, absolute = extras.instants_ns, extras.instants_ns is not None
-        if at_ns is None and are_shots(protocol):
-            at_ns = instants(protocol, plan.instruction_ns)
-        if at_ns is not None:
-            descriptors.append(held_open(at_ns))
-            settings |= parameters(descriptors[-1], extras.children, absolute=absolute)
-        try:
-            self._machine = Machine(parts, extras, folder, settings, descriptors)
-        finally:
-            for descriptor in descriptors[1:]:
-                os.close(descriptor)
-        self._shoots = at_ns is not None
-        self.started()
-
-    def frames(self) -> Iterator[Frame | None]:
-        """Yield the instrument's frames. Raises BenchError where shots end before their time."""
-        yield from super().frames()
-        why = self._machine.gave_up() if self._shoots else ""
-        if why:
-            raise BenchError(why, next_step="docs/shots.md says what shots need")
-
-    def look_after(self) -> None:
-        """Raise BenchError if the target says nothing at all."""
-        self._machine.refuse_silence()
-
-    def stop(self) -> None:
-        """Ask QEMU to end; the instrument sends what it holds."""
-        self._machine.stop()
-
-    def close(self) -> None:
-        """End QEMU."""
-        self._machine.close()
-        super().close()

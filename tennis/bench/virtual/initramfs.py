@@ -109,7 +109,7 @@ def _userland() -> Path:
     return folder
 
 
-def versions(load_packages: Iterable[str] = ()) -> dict[str, str]:
+def package_versions(load_packages: Iterable[str] = ()) -> dict[str, str]:
     """Return package -> version of the target's programs."""
     packages = json.loads((_userland() / "packages.json").read_text())
     needed = _packages_of_load(load_packages)

@@ -15,30 +15,25 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
-from tennis import entries
 from tennis.bench import witnesses
-from tennis.bench.flavours import player_on, priorities_on
 from tennis.bench.kernels.catalogue import Kernel
-from tennis.bench.kernels.own_program import OwnProgram
 from tennis.bench.loads import Load
 from tennis.bench.patience import USUAL, Patience
 from tennis.bench.qemu import device_tree, plugins
 from tennis.bench.qemu.plugins import Qemu
 from tennis.bench.targets.console import LIMIT_BYTES, Console
-from tennis.bench.virtual import initramfs, program
+from tennis.bench.virtual import initramfs
+from tennis.bench.virtual.answering import TARGET, Answerer, beneath
 from tennis.bench.virtual.shots import Children
-from tennis.checkout import ROOT
 from tennis.errors import BenchError
 from tennis.rally.cycles import balls_for
 from tennis.rally.folder import CONSOLE
 from tennis.rally.manifest import THREADED, Protocol, Witness
-from tennis.rally.plan import UNKNOWN, Plan
+from tennis.rally.plan import Plan
 from tennis.rally.text import plain
 from tennis.wiring import wiring
 
-TARGET = ROOT / "target"
 # KASLR, which differs from boot to boot, would also turn on kernel page-table isolation, as it does
 # on a board whose firmware gives a seed: QEMU takes three times as long with it
 COMMAND_LINE = "console=ttyAMA0 panic=-1 oops=panic kpti=off"
@@ -105,16 +100,12 @@ class Parts:
     kernel: Kernel
     load: Load
     plugin: Path
-    racquet: Path | None  # None: a program answers
+    answerer: Answerer
     load_module: Path | None
     racquet_user: Path
     racquet_ready: Path
     load_programs: Mapping[str, Path]
     drivers: Mapping[str, bytes]  # modules of the kernel's own for the network, in their order
-    drill: Path | None = None  # a module or a program, in place of the Racquet
-    beneath: Path | None = None  # the image of SLOTH's monitor and the kernel
-    program: OwnProgram | None = None  # in the Racquet's place
-    program_start: Path | None = None  # what starts it as an ordinary user's
     memory: QemuPlugin | None = None  # caches and the like, as a plugin beside the instrument
 
 
@@ -137,10 +128,9 @@ class Machine:
         self._patience = extras.patience
         self._spoke = False
         packages = packages_of(parts.load, parts.plan.witness)
-        files_of_program = program.files(parts.program, parts.program_start)
         every: dict[str, bytes | Path | initramfs.Link] = {
             **_target_files(parts),
-            **files_of_program,
+            **parts.answerer.files,
             **extras.files,
         }
         image = initramfs.pack(every, packages)
@@ -245,15 +235,8 @@ def _plugin(path: Path, parameters: Mapping[str, int]) -> list[str]:
 def command_line(parts: Parts, extras: Extras) -> str:
     """Return the kernel's command line."""
     plan = parts.plan
-    bottom_half = UNKNOWN if parts.beneath else plan.bottom_half  # that of Linux' own Racquet
-    own = f"tennis.bottom_half={bottom_half} tennis.phase_us={phase_us(plan, parts.load)}"
-    player = player_on(parts.kernel.flavour, plan.stage)
-    priorities = priorities_on(player, plan.top_half, plan.bottom_half, plan.priorities)
-    if parts.program:
-        priorities, its_own = program.parameters(parts.program, priorities)
-        own += its_own
-    if priorities:
-        own += f" tennis.priorities={priorities}"
+    own = f"tennis.bottom_half={parts.answerer.bottom_half}"
+    own += f" tennis.phase_us={phase_us(plan, parts.load)}{parts.answerer.parameters}"
     if plan.witness != "none":
         own += f" tennis.witness={plan.witness}"
     if plan.top_half in THREADED:
@@ -298,13 +281,9 @@ def _target_files(parts: Parts) -> dict[str, bytes | Path]:
         "/tennis/racquet-user": parts.racquet_user,
         "/tennis/racquet-ready": parts.racquet_ready,
     }
-    if parts.racquet:
-        files["/tennis/racquet.ko"] = parts.racquet
-    if parts.drill:
-        files[f"/tennis/drill{parts.drill.suffix}"] = parts.drill
-        if parts.plan.instrument == "pico":
-            # the Brickwall begins to listen when the target is ready, and that takes it a while
-            files["/tennis/after"] = f"#!/bin/sh\nusleep {LISTENS_US}\n".encode()
+    if parts.plan.drill and parts.plan.instrument == "pico":
+        # the Brickwall begins to listen when the target is ready, and that takes it a while
+        files["/tennis/after"] = f"#!/bin/sh\nusleep {LISTENS_US}\n".encode()
     for name, content in load.files(parts.load_programs).items():
         files[f"/tennis/load/{name}"] = content
     host = load.host_command(PEER_TARGET)
@@ -322,14 +301,6 @@ def _target_files(parts: Parts) -> dict[str, bytes | Path]:
     return files
 
 
-def beneath() -> Any:
-    """Return what answers beneath Linux: a module with image, module, sources and MACHINE.
-
-    Raises EntryError where no room brings it.
-    """
-    return entries.need("tennis.beneath", "sloth", "--beneath sloth")
-
-
 def line_names() -> list[str]:
     """Return what the ping line and the reply line are called: as on a Raspberry Pi."""
     return [f"GPIO{wiring().wire(name).target_bcm}" for name in ("ping", "reply")]
@@ -339,7 +310,7 @@ def _device_tree(parts: Parts, command: Sequence[str]) -> int:
     with tempfile.TemporaryDirectory(prefix="tennis-tree-") as scratch:
         blob = Path(scratch) / "virt.dtb"
         device_tree.dump(command, blob)
-        if parts.beneath:
+        if parts.answerer.beneath:
             beneath().add_to_device_tree(blob)
         device_tree.name_lines(blob, line_names())
         return device_tree.held_open(blob)
@@ -353,7 +324,7 @@ def qemu_command(parts: Parts, image: Path, console: Path, extras: Extras) -> li
     seed = parts.plan.protocol.seed
     return [
         str(parts.qemu.path),
-        *("-M", beneath().MACHINE if parts.beneath else MACHINE, "-cpu", "cortex-a57"),
+        *("-M", beneath().MACHINE if parts.answerer.beneath else MACHINE, "-cpu", "cortex-a57"),
         *("-smp", str(parts.plan.processors)),
         *("-m", str(MEMORY_MB), "-seed", str(seed), "-rtc", "base=2026-01-01,clock=vm"),
         *("-icount", f"shift={shift},sleep=off"),
@@ -361,7 +332,7 @@ def qemu_command(parts: Parts, image: Path, console: Path, extras: Extras) -> li
         *("-chardev", f"file,id=console,path={_escape(console)}", "-serial", "chardev:console"),
         *(
             "-kernel",
-            str(parts.beneath or parts.kernel.image),
+            str(parts.answerer.beneath or parts.kernel.image),
             "-initrd",
             str(image),
             "-append",

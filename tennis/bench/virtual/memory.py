@@ -12,6 +12,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, ValidationError, model_validator
 
+from tennis.bench.qemu import plugins
+from tennis.bench.virtual.machine import QemuPlugin
 from tennis.errors import TennisError, UsageError
 from tennis.rally.edited import EditedError, toml_of
 from tennis.rally.manifest import StrictModel
@@ -203,6 +205,11 @@ class Memory:
     name: str
     profile: Profile
     file: Path
+
+    def plugin(self, qemu: plugins.Qemu, instruction_ns: int) -> QemuPlugin:
+        """Build the plugin, with its figures. Raises BenchError: QEMU lacks what it needs."""
+        plugins.check_exports(qemu, "memory", "--memory")
+        return QemuPlugin(plugins.build(qemu, "memory"), self.parameters(instruction_ns))
 
     def parameters(self, instruction_ns: int) -> dict[str, int]:
         """Return memory.c's parameters; times are rounded to whole instructions, half of one up."""

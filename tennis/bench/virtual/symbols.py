@@ -55,7 +55,8 @@ def functions(parts: Parts, facts: Mapping[str, str]) -> list[Symbol]:
     """
     kernel = parts.kernel
     text = _kernel(parts)
-    loaded = [file for file in (parts.racquet, parts.load_module, parts.drill) if file]
+    answerer = parts.answerer
+    loaded = [file for file in (answerer.racquet, parts.load_module, answerer.drill) if file]
     modules = _printed_symbols(
         "modules-"
         + digest(
@@ -73,8 +74,8 @@ def functions(parts: Parts, facts: Mapping[str, str]) -> list[Symbol]:
         "reading the names in the modules (once)",
     )
     both = table_of(text, facts) + table_of(modules, facts)
-    if parts.program:
-        both += elf.functions(program.executables(parts.program))
+    if answerer.program:
+        both += elf.functions(program.executables(answerer.program))
     return sorted(both, key=lambda symbol: symbol.address)
 
 

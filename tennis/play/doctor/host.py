@@ -59,7 +59,7 @@ def _examine_virtual() -> Iterator[Finding]:
         advice = "set TENNIS_CACHE to a folder that you can write"
         yield Finding("bad", "cache folder", f"somebody else owns {home}", advice)
         return
-    yield looked("target's programs", lambda: f"stress {initramfs.versions()['stress']}")
+    yield looked("target's programs", lambda: f"stress {initramfs.package_versions()['stress']}")
     for name in catalogue.catalogue():
         if catalogue.is_fetched(name):
             yield looked(f"kernel {name}", partial(_release, name))

@@ -1,0 +1,144 @@
+# SPDX-FileCopyrightText: The Tennis authors
+# SPDX-License-Identifier: MIT
+"""What answers on the virtual bench: a Racquet, SLOTH beneath Linux, a program, or a drill."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, cast
+
+from tennis import entries
+from tennis.bench import flavours
+from tennis.bench.kernels import modules, own_module, own_program
+from tennis.bench.kernels.catalogue import Kernel
+from tennis.bench.virtual import program, program_packages
+from tennis.bench.virtual.initramfs import Link
+from tennis.checkout import ROOT
+from tennis.digests import sha256_of
+from tennis.errors import UsageError
+from tennis.rally.manifest import CORES, NO_MODULE, OWN
+from tennis.rally.plan import UNKNOWN, Plan
+from tennis.rally.program import read as read_program
+
+TARGET = ROOT / "target"
+LINUX = {"mainline", "rt"}  # flavours without a second core
+
+
+@dataclass(frozen=True)
+class Answerer:
+    """What answers, found and built for a kernel."""
+
+    name: str  # in a manifest
+    bottom_half: str  # as the target's side is told
+    parameters: str  # more of the kernel's command line, with a space before each
+    racquet: Path | None  # None: a program answers
+    drill: Path | None = None  # a module or a program, in place of the Racquet
+    beneath: Path | None = None  # the image of SLOTH's monitor and the kernel
+    program: own_program.OwnProgram | None = None  # in the Racquet's place
+    program_start: Path | None = None  # what starts it as an ordinary user's
+
+    @property
+    def files(self) -> Mapping[str, bytes | Path | Link]:
+        """Return what lies on the target for it, by place."""
+        files: dict[str, bytes | Path | Link] = {}
+        if self.racquet:
+            files["/tennis/racquet.ko"] = self.racquet
+        if self.drill:
+            files[f"/tennis/drill{self.drill.suffix}"] = self.drill
+        return files | program.files(self.program, self.program_start)
+
+    @property
+    def versions(self) -> dict[str, str]:
+        """Return what the bytes of an answer depend on: of a module, or of a program."""
+        if self.program and self.program_start:
+            return program.versions(self.program, self.program_start)
+        answer = {"racquet_sha256": sha256_of(*filter(None, [self.drill or self.racquet]))}
+        if self.beneath is None:
+            return answer
+        monitor = self.beneath.with_name("monitor.elf")
+        return answer | {"beneath_sha256": sha256_of(monitor, *beneath().sources())}
+
+
+def beneath() -> Any:
+    """Return what answers beneath Linux: a module with image, module, sources and MACHINE.
+
+    Raises EntryError where no room brings it.
+    """
+    return entries.need("tennis.beneath", "sloth", "--beneath sloth")
+
+
+def check_answer(plan: Plan, kernel: Kernel) -> None:
+    """Raise UsageError for what cannot answer on this kernel."""
+    flavour = kernel.flavour
+    if plan.processors > 1 and flavour in CORES:
+        raise UsageError(
+            f"--processors {plan.processors}: a kernel of flavour {flavour} plays with one "
+            "processor: nobody tried its second core (EVL, Cobalt) on several",
+            next_step="leave it out",
+        )
+    if plan.beneath != "none":
+        if flavour not in LINUX:
+            raise UsageError(
+                f"--beneath sloth: a kernel of flavour {flavour} cannot be used with it"
+            )
+        flavours.check("sloth", plan.top_half, plan.bottom_half, plan.priorities)
+    elif plan.program:
+        flavours.check(flavour, plan.top_half, plan.bottom_half, plan.priorities)
+    elif plan.racquet:
+        if flavour not in LINUX:
+            raise UsageError(f"--racquet is for Linux: on {flavour} its core's own API answers")
+        if plan.priorities != "default":
+            raise UsageError(
+                f"--priorities {plan.priorities}: only you know the threads of your own Racquet",
+                next_step="leave it out, and let the Racquet set them",
+            )
+    elif plan.drill is None:
+        player = flavours.player_on(flavour, plan.stage)
+        flavours.check(player, plan.top_half, plan.bottom_half, plan.priorities)
+
+
+def built(plan: Plan, kernel: Kernel, application: str | Path) -> Answerer:
+    """Build what answers. Raises UsageError, NotBuiltError and BenchError.
+
+    ``application``: which of SLOTH's, beneath Linux.
+    """
+    player = flavours.player_on(kernel.flavour, plan.stage)
+    priorities = flavours.priorities_on(player, plan.top_half, plan.bottom_half, plan.priorities)
+    name, its_own, brought, start = flavours.racquet_of(player).module, "", None, None
+    if plan.program:
+        code = read_program(Path(plan.program))
+        brought = own_program.built(code, program_packages.root_of(code.about.build_packages))
+        start = modules.program(program.START)
+        priorities, its_own = program.parameters(brought, priorities)
+    # beneath Linux: Linux' end of the pipes
+    if plan.program:
+        racquet, name = None, NO_MODULE
+    elif plan.beneath != "none":
+        racquet = cast(Path, beneath().module(kernel))
+        name = racquet.stem
+    elif plan.racquet:
+        racquet, name = own_module.built(Path(plan.racquet), kernel), OWN
+    else:
+        racquet = modules.kernel_module(TARGET / "racquet" / f"{name}.c", kernel)
+    drill = None
+    if plan.drill:
+        name = f"drill {plan.drill.name}"
+        if kernel.flavour not in LINUX:
+            raise UsageError(
+                f"drills are for Linux so far: {kernel.name} is {kernel.flavour}",
+                next_step="use a kernel of Debian's (tennis kernels)",
+            )
+        source = TARGET / "drills" / f"{plan.drill.name}.c"
+        in_kernel = plan.drill.context in {"kernel", "hrtimer"}
+        drill = modules.kernel_module(source, kernel) if in_kernel else modules.program(source)
+    is_beneath = plan.beneath != "none"
+    return Answerer(
+        name=name,
+        bottom_half=UNKNOWN if is_beneath else plan.bottom_half,  # that of Linux' own Racquet
+        parameters=its_own + (f" tennis.priorities={priorities}" if priorities else ""),
+        racquet=racquet,
+        drill=drill,
+        beneath=beneath().image(kernel, application) if is_beneath else None,
+        program=brought,
+        program_start=start,
+    )

@@ -1,0 +1,68 @@
+# SPDX-FileCopyrightText: The Tennis authors
+# SPDX-License-Identifier: MIT
+"""QEMU with the instrument that is a plugin of its own."""
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+from tennis.bench.qemu import plugins as instrument
+from tennis.bench.qemu.session import PipedSession
+from tennis.bench.virtual.machine import Extras, Machine, Parts
+from tennis.bench.virtual.shots import held_open, parameters
+from tennis.errors import BenchError
+from tennis.rally.journal import Frame
+from tennis.rally.shots import are_shots, instants
+
+# how long the target may take for the load's health behind the last ball, of virtual time
+OVER_NS = 60_000_000_000
+DRILL_OVER_NS = 3_600_000_000_000  # of a drill: it tells all of its times
+
+
+class BuiltInSession(PipedSession):
+    """A rally with the instrument that is a plugin of QEMU's."""
+
+    def __init__(self, parts: Parts, extras: Extras, folder: Path) -> None:
+        super().__init__()
+        plan = parts.plan
+        protocol = extras.protocol or plan.protocol
+        settings = instrument.parameters(protocol, plan.instruction_ns, self.writer)
+        if parts.load.checked or plan.witness != "none" or plan.program:
+            settings["over"] = OVER_NS
+        if plan.drill:  # it has to tell what it measured
+            settings["over"] = DRILL_OVER_NS
+            settings["loop_back"] = int(plan.drill.name == "response")
+        descriptors = [self.writer]
+        at_ns, absolute = extras.instants_ns, extras.instants_ns is not None
+        if at_ns is None and are_shots(protocol):
+            at_ns = instants(protocol, plan.instruction_ns)
+        if at_ns is not None:
+            descriptors.append(held_open(at_ns))
+            settings |= parameters(descriptors[-1], extras.children, absolute=absolute)
+        try:
+            self._machine = Machine(parts, extras, folder, settings, descriptors)
+        finally:
+            for descriptor in descriptors[1:]:
+                os.close(descriptor)
+        self._shoots = at_ns is not None
+        self.started()
+
+    def frames(self) -> Iterator[Frame | None]:
+        """Yield the instrument's frames. Raises BenchError where shots end before their time."""
+        yield from super().frames()
+        why = self._machine.gave_up() if self._shoots else ""
+        if why:
+            raise BenchError(why, next_step="docs/shots.md says what shots need")
+
+    def look_after(self) -> None:
+        """Raise BenchError if the target says nothing at all."""
+        self._machine.refuse_silence()
+
+    def stop(self) -> None:
+        """Ask QEMU to end; the instrument sends what it holds."""
+        self._machine.stop()
+
+    def close(self) -> None:
+        """End QEMU."""
+        self._machine.close()
+        super().close()
