@@ -197,8 +197,8 @@ class _Compared:
 def _played_again(bench: _Repeating, plan: Plan, out: Path) -> Rally:
     """Play a plan into a sealed folder, as every rally is played."""
     try:
-        with RallyInPlay.begin(out, plan) as begun:
-            return play_on(bench, begun, Watch(bench.watch.observe))
+        with RallyInPlay.begin(out, plan) as in_play:
+            return play_on(bench, in_play, Watch(bench.watch.observe))
     except DiskFullError as error:
         raise BenchError(
             f"{tempfile.gettempdir()} is full: a check needs room there for the rally",

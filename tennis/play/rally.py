@@ -75,13 +75,13 @@ def play(bench: Bench, plan: Plan, out: Path, watch: Watch) -> Rally:
     if plan.versions:
         _refuse_changes(bench, f"{out} was planned", plan.versions, versions)
     plan = plan.model_copy(update={"versions": versions})
-    begun = RallyInPlay.begin(out, plan)
+    in_play = RallyInPlay.begin(out, plan)
     try:
-        with begun:
-            return play_on(bench, begun, watch)
+        with in_play:
+            return play_on(bench, in_play, watch)
     except (KeyboardInterrupt, NothingPlayedError, BenchError) as error:
-        if not begun.remove_unless_played() and isinstance(error, BenchError):
-            raise _with_a_way_on(error, begun) from error
+        if not in_play.remove_unless_played() and isinstance(error, BenchError):
+            raise _with_a_way_on(error, in_play) from error
         raise
 
 
@@ -94,19 +94,19 @@ def resume(bench: Bench, out: Path, watch: Watch) -> Rally:
     there is nothing to resume, RallyError where the bench has changed since.
     """
     plan = begun_plan(out)
-    with RallyInPlay(out, plan) as begun:
+    with RallyInPlay(out, plan) as in_play:
         ending = _cut_ending(
-            begun.journal, repeats=bench.repeats, unclosed=_is_unclosed(bench, begun)
+            in_play.journal, repeats=bench.repeats, unclosed=_is_unclosed(bench, in_play)
         )
         if ending:
-            return seal_played(bench, begun, Ending(end=ending))
+            return seal_played(bench, in_play, Ending(end=ending))
         _refuse_changes(bench, f"{out} was begun", plan.versions, bench.versions(plan))
         try:
             if isinstance(bench, ResumableBench) and not bench.repeats:
-                return _go_on(bench, begun, watch)
-            return play_on(bench, begun, watch)
+                return _go_on(bench, in_play, watch)
+            return play_on(bench, in_play, watch)
         except BenchError as error:
-            raise _with_a_way_on(error, begun) from error
+            raise _with_a_way_on(error, in_play) from error
 
 
 def _refuse_changes(
@@ -122,12 +122,12 @@ def _refuse_changes(
             )
 
 
-def _with_a_way_on(error: BenchError, begun: RallyInPlay) -> BenchError:
-    return BenchError(f"{error}; nothing is lost", next_step=_way_on(begun))
+def _with_a_way_on(error: BenchError, in_play: RallyInPlay) -> BenchError:
+    return BenchError(f"{error}; nothing is lost", next_step=_way_on(in_play))
 
 
-def _way_on(begun: RallyInPlay) -> str:
-    return f"continue with `{command_again(begun.out, begun.plan)}`"
+def _way_on(in_play: RallyInPlay) -> str:
+    return f"continue with `{command_again(in_play.out, in_play.plan)}`"
 
 
 def begun_plan(out: Path) -> Plan:
@@ -153,16 +153,16 @@ class NothingPlayedError(TennisError):
     """Somebody stopped a rally before its first ball."""
 
 
-def _is_unclosed(bench: Bench, begun: RallyInPlay) -> bool:
+def _is_unclosed(bench: Bench, in_play: RallyInPlay) -> bool:
     """Tell whether a rally lacks what comes behind its last ball, so that it is to be played again.
 
     A drill's target tells there what it measured. A look at the load is made up for where the bench
     repeats; elsewhere sealing names the fault.
     """
-    if begun.plan.drill is not None and not is_drill_complete(begun.part / CONSOLE):
+    if in_play.plan.drill is not None and not is_drill_complete(in_play.part / CONSOLE):
         return True
     try:
-        return bench.repeats and bool(bench.circumstances(begun.plan, begun.part).unchecked)
+        return bench.repeats and bool(bench.circumstances(in_play.plan, in_play.part).unchecked)
     except (KeyError, ValueError):
         return False  # sealing says what is wrong with it
 
@@ -190,19 +190,19 @@ def _cut_ending(journal: Journal, *, repeats: bool, unclosed: bool = False) -> F
     return None
 
 
-def play_on(bench: Bench, begun: RallyInPlay, watch: Watch) -> Rally:
+def play_on(bench: Bench, in_play: RallyInPlay, watch: Watch) -> Rally:
     """Play a rally from its first ball, and seal it; what its journal holds must come again.
 
     Raises RallyError where it does not, and whatever the bench and the disk raise.
     """
-    plan, journal = begun.plan, begun.journal
+    plan, journal = in_play.plan, in_play.journal
     progress = Progress(planned=plan.protocol.balls, listens=plan.drill is not None)
     outcome = Ending(progress=progress)
     ending: list[Frame] = []
     held = journal.frames() if journal.size else iter(())
     with (
-        _watched(begun) as outcome.umpire,
-        contextlib.closing(bench.start(plan, begun.part)) as session,
+        _watched(in_play) as outcome.umpire,
+        contextlib.closing(bench.start(plan, in_play.part)) as session,
     ):
         for frame in _frames(session, outcome, progress, watch):
             known = next(held, None)
@@ -211,18 +211,18 @@ def play_on(bench: Bench, begun: RallyInPlay, watch: Watch) -> Rally:
                 _keep(frame, journal, ending)
             elif known != frame and not outcome.interrupted:
                 raise RallyError(
-                    f"{begun.out} does not repeat: frame {frame.sequence} differs from before; "
-                    f"the first balls are still in {begun.part}",
+                    f"{in_play.out} does not repeat: frame {frame.sequence} differs from before; "
+                    f"the first balls are still in {in_play.part}",
                     next_step="play it again under another name",
                 )
             watch.observe(progress)
     _close(journal, ending)
     if outcome.interrupted and next(held, None) is not None:
         raise RallyError(
-            f"interrupted before {begun.out} reached its earlier place; nothing is lost",
-            next_step=_way_on(begun),
+            f"interrupted before {in_play.out} reached its earlier place; nothing is lost",
+            next_step=_way_on(in_play),
         )
-    return _sealed(bench, begun, outcome)
+    return _sealed(bench, in_play, outcome)
 
 
 def _keep(frame: Frame, journal: Journal, ending: list[Frame]) -> None:
@@ -242,9 +242,9 @@ def _close(journal: Journal, ending: list[Frame]) -> None:
         journal.append(frame)
 
 
-def _go_on(bench: ResumableBench, begun: RallyInPlay, watch: Watch) -> Rally:
+def _go_on(bench: ResumableBench, in_play: RallyInPlay, watch: Watch) -> Rally:
     """Play the balls that a journal does not hold."""
-    plan, journal = begun.plan, begun.journal
+    plan, journal = in_play.plan, in_play.journal
     progress = Progress(planned=plan.protocol.balls)
     sequence = clock_ticks = 0
     for frame in journal.frames():
@@ -261,7 +261,7 @@ def _go_on(bench: ResumableBench, begun: RallyInPlay, watch: Watch) -> Rally:
     if progress.balls < progress.planned:
         # a second of the clock stands for the pause, which nobody measured
         position = Position(progress.balls, sequence, clock_ticks + progress.tick_hz)
-        session = bench.go_on(plan, begun.part, position)
+        session = bench.go_on(plan, in_play.part, position)
         progress.continued()
         with contextlib.closing(session):
             for frame in _frames(session, outcome, progress, watch):
@@ -271,23 +271,23 @@ def _go_on(bench: ResumableBench, begun: RallyInPlay, watch: Watch) -> Rally:
         if outcome.interrupted and progress.first_ball is None:
             raise NothingPlayedError(
                 "interrupted before the next ball; nothing is lost",
-                next_step=_way_on(begun),
+                next_step=_way_on(in_play),
             )
-    return _sealed(bench, begun, outcome)
+    return _sealed(bench, in_play, outcome)
 
 
-def _sealed(bench: Bench, begun: RallyInPlay, outcome: Ending) -> Rally:
+def _sealed(bench: Bench, in_play: RallyInPlay, outcome: Ending) -> Rally:
     """Seal what was played, unless it is nothing."""
     if outcome.interrupted and outcome.progress and not outcome.progress.balls:
         raise NothingPlayedError("interrupted before the first ball: nothing was kept")
-    return seal_played(bench, begun, outcome)
+    return seal_played(bench, in_play, outcome)
 
 
-def _watched(begun: RallyInPlay) -> contextlib.AbstractContextManager[list[str]]:
+def _watched(in_play: RallyInPlay) -> contextlib.AbstractContextManager[list[str]]:
     """Let an analyser look on where the plan says so; on the virtual bench that is made later."""
-    if not begun.plan.umpire or begun.plan.bench == "virtual":
+    if not in_play.plan.umpire or in_play.plan.bench == "virtual":
         return contextlib.nullcontext([])
-    return umpire().watching(begun.plan, begun.part)
+    return umpire().watching(in_play.plan, in_play.part)
 
 
 def _frames(session: Session, outcome: Ending, progress: Progress, watch: Watch) -> Iterator[Frame]:

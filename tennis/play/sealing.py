@@ -85,13 +85,13 @@ class Judged(NamedTuple):
     faults: list[Fault]
 
 
-def seal_played(bench: Bench, begun: RallyInPlay, outcome: Ending) -> Rally:
+def seal_played(bench: Bench, in_play: RallyInPlay, outcome: Ending) -> Rally:
     """Seal what a rally's journal holds. Raises RallyError, DiskFullError."""
-    plan, journal = begun.plan, begun.journal
-    record = _run_record(bench, begun)
+    plan, journal = in_play.plan, in_play.journal
+    record = _run_record(bench, in_play)
     tick_hz = record.instrument.tick_hz
     totals = _totals(journal)
-    judged = _judged(begun, record, outcome, totals)
+    judged = _judged(in_play, record, outcome, totals)
     manifest = _manifest(plan, record, totals, judged, bench.time_note(plan))
 
     def balls() -> Iterator[pa.RecordBatch]:
@@ -100,29 +100,29 @@ def seal_played(bench: Bench, begun: RallyInPlay, outcome: Ending) -> Rally:
     if plan.umpire and plan.bench == "virtual" and totals.balls:
         events = list(_events(record, journal, tick_hz))
         played = JustPlayed(plan, tick_hz, events, balls)
-        outcome.umpire.append(umpire().simulated(begun.part, played))
+        outcome.umpire.append(umpire().simulated(in_play.part, played))
     notes = ({"what": "umpire", "text": text} for text in outcome.umpire)
     every = itertools.chain(_events(record, journal, tick_hz), notes)
-    return seal(begun.part, begun.out, manifest, balls(), every)
+    return seal(in_play.part, in_play.out, manifest, balls(), every)
 
 
-def _run_record(bench: Bench, begun: RallyInPlay) -> RunRecord:
+def _run_record(bench: Bench, in_play: RallyInPlay) -> RunRecord:
     """Return what a bench knows behind a rally. Raises RallyError where its notes are no notes."""
     try:
-        return bench.circumstances(begun.plan, begun.part)
+        return bench.circumstances(in_play.plan, in_play.part)
     except (KeyError, ValueError) as error:
         why = plain(str(error), 200)
         raise RallyError(
-            f"{begun.part} was not written by tennis ({why})", next_step="play it again"
+            f"{in_play.part} was not written by tennis ({why})", next_step="play it again"
         ) from error
 
 
-def _judged(begun: RallyInPlay, record: RunRecord, outcome: Ending, totals: "_Totals") -> Judged:
+def _judged(in_play: RallyInPlay, record: RunRecord, outcome: Ending, totals: "_Totals") -> Judged:
     """Say how a rally ended, and what went wrong, the cause first."""
-    plan = begun.plan
-    counted = counted_end(outcome.end)
+    plan = in_play.plan
+    end_counts = counted_end(outcome.end)
     # of a replay: those that were recorded are found again
-    faults = list(dict.fromkeys(_outcome_of_run(plan, record, outcome, counted, totals)))
+    faults = list(dict.fromkeys(_outcome_of_run(plan, record, outcome, end_counts, totals)))
     if totals.backwards:
         text = (
             f"{format_count(totals.backwards, 'ball')} served before the one before: flash it again"
@@ -134,16 +134,16 @@ def _judged(begun: RallyInPlay, record: RunRecord, outcome: Ending, totals: "_To
         # target itself says what else is wrong
         others = [fault for fault in faults if fault.code != "no_answer"]
         return Judged("fault", [_no_answer(plan, record, totals), *others])
-    if not outcome.all_there and (counted is None or counted["reason"] != "complete"):
+    if not outcome.all_there and (end_counts is None or end_counts["reason"] != "complete"):
         return Judged("interrupted" if outcome.interrupted and not faults else "fault", faults)
     if any(fault.code == "miscounted" for fault in faults):
         return Judged("fault", faults)
-    if plan.drill and not is_drill_complete(begun.part / CONSOLE):
+    if plan.drill and not is_drill_complete(in_play.part / CONSOLE):
         if not outcome.interrupted:
             text = "the target did not report all of its measurements"
             faults.append(Fault(code="not_told", message=text))
         return Judged("fault" if faults else "interrupted", faults)
-    missing = "" if faults else _not_closed(record, counted)
+    missing = "" if faults else _not_closed(record, end_counts)
     if missing and outcome.interrupted:
         return Judged("interrupted", faults)  # between its last ball and its end
     if missing:
@@ -156,14 +156,14 @@ def _outcome_of_run(
     plan: Plan,
     record: RunRecord,
     outcome: Ending,
-    counted: dict[str, Any] | None,
+    end_counts: dict[str, Any] | None,
     totals: "_Totals",
 ) -> Iterator[Fault]:
     """Yield what the bench, the player and the counts say went wrong; some may say the same."""
     yield from record.faults
-    yield from _faults(record, outcome, counted, totals.noted)
+    yield from _faults(record, outcome, end_counts, totals.noted)
     yield from _reported(record, totals.noted)
-    yield from _contradictions(plan, counted, totals)
+    yield from _contradictions(plan, end_counts, totals)
     yield from _unasked(plan, totals)
     yield from counted_elsewhere(plan, totals.where)
 
@@ -198,9 +198,9 @@ def _manifest(
     )
 
 
-def _not_closed(record: RunRecord, counted: dict[str, Any] | None) -> str:
+def _not_closed(record: RunRecord, end_counts: dict[str, Any] | None) -> str:
     """Say what the end of a rally would have recorded, and is not there; empty: nothing."""
-    own = "" if counted else "the instrument's own count"
+    own = "" if end_counts else "the instrument's own count"
     return record.unchecked or own
 
 
@@ -316,30 +316,30 @@ def counted_end(end: Frame | None) -> dict[str, Any] | None:
     if end is None or len(end.payload) != struct.calcsize(wire.END_FORMAT):
         return None
     names = ("reason", "balls", "misses", "strays", "doubles", "late_serves", "clock_ticks")
-    counted: dict[str, Any] = dict(
+    end_counts: dict[str, Any] = dict(
         zip(names, struct.unpack(wire.END_FORMAT, end.payload), strict=True)
     )
-    counted["reason"] = wire.END_REASONS.get(counted["reason"], "instrument_fault")
-    return counted
+    end_counts["reason"] = wire.END_REASONS.get(end_counts["reason"], "instrument_fault")
+    return end_counts
 
 
 def _faults(
     record: RunRecord,
     outcome: Ending,
-    counted: dict[str, Any] | None,
+    end_counts: dict[str, Any] | None,
     noted: collections.Counter[str],
 ) -> Iterator[Fault]:
     """Yield what the player itself saw go wrong, the cause first."""
-    if counted is None:
+    if end_counts is None:
         if not outcome.interrupted and not outcome.all_there:
             texts = [event["text"] for event in record.events if event["what"] == "emulator"]
             why = f": {texts[-1]}" if texts else ""
             yield Fault(code="bench_ended", message=f"the bench ended without a word{why}")
-    elif counted["reason"] != "complete" and not outcome.interrupted and not record.faults:
+    elif end_counts["reason"] != "complete" and not outcome.interrupted and not record.faults:
         # where the target, or the instrument, said what went wrong, that is the reason
         named = noted["overrun"] or noted["no_ping"] or noted["undecided"]
-        if counted["reason"] != "instrument_fault" or not named:
-            yield _fault(record, counted["reason"], REASONS[counted["reason"]])
+        if end_counts["reason"] != "instrument_fault" or not named:
+            yield _fault(record, end_counts["reason"], REASONS[end_counts["reason"]])
     if outcome.lost_frames or outcome.garbage_bytes:
         text = f"{outcome.lost_frames} frames lost, {outcome.garbage_bytes} bytes of garbage"
         yield Fault(code="line_noise", message=f"between instrument and host: {text}")
@@ -352,15 +352,17 @@ def _reported(record: RunRecord, noted: collections.Counter[str]) -> Iterator[Fa
             yield _fault(record, code, f"{text} ({format_count(noted[event], 'time')})")
 
 
-def _contradictions(plan: Plan, counted: dict[str, Any] | None, totals: _Totals) -> Iterator[Fault]:
+def _contradictions(
+    plan: Plan, end_counts: dict[str, Any] | None, totals: _Totals
+) -> Iterator[Fault]:
     """Yield what the instrument says of the end, and what came says otherwise."""
     planned, balls = plan.protocol.balls, totals.balls
-    complete = counted is not None and counted["reason"] == "complete"
+    complete = end_counts is not None and end_counts["reason"] == "complete"
     if balls > planned or (complete and balls != planned):
         text = f"{balls} balls came of {planned} planned"
         addition = ", and the instrument calls that complete" if complete else ""
         yield Fault(code="miscounted", message=f"{text}{addition}: flash the instrument again")
-    if counted is None or counted["balls"] != balls:
+    if end_counts is None or end_counts["balls"] != balls:
         return  # its counters are those of its last play only
     noted = totals.noted
     for name, came in (
@@ -368,8 +370,8 @@ def _contradictions(plan: Plan, counted: dict[str, Any] | None, totals: _Totals)
         ("strays", noted["stray"] + noted["runt"] + noted["unlisted"]),
         ("doubles", noted["double"]),
     ):
-        if counted[name] != came:
-            text = f"the instrument counted {counted[name]} {name}, but {came} came"
+        if end_counts[name] != came:
+            text = f"the instrument counted {end_counts[name]} {name}, but {came} came"
             yield Fault(code="miscounted", message=f"{text}: flash the instrument again")
 
 

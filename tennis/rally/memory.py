@@ -22,9 +22,9 @@ NAME = r"[a-z][a-z0-9-]{0,39}"
 KEPT = rf"^(?:{NONE}|{NAME}@[0-9a-f]{{{DIGITS}}})$"  # as manifests and plans have it
 
 
-def stalls_in(kept: str) -> str:
+def stalls_in(setting: str) -> str:
     """Return what a profile adds to the words about a rally's time; empty: there is none."""
-    return "" if kept == NONE else f" and stalls of memory {kept}"
+    return "" if setting == NONE else f" and stalls of memory {setting}"
 
 
 def names() -> list[str]:
@@ -43,23 +43,23 @@ def digest_of(path: Path) -> str:
     return hashlib.sha256(path.read_bytes()).hexdigest()[:DIGITS]
 
 
-def name_of(kept: str) -> str:
+def name_of(setting: str) -> str:
     """Return the name of what a manifest or a plan has."""
-    return kept.partition("@")[0]
+    return setting.partition("@")[0]
 
 
-def canonical(asked: object) -> object:
+def canonical(profile: object) -> object:
     """Return a profile as it is kept: a name gets the digest that its file has now.
 
     A pydantic validator. Raises PydanticCustomError for a name that no profile has.
     """
-    if not isinstance(asked, str) or asked == NONE or re.match(KEPT, asked):
-        return asked
+    if not isinstance(profile, str) or profile == NONE or re.match(KEPT, profile):
+        return profile
     known = names()
-    if asked not in known:
+    if profile not in known:
         raise PydanticCustomError(
             "memory",
             "there is no such profile: use {names}",
             {"names": " or ".join([NONE, *known])},
         )
-    return f"{asked}@{digest_of(file_of(asked))}"
+    return f"{profile}@{digest_of(file_of(profile))}"

@@ -262,16 +262,16 @@ def read(path: Path) -> Profile:
         ) from error
 
 
-def find(kept: str) -> Memory | None:
+def find(setting: str) -> Memory | None:
     """Return the profile of a plan, None for ``none``. Raises UsageError and TennisError."""
-    if kept == NONE:
+    if setting == NONE:
         return None
-    name: Any = name_of(kept)
+    name: Any = name_of(setting)
     path = file_of(name)
-    if not path.is_file() or canonical(name) != kept:
+    if not path.is_file() or canonical(name) != setting:
         there = canonical(name) if path.is_file() else "no such profile"
         raise UsageError(
-            f"--memory {kept}: here is {there}",
+            f"--memory {setting}: here is {there}",
             next_step="check out the Tennis that the rally was played with",
         )
     return Memory(name, read(path), path)

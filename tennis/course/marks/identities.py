@@ -66,20 +66,20 @@ def identify(
 
 def _of_file(one: Graded, listed: ClassList | None) -> list[Identity]:
     """Return whose a hand-in is. A group's came from one of its members, or from somebody else."""
-    named = sent(one.file)
+    sender = sent(one.file)
     facts = one.report.facts if one.report else None
     if facts is None or not facts.members:
         said = Student(one.student, *((facts.number, facts.email) if facts else ()))
-        return [_whose(said, named, named, listed)]
+        return [_whose(said, sender, sender, listed)]
     members = [Student(one.name, one.number, one.email) for one in facts.members]
-    own = [named if named and same_name(named.name, one.name) else None for one in members]
+    own = [sender if sender and same_name(sender.name, one.name) else None for one in members]
     whole = [
-        replace(_whose(one, its, named, listed), called=one.name)
+        replace(_whose(one, its, sender, listed), called=one.name)
         for one, its in zip(members, own, strict=True)
     ]
-    if named and named.name and not any(own):
-        from_whom = f"{named.platform} has it from {plain(named.name, 60)}, who is no member"
-        by_platform = _by_platform(named, listed.students) if listed else None
+    if sender and sender.name and not any(own):
+        from_whom = f"{sender.platform} has it from {plain(sender.name, 60)}, who is no member"
+        by_platform = _by_platform(sender, listed.students) if listed else None
         if by_platform and by_platform.student:  # a student of the list, and no group's name
             return [Identity(None, from_whom, called=one.name) for one in members]
         whole = [
@@ -89,22 +89,22 @@ def _of_file(one: Graded, listed: ClassList | None) -> list[Identity]:
 
 
 def _whose(
-    student: Student, named: Sent | None, came: Sent | None, listed: ClassList | None
+    student: Student, sender: Sent | None, came: Sent | None, listed: ClassList | None
 ) -> Identity:
-    """Return whose it is by what it says (``student``), and what a platform ``named``."""
-    found = _from_list(student, named, listed.students) if listed else _as_said(student, named)
+    """Return whose it is by what it says (``student``), and what a platform says (``sender``)."""
+    found = _from_list(student, sender, listed.students) if listed else _as_said(student, sender)
     late = "Canvas calls it late" if came and came.late else ""
-    return replace(found, sent=named, remark="; ".join(filter(None, (found.remark, late))))
+    return replace(found, sent=sender, remark="; ".join(filter(None, (found.remark, late))))
 
 
-def _as_said(student: Student, named: Sent | None) -> Identity:
-    canvas = named.id if named and named.platform == "canvas" else ""
+def _as_said(student: Student, sender: Sent | None) -> Identity:
+    canvas = sender.id if sender and sender.platform == "canvas" else ""
     return Identity(replace(student, canvas=canvas))
 
 
-def _from_list(one: Student, named: Sent | None, students: Sequence[Student]) -> Identity:
+def _from_list(one: Student, sender: Sent | None, students: Sequence[Student]) -> Identity:
     number, email = one.number, one.email
-    by_platform = _by_platform(named, students)
+    by_platform = _by_platform(sender, students)
     if by_platform is not None and by_platform.student is None:
         return by_platform
     said = [
@@ -122,7 +122,7 @@ def _from_list(one: Student, named: Sent | None, students: Sequence[Student]) ->
         return Identity(
             said[0], remark=f"the hand-in calls itself {plain(other, 60)}" if other else ""
         )
-    return _by_name(named.name if named and named.name else one.name, number, students)
+    return _by_name(sender.name if sender and sender.name else one.name, number, students)
 
 
 def _claims(
@@ -139,18 +139,18 @@ def _claims(
     return ""
 
 
-def _by_platform(named: Sent | None, students: Sequence[Student]) -> Identity | None:
+def _by_platform(sender: Sent | None, students: Sequence[Student]) -> Identity | None:
     """Return whom a platform's number names; None: the list does not have it."""
-    if named is None or not named.id:
+    if sender is None or not sender.id:
         return None
-    student = next((one for one in students if getattr(one, named.platform) == named.id), None)
+    student = next((one for one in students if getattr(one, sender.platform) == sender.id), None)
     if student is None:
         return None
     # with blind marking the list has no names: "Participant 123"
     listed = student.name or student.cells.get("Identifier", "").rstrip("0123456789")
-    if not same_name(named.name, listed):
-        who = f"{named.platform} calls it {plain(named.name, 60)}"
-        return Identity(None, f"{who}, and {named.id} is {plain(listed, 60)} in the list")
+    if not same_name(sender.name, listed):
+        who = f"{sender.platform} calls it {plain(sender.name, 60)}"
+        return Identity(None, f"{who}, and {sender.id} is {plain(listed, 60)} in the list")
     return Identity(student)
 
 
