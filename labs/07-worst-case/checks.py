@@ -1,9 +1,11 @@
 # SPDX-FileCopyrightText: The Tennis authors
 # SPDX-License-Identifier: MIT
-"""Lab 7: what can be computed from a student's own rallies, and from all instants of one."""
+"""Lab 7: what can be computed from a student's own rallies, their instants and their stages."""
 
 from functools import cache
 from pathlib import Path
+
+import numpy as np
 
 from tennis.course.checking.plays import Plays
 from tennis.course.checks import (
@@ -19,15 +21,17 @@ from tennis.course.checks import (
 )
 from tennis.course.work import Work
 from tennis.errors import TennisError
+from tennis.explain import stages
 from tennis.explain.sections import storage
 from tennis.explain.sections.figures import chance
 from tennis.explain.sections.summary import Summary, summarize_sections
 from tennis.play.sections import find_sections
+from tennis.play.stages import record_stages
 from tennis.rally import open_rally
 from tennis.stats.balls import latencies_ns
 
 BOOTS = ("boot-1", "boot-2", "boot-3", "boot-4")
-CLOSED = "closed"
+CLOSED, COLD = "closed", "cold"
 
 
 @check(
@@ -88,6 +92,56 @@ def check_met(work: Work, plays: Plays | None) -> None:
     share = _instants(work, plays).near
     right = 100 * chance(share, work.rallies[CLOSED].balls)
     expect(abs(value - right) <= 1, f"{value:g} %: the instants of your rally say otherwise")
+
+
+@check(question="first-ball", needs=["check_answered[first-ball]", "check_rally[cold]"])
+def check_first_ball(work: Work) -> None:
+    """The factor is that of your own rally, within 2 percent.
+
+    Hint: the notebook shows the first balls. Divide ball 0 by the median, interrupt latencies both.
+    """
+    latency_ns = latencies_ns(work.rallies[COLD], "interrupt")
+    median_ns = figure_ns(work.rallies[COLD], "interrupt", "median")
+    if not np.isfinite(latency_ns[0]):
+        raise Inconclusive(f"ball 0 of {COLD} was missed")
+    value = number(work, "first-ball")
+    right = float(latency_ns[0]) / median_ns
+    expect(near(value, right, 2), f"{value:g} times: your rally says otherwise")
+
+
+@check(question="waiting", needs=["check_answered[waiting]", "check_rally[cold]"])
+def check_waiting(work: Work, plays: Plays | None) -> None:
+    """The share is that of your own rally's ball 0: within one in a hundred.
+
+    Hint: the notebook shows the stages. Divide `stalled_ns` by `fall_ns`. In percent.
+    """
+    value = number(work, "waiting")
+    stalled_ns, fall_ns = _first_stages(work, plays)
+    right = 100 * stalled_ns / fall_ns
+    expect(abs(value - right) <= 1, f"{value:g} %: the stages of your rally say otherwise")
+
+
+def _first_stages(work: Work, plays: Plays | None) -> tuple[int, int]:
+    """Return how long ball 0 waited for memory, and until its fall, in ns.
+
+    Of the marker's own rally, what comes there. Raises Wrong where nobody recorded it, NotRun on a
+    bench that shows no stalls, Inconclusive.
+    """
+    rally = work.rallies[COLD]
+    if rally.manifest.bench != "virtual":
+        raise NotRun(f"the bench {rally.manifest.bench} shows no stalls: a person decides")
+    try:
+        if plays:
+            record_stages(rally)
+        table = stages.read(rally)
+    except TennisError as error:
+        raise Inconclusive(str(error).replace(f"{work.folder}/", "")) from error
+    if table is None:
+        raise Wrong("nobody recorded its stages: type `tennis explain cold --stages`")
+    first = table.slice(0, 1).to_pylist()[0]
+    if not first["fall_ns"]:
+        raise Inconclusive(f"ball 0 of {COLD} was missed")
+    return first["stalled_ns"], first["fall_ns"]
 
 
 def _instants(work: Work, plays: Plays | None) -> Summary:

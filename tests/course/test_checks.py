@@ -7,6 +7,7 @@ import json
 import tomllib
 from itertools import pairwise
 from pathlib import Path
+from types import ModuleType
 
 import numpy as np
 import pyarrow.parquet as pq
@@ -23,6 +24,7 @@ from tennis.course.checking.running import Result, run_checks
 from tennis.course.checks import Wrong
 from tennis.course.hand_ins import hand_in
 from tennis.course.work import read, starter_of
+from tennis.explain import stages
 from tennis.rally import Rally, open_folder, open_rally
 from tennis.stats.pairing import pairing
 from tests.support.hand_ins import make_work, zipped
@@ -122,6 +124,7 @@ def computed(lab: Lab, work: Path) -> dict[str, float]:  # noqa: PLR0911 (a lab 
             missed_or_late = ~(us(work / "open") <= 100)  # not a number where no edge came
             latency_ns, sure = met_at_every_instant()  # each nanosecond by itself
             worst_ns = latency_ns[sure].max()
+            cold = us(work / "cold")
             missed = 1 - np.mean(sure & (latency_ns > int(0.95 * worst_ns)))
             return {
                 "level": at(np.concatenate(boots), 0.999),
@@ -129,6 +132,8 @@ def computed(lab: Lab, work: Path) -> dict[str, float]:  # noqa: PLR0911 (a lab 
                 "latest": us(work / "closed").max(),
                 "worst-instant": worst_ns / 1000,
                 "met": 100 * (1 - missed ** us(work / "closed").size),
+                "first-ball": cold[0] / at(cold, 0.5),
+                "waiting": 45,  # as hand_ins makes it
             }
     return {}
 
@@ -239,6 +244,16 @@ def test_recorded_rallies_are_nobodys_work(tmp_path):
     assert set(report.facts.rallies) == {"rt-stress", "rt-hog", "rt-xload"}
 
 
+def lab_checks(lab: Lab, monkeypatch) -> ModuleType:
+    """Return a lab's checks as functions; their mark is the plugin's."""
+    path = ROOT / "labs" / lab.slug / "checks.py"
+    monkeypatch.setattr("tennis.course.checks.check", lambda **_: lambda function: function)
+    spec = importlib.util.spec_from_file_location("lab_checks", path)
+    checks = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(checks)
+    return checks
+
+
 def test_instants_are_handed_in_and_recorded_again_by_whoever_marks(tmp_path, monkeypatch):
     """So a forged record decides nothing. The second recording is made up: it takes a minute."""
     lab = load_lab("07-worst-case")
@@ -246,17 +261,30 @@ def test_instants_are_handed_in_and_recorded_again_by_whoever_marks(tmp_path, mo
     made = make_work(tmp_path / "w", lab, "zoe", answers={"worst-instant": forged_us})
     hand_in.unpack(zipped(made, tmp_path / "zoe.zip"), tmp_path / "taken")
     handed_in = read(tmp_path / "taken")
-    path = ROOT / "labs" / lab.slug / "checks.py"
-    # its mark is the plugin's
-    monkeypatch.setattr("tennis.course.checks.check", lambda **_: lambda function: function)
-    spec = importlib.util.spec_from_file_location("lab_checks", path)
-    checks = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(checks)
+    checks = lab_checks(lab, monkeypatch)
     checks.check_worst_instant(handed_in, None)
     monkeypatch.setattr(checks, "find_sections", lambda _: made_up_sections(1))
     assert made_up_sections(1).longest["latency_ns"][0].as_py() / 1000 > 1.02 * forged_us
     with pytest.raises(Wrong, match="not the worst instant of your rally"):
         checks.check_worst_instant(handed_in, Plays(tmp_path / "played"))
+
+
+def test_stages_are_handed_in_and_recorded_again_by_whoever_marks(tmp_path, monkeypatch):
+    """So a forged record decides nothing. The second recording is made up: it takes a boot."""
+    lab = load_lab("07-worst-case")
+    made = make_work(tmp_path / "w", lab, "zoe", answers={"waiting": 45})
+    hand_in.unpack(zipped(made, tmp_path / "zoe.zip"), tmp_path / "taken")
+    handed_in = read(tmp_path / "taken")
+    checks = lab_checks(lab, monkeypatch)
+    checks.check_waiting(handed_in, None)
+
+    def record(rally):
+        row = (*range(100, 900, 100), 0, "interrupt", None, None, "racquet", 320, "a line")
+        stages.write(rally, [(ball, *row) for ball in range(rally.balls)])
+
+    monkeypatch.setattr(checks, "record_stages", record)
+    with pytest.raises(Wrong, match="the stages of your rally say otherwise"):
+        checks.check_waiting(handed_in, Plays(tmp_path / "played"))
 
 
 PROBE = """

@@ -22,6 +22,7 @@ from tennis.course.hand_ins import hand_in
 from tennis.course.labs import LABS, Lab, LabRally
 from tennis.course.solutions import load_solution
 from tennis.course.starters import solved
+from tennis.explain import stages
 from tennis.explain.instants import storage as instants
 from tennis.explain.sections import storage
 from tennis.match.folder import MatchRecord
@@ -36,7 +37,9 @@ from tests.support.synthetic import TIME_NOTE, latencies, make_rally
 from tests.support.synthetic_drill import make_drill
 from tests.support.synthetic_match import bursts
 
-INSTANTS = {("07-worst-case", "closed")}  # whose sections and instants were recorded, too
+# whose sections and instants were recorded, too; and whose stages
+INSTANTS = {("07-worst-case", "closed")}
+STAGED = {("07-worst-case", "cold")}
 # interrupt latency of most balls, and of one in a hundred; ns
 CELLS = {
     ("mainline", "idle"): (1_000, 1_500),
@@ -138,18 +141,23 @@ def make_work(
             "interrupt_cpu": asked.interrupt_cpu,
             "bottom_half_cpu": asked.bottom_half_cpu,
             "load_cpus": asked.load_cpus,
+            "memory": asked.memory,
             "added": asked.command_line,
             "where": counted(asked),
             "sections": (lab.slug, asked.name) in INSTANTS,
+            "stages": (lab.slug, asked.name) in STAGED,
         }
         settings = {**settings, **about}
-        recorded = settings.pop("sections")
+        recorded, staged = settings.pop("sections"), settings.pop("stages")
         made = make_rally(folder / asked.name, **{**VIRTUAL, **as_served(asked, settings)})
         if recorded:
             storage.write(made, made_up_sections())
             about = instants.About(until="rise", drawn=2, low_ns=0, high_ns=9_000, step_ns=2)
             rows = np.array([(0, 900, 2_000), (4_000, 1_100, 2_400)], np.int64)
             instants.write(made, instants.Instants(about, rows))
+        if staged:
+            row = (*range(100, 900, 100), 0, "interrupt", None, None, "racquet", 360, "a line")
+            stages.write(made, [(ball, *row) for ball in range(made.balls)])
     return folder
 
 

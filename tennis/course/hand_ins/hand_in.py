@@ -39,6 +39,7 @@ from tennis.course.work import (
 from tennis.errors import BenchError, RallyError, UsageError
 from tennis.explain.instants.storage import INSTANTS
 from tennis.explain.sections.storage import SECTIONS, WORST
+from tennis.explain.stages import STAGES
 from tennis.match.folder import MATCH, open_match
 from tennis.rally import Rally, open_rally
 from tennis.rally.copied_names import without_copy
@@ -81,7 +82,8 @@ ARCHIVES = {
     b"\x28\xb5\x2f\xfd": "a Zstandard file",
 }
 TAR_AT = 257  # where a tar file says that it is one
-RECORDED_LATER = {SECTIONS, WORST, INSTANTS}  # beside a rally: its manifest does not list them
+# beside a rally: its manifest does not list them
+RECORDED_LATER = {SECTIONS, WORST, INSTANTS, STAGES}
 OF_RALLY = {MANIFEST, BALLS, EVENTS, CONSOLE, CAPTURE, BEFORE, AFTER} | RECORDED_LATER
 RALLY = re.compile(r"[a-z0-9][a-z0-9-]{0,59}")
 # what zipfile raises for a file that is none, or that asks for a password or another compression

@@ -17,6 +17,7 @@ from tennis.course.labs import LABS
 from tennis.course.notebook.notebook_runner import without_grammars
 from tennis.course.work import NOTEBOOK
 from tennis.errors import BenchError
+from tennis.rally import memory
 from tennis.rally.text import plain
 
 LIMIT_S = 300.0
@@ -98,6 +99,7 @@ def _readable() -> dict[Path, Path]:
     """Return what may be read besides the system, by its path there: nothing that knows answers."""
     venv = Path(sys.prefix)
     own = [PACKAGES / "tennis", ROOT / "kit-firmware" / "brickwall", LABS / "course.toml"]
+    own.append(memory.FOLDER)  # labs name profiles, whose digest is that of the file
     own.append(PROJECT)  # which version this is, and what benches and commands there are
     labs = [*LABS.glob("*/lab.toml"), *LABS.glob(f"*/{recorded.FOLDER}")]
     shared = {path: path for path in [*own, *sorted(labs)]}
