@@ -192,7 +192,10 @@ def test_a_recorded_rally_is_for_a_person_to_judge(tmp_path):
     ("slug", "expected"),
     [
         ("01-first-serve", {"mainline-idle": 7, "rt-idle": 7}),
-        ("07-worst-case", {f"boot-{n + 1}": 7 + n for n in range(4)} | {"closed": 7, "open": 7}),
+        (
+            "07-worst-case",
+            {f"boot-{n + 1}": 7 + n for n in range(4)} | {"closed": 7, "open": 7, "cold": 7},
+        ),
     ],
 )
 def test_the_labs_rallies_are_recorded_once_and_replayed(tmp_path, slug, expected):
