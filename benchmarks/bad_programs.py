@@ -35,9 +35,9 @@ MISTAKES = (
     Mistake("bad-malloc.c", "answer.c", r"page fault of|clear_page|mmap|munmap|_int_malloc|memset"),
     Mistake("bad-log.c", "answer.c", r"system call write|sys_write|its system call write"),
     Mistake("bad-mutex.c", "answer.c", r"a lock of its own without priority inheritance"),
-    Mistake("bad-sleep.c", "answer.c", r"nanosleep"),
+    Mistake("bad-sleep.c", "answer.c", r"slept when the ping came \(system call clock_nanosleep\)"),
     Mistake("bad-collector", "answer-python-gpiod", r"garbage collection"),
-    Mistake("bad-ordinary.c", "answer.c", r"did not get to its own code|lost the processor"),
+    Mistake("bad-ordinary.c", "answer.c", r"\(no real-time priority\) (?:did not get to its own code|.*lost the processor)"),
 )
 
 

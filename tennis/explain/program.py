@@ -23,6 +23,15 @@ INHERITS = frozenset({"futex_lock_pi"})  # kernel/futex: who waits lends the own
 INTERPRETERS_LOCK = frozenset(
     {"PyEval_RestoreThread", "PyEval_AcquireThread", "PyGILState_Ensure", "_Py_HandlePending"}
 )
+# in these it waits for a ping, or sets a line: nothing else keeps it from the ping
+WAITS_FOR_PINGS = frozenset(
+    f"system call {name}"
+    for name in (
+        *("read", "readv", "pread64", "ioctl", "poll", "ppoll", "select", "pselect6"),
+        *("epoll_wait", "epoll_pwait", "epoll_pwait2"),
+    )
+)
+SLEEPS = frozenset({"system call nanosleep", "system call clock_nanosleep"})
 Named = Callable[[str], str]
 
 
@@ -88,7 +97,19 @@ def until_the_rise(
         line = named(part.task(int(part.node[way.thread])))
         return cause, f"the line's thread {line} did not run for {took}; {most}"
     after = "after its line's thread had the ping" if way.thread is not None else "after the ping"
-    return cause, f"{who} did not get to its own code for {took} {after}; {most}"
+    late = f"did not get to its own code for {took} {after}"
+    return cause, f"{who} {_busy(part, its, way.context)}{late}; {most}"
+
+
+def _busy(part: Segments, its: range, context: int) -> str:
+    """Say what a program was at when its ping came, if it did not wait for one; empty: it did."""
+    errands = (errand(part.stack(int(part.node[i]))) for i in its if part.context(i) == context)
+    doing = next((one for one in errands if one == PAGE_FAULT or "system call " in one), "")
+    if doing in SLEEPS:
+        return f"slept when the ping came ({doing}), and "
+    if doing in {"", "system call entry", *WAITS_FOR_PINGS}:
+        return ""
+    return f"was still at something else when the ping came ({doing}), and "
 
 
 def after_the_rise(part: Segments, named: Named) -> tuple[Blame | None, str]:

@@ -194,15 +194,22 @@ def profile_balls(  # noqa: PLR0913 (a rally, which of its balls, and what becom
         came, phases = again.phases(table, numbers)
         replayed += 1 if shots else came
         played += phases
-    tasks = rally.manifest.target.tasks
-    priorities = {
-        t.task: f"{t.policy.removeprefix('SCHED_')} {t.priority}" for t in tasks if t.priority
-    }
-    names = Names(functions, priorities, tasks_of(rally))
+    names = Names(functions, priorities_of(rally), tasks_of(rally))
     found = []
     for number, its_phases in zip(ordered, played, strict=True):
         found.append(each(telling(number, its_phases, names)))
     return Profiled(found, min(replayed, rally.balls), changed)
+
+
+def priorities_of(rally: Rally) -> dict[str, str]:
+    """Return the priorities of a rally's tasks in words; of a program's own also that it has none.
+
+    Of two tasks of one name, the one with a priority is told.
+    """
+    tasks = rally.manifest.target.tasks
+    known = {t.task: f"{t.policy.removeprefix('SCHED_')} {t.priority}" for t in tasks if t.priority}
+    own = tasks_of(rally)
+    return {t.task: "no real-time priority" for t in tasks if t.task in own} | known
 
 
 @dataclass(frozen=True)

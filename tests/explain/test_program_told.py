@@ -3,6 +3,7 @@
 """What is told of a ball that a program answered: what it waited for, by its own functions."""
 
 import subprocess
+from dataclasses import replace
 
 import pytest
 
@@ -12,8 +13,12 @@ from tennis.checkout import ROOT
 from tennis.explain.phases import GARBAGE, PROGRAM, UNNAMED_OF_PYTHON, USER, Symbol
 from tennis.explain.segments import Names
 from tennis.explain.telling import tell
+from tennis.play.explain import priorities_of
+from tennis.rally.manifest import Priority
 from tennis.rally.program import read
+from tests.support.hand_ins import answered
 from tests.support.phases import made_phase
+from tests.support.synthetic import make_rally
 
 FUNCTIONS = [
     Symbol(0x1000, "main", PROGRAM),
@@ -32,9 +37,11 @@ FUNCTIONS = [
     Symbol(0xE000, GARBAGE, PROGRAM),
     Symbol(0xF000, "PyEval_RestoreThread", PROGRAM),
     Symbol(0xF800, "futex_lock_pi"),
+    Symbol(0xF900, "__arm64_sys_clock_nanosleep"),
+    Symbol(0xFA00, "__arm64_sys_read"),
 ]
 MAIN, SET, IRQ, EDGE, THREAD, IDLE, IOCTL, FAULT, LOCK, PAGES, FUTEX, WORK = range(12)
-PYTHONS, COLLECTOR, RESTORES, LENDS = range(12, 16)
+PYTHONS, COLLECTOR, RESTORES, LENDS, NANOSLEEP, READ = range(12, 18)
 TASKS = ["swapper/0", "irq/18-answer", "answer", "stress", "helper"]
 PRIORITIES = {"irq/18-answer": "FIFO 50", "answer": "FIFO 50"}
 SWAPPER, LINE, ANSWER, STRESS, HELPER = range(5)
@@ -47,10 +54,11 @@ NODES = [
     (3, IRQ), (16, EDGE), (3, USER), (9, WORK),
     (-1, HELPER), (20, USER), (21, WORK), (8, PYTHONS),
     (23, COLLECTOR), (23, RESTORES), (15, LENDS),
+    (2, NANOSLEEP), (2, READ),
 ]  # fmt: skip
 IDLES, TAKEN, HANDLED, THREADED, IN_MAIN, IN_SET, RAISES = 4, 5, 6, 7, 9, 10, 11
 FAULTS, WAITS, HOLDS, LOCKS, ELSEWHERE, WORKS = 12, 13, 14, 15, 18, 19
-HELPS, INTERPRETS, COLLECTS, RESTORED, LENT = 22, 23, 24, 25, 26
+HELPS, INTERPRETS, COLLECTS, RESTORED, LENT, SLEEPS, READS = range(22, 29)
 FALLS = [(RAISES, 0, 800), (IN_MAIN, 0, 20), (IN_SET, 0, 80), (RAISES, 0, 2000)]
 
 
@@ -148,6 +156,22 @@ def test_its_moments_are_those_of_a_program():
                 "had the ping; most of the time the processor was in user space of stress"
             ),
         ),
+        # it slept when the ping came, or was still at the ball before
+        (
+            [*WAY, (ELSEWHERE, 0, 200_000), (SLEEPS, 0, 900), (IN_MAIN, 0, 100), (RAISES, 0, 2000)],
+            (
+                "answer (FIFO 50) slept when the ping came (system call clock_nanosleep), and did "
+                "not get to its own code for 210 µs after its line's thread had the ping; most"
+            ),
+        ),
+        (
+            [*WAY, (ELSEWHERE, 0, 200_000), (FAULTS, 0, 900), (IN_MAIN, 0, 100), (RAISES, 0, 2000)],
+            "answer (FIFO 50) was still at something else when the ping came (page fault), and did",
+        ),
+        (
+            [*WAY, (ELSEWHERE, 0, 200_000), (READS, 0, 900), (IN_MAIN, 0, 100), (RAISES, 0, 2000)],
+            "answer (FIFO 50) did not get to its own code for 210 µs",
+        ),
         # nor the line's thread
         (
             [*WAY[:3], (ELSEWHERE, 0, 50_000), *WAY[3:], (IN_MAIN, 0, 100), (RAISES, 0, 2000)],
@@ -161,6 +185,24 @@ def test_the_sentence_names_what_it_waited_for(phase, said):
     rose = [*phase, (IN_MAIN, 0, 100), (RAISES, 0, 100)]
     told = story(*(phase if "did not answer" in said else rose))
     assert said in told.sentence, told.sentence
+
+
+def test_a_program_without_a_priority_says_so(tmp_path):
+    """Its own tasks only; and of two threads of one name it is the one with a priority."""
+    tasks = [
+        Priority(task=task, policy=f"SCHED_{policy}", priority=priority)
+        for task, policy, priority in (
+            ("answer", "OTHER", 0),
+            ("two", "FIFO", 50),
+            ("two", "OTHER", 0),
+            ("ksoftirqd/0", "OTHER", 0),
+        )
+    ]
+    made = make_rally(tmp_path / "made", balls=3)
+    program = answered(ROOT / "target/programs/answer.c")["program"]
+    target = made.manifest.target.model_copy(update={"tasks": tasks, "program": program})
+    rally = replace(made, manifest=made.manifest.model_copy(update={"target": target}))
+    assert priorities_of(rally) == {"answer": "no real-time priority", "two": "FIFO 50"}
 
 
 def test_a_program_s_functions_are_those_of_its_symbols(tmp_path):
