@@ -117,6 +117,7 @@ class LabRally(Settings):
     priorities: OneLine = "default"
     load_options: dict[Identifier, int] = Field(default_factory=dict)
     racquet: FileName | None = None  # the student's own, one of the lab's files
+    program: FileName | None = None  # the same of a program that answers alone
     balls: Annotated[int, Field(gt=0, le=10**7)]
     rate_hz: Annotated[float, Field(gt=0, le=1e6)] | None = None  # an open loop's
     gap_us: Annotated[list[float], Field(min_length=2, max_length=2)] | None = None  # closed: ends
@@ -140,18 +141,27 @@ class LabRally(Settings):
             return {"gap_min_us": self.gap_us[0], "gap_max_us": self.gap_us[1]}
         return {}
 
-    def requested(self, racquet: Path | None) -> dict[str, Any]:
-        """Return what ``plan_of`` is asked for, but for balls and seed; with a Racquet's file."""
-        # a Racquet of one's own says itself where it answers
-        its_own = {"top_half", "bottom_half"} if racquet is not None else set()
+    @property
+    def own_file(self) -> FileName | None:
+        """Return the file of the student's own that answers; None: the kit's Racquet does."""
+        return self.racquet or self.program
+
+    def requested(self, own: Path | None) -> dict[str, Any]:
+        """Return what ``plan_of`` is asked for, but for balls and seed.
+
+        ``own``: where the student's file is, if one answers.
+        """
+        # a Racquet of one's own says itself where it answers, and a program has no halves
+        its_own = {"top_half", "bottom_half"} if own is not None else set()
         values = {
             row.name: getattr(self, row.name)
             for row in OF_TARGET
-            if row.name not in {"racquet", *its_own}
+            if row.name not in {"racquet", "program", *its_own}
         }
         # what depends on others, as an instruction's time on processors, is said if it is asked for
         named = {name: value for name, value in values.items() if self._is_named(name)}
-        return {**named, "racquet": racquet, **self.serving}
+        racquet, program = (own if one else None for one in (self.racquet, self.program))
+        return {**named, "racquet": racquet, "program": program, **self.serving}
 
     def _is_named(self, name: str) -> bool:
         row = SETTINGS[name]
@@ -282,7 +292,7 @@ class Lab(StrictPart):
         for text in (*self.checkpoints, *self.extensions):
             self.fill(text)
         asked = {question.file for question in self.questions}
-        unknown = ({rally.racquet for rally in self.rallies} | asked) - {None, *self.files}
+        unknown = ({rally.own_file for rally in self.rallies} | asked) - {None, *self.files}
         if unknown:
             raise ValueError(f"files: {min(map(str, unknown))} is asked for, and not in the list")
         names = [rally.name for rally in self.rallies]

@@ -38,7 +38,7 @@ from tennis.units import format_ns
 VARIABLE = "TENNIS_RALLY"
 SHOWN_EVERY_S = 0.5
 NAME_IT = "play it, and name it so"
-APART = {"kernel", "beneath", "racquet", "load"}  # what tells most rallies apart
+APART = {"kernel", "beneath", "racquet", "program", "load"}  # what tells most rallies apart
 BALLS = 500  # of a rally that the notebook plays itself
 
 
@@ -47,8 +47,8 @@ def rallies(lab: Lab) -> list[Rally]:
 
     They are the folders in the environment variable TENNIS_RALLY, with ``:`` between them; where it
     is not set, those beside the notebook. Where there are none, short ones are played on the
-    virtual bench and thrown away when Python ends; those with a Racquet of one's own only where
-    its file is.
+    virtual bench and thrown away when Python ends; those with a Racquet or a program of one's
+    own only where its file is.
 
     Recorded rallies are always those of the lab.
 
@@ -58,9 +58,9 @@ def rallies(lab: Lab) -> list[Rally]:
     found = given or [Path(asked.name) for asked in lab.to_play if Path(asked.name).exists()]
     if not found:
         seed = lab.handout_seed
-        # a Racquet of one's own lies in one's own folder only
+        # a file of one's own lies in one's own folder only
         possible = [
-            one for one in lab.rallies if one.racquet is None or Path(one.racquet).is_file()
+            one for one in lab.rallies if one.own_file is None or Path(one.own_file).is_file()
         ]
         return [
             open_recorded(lab, asked) if asked.recorded else _play(asked, seed)
@@ -131,8 +131,8 @@ def play(lab: Lab, name: str, *, balls: int | None = None) -> Rally:
     if asked.recorded:
         bench, plan = replay_of(place(lab, name), 1.0, None)
     else:
-        racquet = Path(asked.racquet) if asked.racquet is not None else None
-        plan = plan_of(**asked.requested(racquet), balls=asked.balls, seed=seed + asked.boot)
+        file = Path(asked.own_file) if asked.own_file is not None else None
+        plan = plan_of(**asked.requested(file), balls=asked.balls, seed=seed + asked.boot)
         bench = bench_for(plan)
     with sealing(Path(name), print) if own else contextlib.nullcontext():
         rally = play_rally(bench, plan, Path(name), Watch(observe))

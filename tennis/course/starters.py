@@ -2,27 +2,35 @@
 # SPDX-License-Identifier: MIT
 """Files of a lab that students complete: one source holds the gaps and what belongs into them.
 
-Between ``/* [solution] */`` and ``/* [/solution] */`` stands what students do not see, and
-``[gap]`` becomes ``GAP``, which editors find. A file without these marks is as students get it.
+Between ``/* [solution] */`` and ``/* [/solution] */`` stands what students do not see, between
+``/* [mistake] */`` and ``/* [/mistake] */`` what the solution has no longer, and ``[gap]`` becomes
+``GAP``, which editors find. A file without these marks is as students get it.
 """
 
 import re
 
-_SOLUTION = re.compile(
-    r"^[ \t]*/\* \[solution\] \*/\n(?P<text>.*?)^[ \t]*/\* \[/solution\] \*/\n",
-    re.MULTILINE | re.DOTALL,
-)
-_MARK = re.compile(r"\[(?:/?solution|gap)\]")
+
+def _between(mark: str) -> re.Pattern[str]:
+    begin, end = (rf"^[ \t]*/\* \[{slash}{mark}\] \*/\n" for slash in ("", "/"))
+    return re.compile(f"{begin}(?P<text>.*?){end}", re.MULTILINE | re.DOTALL)
+
+
+_SOLUTION, _MISTAKE = _between("solution"), _between("mistake")
+_MARK = re.compile(r"\[(?:/?solution|/?mistake|gap)\]")
 
 
 def starter(text: str) -> str:
     """Return a file as students get it. Raises ValueError where the marks do not pair."""
-    return _without_marks(_SOLUTION.sub("", text))
+    return _without_marks(_MISTAKE.sub(_kept, _SOLUTION.sub("", text)))
 
 
 def solved(text: str) -> str:
     """Return a file as it is with the solution. Raises ValueError where the marks do not pair."""
-    return _without_marks(_SOLUTION.sub(lambda match: match["text"], text))
+    return _without_marks(_SOLUTION.sub(_kept, _MISTAKE.sub("", text)))
+
+
+def _kept(match: re.Match[str]) -> str:
+    return match["text"]
 
 
 def _without_marks(text: str) -> str:

@@ -376,7 +376,6 @@ class Settings(StrictModel):
             ),
             of_a_side=True,
             of_a_match="setting",
-            of_a_lab=False,
             shown=lambda known: str(known or "none: a Racquet"),
             asked_as=Path,
             metavar="FILE|DIR",

@@ -110,6 +110,9 @@ def computed(lab: Lab, work: Path) -> dict[str, float]:  # noqa: PLR0911 (a lab 
             return {"waited": 100 * waited.mean(), "latest": us(work / "mainline").max()}
         case 11:
             return {"factor": 800_000 / 5_000}
+        case 13:
+            before, own = (at(us(work / name), 0.99) for name in ("before", "answer"))
+            return {"factor": before / own}
         case 12:
             counts = json.loads((work / "moved" / "manifest.json").read_text())["counts"]
             slow, own = (us(work / name).max() for name in ("shared", "own"))
@@ -179,6 +182,15 @@ def test_a_wrong_answer_fails(path, tmp_path):
     wrong = tomllib.loads(path.read_text())
     lab = load_lab(path.parts[-3])
     ready(lab)
+    changes = {change["from"]: change["to"] for change in wrong.get("replace", ())}
+    unused = set(changes)
+
+    def edited(name: str, text: str) -> str:
+        unused.difference_update({old for old in changes if old in text})
+        for old, new in changes.items():
+            text = text.replace(old, new)
+        return starter_of(lab, name) if wrong.get("starter") else text
+
     work = make_work(
         tmp_path / "w",
         lab,
@@ -187,15 +199,12 @@ def test_a_wrong_answer_fails(path, tmp_path):
         rallies=wrong.get("rallies"),
         match=wrong.get("match"),
         sweep=wrong.get("sweep"),
+        edited=edited if not wrong.get("afterwards") else lambda _, text: text,
     )
-    changes = {change["from"]: change["to"] for change in wrong.get("replace", ())}
-    every = "".join((work / name).read_text() for name in lab.files)
-    assert all(old in every for old in changes)
-    for name in lab.files:
-        text = (work / name).read_text()
-        for old, new in changes.items():
-            text = text.replace(old, new)
-        (work / name).write_text(starter_of(lab, name) if wrong.get("starter") else text)
+    if wrong.get("afterwards"):  # what was played is another one
+        for name in lab.files:
+            (work / name).write_text(edited(name, (work / name).read_text()))
+    assert not unused
     found = results(work)
     assert found[wrong["check"]].verdict == "fail"
     message = found[wrong["check"]].message
@@ -205,7 +214,8 @@ def test_a_wrong_answer_fails(path, tmp_path):
     others = {name for name, result in found.items() if result.verdict == "fail"}
     computed_ones = {name for name in others if "[" not in name}  # they were not answered right
     same_file = {f"check_answered[{q.id}]" for q in lab.questions if q.kind == "file"}
-    expected = {wrong["check"]} | (same_file if wrong.get("starter") else set())
+    expected = {wrong["check"], *wrong.get("also", ())}
+    expected |= same_file if wrong.get("starter") else set()
     played = ("check_rally", "check_sweep", "check_match", "check_honest", "check_drill")
     if wrong["check"].startswith(played):  # what needs it has no points, either
         expected |= {name for name in others if name.startswith("check_needed[")}

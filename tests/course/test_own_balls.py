@@ -445,7 +445,7 @@ def test_a_racquet_is_the_same_on_trial_and_in_its_rally(tmp_path):
     plays = Plays(tmp_path / "played")
     for written in (text, text.replace(RAISES, TWO_FACED)):
         source.write_text(written)
-        plan = plan_of_rally(asked, work.seed_of(LAB_3, "zoe"), racquet=source)
+        plan = plan_of_rally(asked, work.seed_of(LAB_3, "zoe"), own=source)
         if written == text:
             played = play(bench_for(plan), plan, tmp_path / "w" / asked.name, Watch())
             assert plays.difference(played, plan) == ""

@@ -5,7 +5,7 @@
 import hashlib
 import re
 import shutil
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +28,8 @@ from tennis.explain.sections import storage
 from tennis.match.folder import MatchRecord
 from tennis.match.plan import parse_plan
 from tennis.play.schedule import scheduled_rallies
-from tennis.rally.manifest import OWN, OnProcessor, Protocol
+from tennis.rally.manifest import NO_MODULE, OWN, PROGRAM, OnProcessor, Program, Protocol
+from tennis.rally.program import read as read_program
 from tennis.stats.pairing import pairing
 from tennis.sweep.folder import SweepRecord as RecordOfSweep
 from tennis.sweep.search import next_rate
@@ -102,11 +103,16 @@ def make_work(
     match: Mapping[str, Any] | None = None,
     sweep: Mapping[str, Any] | None = None,
     minutes: int = 80,
+    edited: Callable[[str, str], str] = lambda _, text: text,
 ) -> Path:
-    """Do a lab: answers that are right but for ``answers`` (None: none), rallies but for those."""
+    """Do a lab: answers that are right but for ``answers`` (None: none), rallies but for those.
+
+    ``edited``: takes the name of a file that students complete, and its solution.
+    """
     work.start(lab, student, folder)
     for name in lab.files:
-        (folder / name).write_text(solved((LABS / lab.slug / name).read_text()))
+        text = solved((LABS / lab.slug / name).read_text())
+        (folder / name).write_text(edited(name, text))
     path = folder / work.ANSWERS
     text = path.read_text().partition("[answers]")[0].replace("minutes = 0", f"minutes = {minutes}")
     lines = ["[answers]"]
@@ -137,6 +143,7 @@ def make_work(
             "gap_us": asked.gap_us,
             "bench": "virtual",
             "module": OWN if asked.racquet else "racquet",
+            **(answered(folder / asked.program) if asked.program else {}),
             "processors": asked.processors if asked.processors > 1 else None,
             "interrupt_cpu": asked.interrupt_cpu,
             "bottom_half_cpu": asked.bottom_half_cpu,
@@ -149,6 +156,10 @@ def make_work(
         }
         settings = {**settings, **about}
         recorded, staged = settings.pop("sections"), settings.pop("stages")
+        if late_us := settings.pop("late_us", None):  # one ball
+            what = (settings["balls"], settings["seed"], settings["kernel"], settings["load"])
+            settings["rise"] = np.rint(latencies(*what))
+            settings["rise"][settings["balls"] // 2] = late_us * 1000
         made = make_rally(folder / asked.name, **{**VIRTUAL, **as_served(asked, settings)})
         if recorded:
             storage.write(made, made_up_sections())
@@ -159,6 +170,21 @@ def make_work(
             row = (*range(100, 900, 100), 0, "interrupt", None, None, "racquet", 360, "a line")
             stages.write(made, [(ball, *row) for ball in range(made.balls)])
     return folder
+
+
+def answered(path: Path) -> dict[str, Any]:
+    """Return what a manifest says where a program answered, and no Racquet."""
+    brought = read_program(path)
+    program = Program(
+        name=brought.name,
+        kind=brought.kind,
+        sha256=brought.sha256,
+        built_sha256="0" * 64,
+        command=brought.about.command,
+        way="GPIO character device",
+        priority=None,
+    )
+    return {"program": program, "module": NO_MODULE, "top_half": PROGRAM, "bottom_half": PROGRAM}
 
 
 def as_served(asked: LabRally, settings: dict[str, Any]) -> dict[str, Any]:
@@ -305,7 +331,7 @@ def played_by_marker(plays: Path, lab: Lab, student: str, scratch: Path, **about
     made = make_work(scratch, lab, student, **about)
     plays.mkdir(exist_ok=True)
     for asked in lab.to_play:
-        racquet = made / asked.racquet if asked.racquet else None
-        plan = plan_of_rally(asked, work.seed_of(lab, student), racquet=racquet)
+        own = made / asked.own_file if asked.own_file else None
+        plan = plan_of_rally(asked, work.seed_of(lab, student), own=own)
         plan = plan.model_copy(update={"versions": bench_for(plan).versions(plan)})
         shutil.move(made / asked.name, plays / key_of(plan))

@@ -13,13 +13,14 @@ from tennis.course.checking.match_work import whole_match
 from tennis.course.checking.plays import BALLS_MAX_TIMES, Plays, plan_of_rally
 from tennis.course.checking.sweep_work import whole_sweep
 from tennis.course.checks import Inconclusive, InDoubt, Wrong, expect
-from tennis.course.labs import LabRally, Question
+from tennis.course.labs import LABS, LabRally, Question
 from tennis.course.work import Work
 from tennis.errors import NotBuiltError, TennisError, UsageError
 from tennis.play.replaying import plan_again
 from tennis.rally import Rally
 from tennis.rally.manifest import OWN
 from tennis.rally.plan import Plan
+from tennis.rally.program import identity, known_by
 from tennis.rally.serving import Serving
 from tennis.rally.settings import (
     LENGTH,
@@ -81,6 +82,7 @@ def as_asked(work: Work, lab_rally: LabRally, *, boards: bool) -> None:
     if lab_rally.drill and manifest.drill is None:
         raise Wrong("it is a rally, but the lab asks for a drill")
     _refuse_other_settings(rally, lab_rally)
+    _refuse_other_program(work, rally, lab_rally)
     if manifest.bench == "virtual":
         _refuse_other_plans(work, rally, lab_rally)
     elif manifest.bench != "replay" and not boards:
@@ -140,10 +142,20 @@ def plan_here(work: Work, lab_rally: LabRally) -> Plan:
     known = work.handed_in.get(lab_rally.name)
     balls = known.manifest.protocol.balls if known is not None else 0
     most = BALLS_MAX_TIMES * lab_rally.balls
-    racquet = work.folder / lab_rally.racquet if lab_rally.racquet else None
-    return plan_of_rally(
-        lab_rally, work.seed, balls=min(max(balls, lab_rally.balls), most), racquet=racquet
-    )
+    count = min(max(balls, lab_rally.balls), most)
+    return plan_of_rally(lab_rally, work.seed, balls=count, own=_own_file(work, lab_rally))
+
+
+def _own_file(work: Work, lab_rally: LabRally) -> Path | None:
+    """Return the file that answers in a rally; None: the kit's Racquet does.
+
+    It is the lab's own where no question asks a student to complete it.
+    """
+    name = lab_rally.own_file
+    if name is None:
+        return None
+    completed = {question.file for question in work.lab.questions}
+    return (work.folder if name in completed else LABS / work.lab.slug) / name
 
 
 def compare(work: Work, rally: Rally, lab_rally: LabRally, plays: Plays) -> None:
@@ -173,14 +185,17 @@ def _refuse_other_plans(work: Work, rally: Rally, lab_rally: LabRally) -> None:
 
     InDoubt where no plan of this bench says what its manifest says.
     """
-    own = rally.manifest.target.module == OWN
-    source = work.folder / lab_rally.racquet if lab_rally.racquet and own else None
+    target = rally.manifest.target
+    source = _own_file(work, lab_rally)
+    racquet = source if lab_rally.racquet and target.module == OWN else None
+    program = source if lab_rally.program and target.program else None
+    source = racquet or program
     try:
-        claimed = plan_again(rally, racquet=source, pico=True)
+        claimed = plan_again(rally, racquet=racquet, program=program, pico=True)
     except UsageError as error:
         raise InDoubt(plain(str(error).replace(f"{work.folder}/", ""), 300)) from error
-    wanted = plan_of_rally(lab_rally, work.seed, racquet=source)
-    left_out = {"racquet", *(_OWN_HALVES if source else ())}
+    wanted = plan_of_rally(lab_rally, work.seed, own=source)
+    left_out = {"racquet", "program", *(_OWN_HALVES if source else ())}
     for row in TOLD:
         if row.name not in left_out:
             _expect_setting(row, row.of(claimed), row.of(wanted))
@@ -191,16 +206,31 @@ def _refuse_other_plans(work: Work, rally: Rally, lab_rally: LabRally) -> None:
     expect(balls <= most, f"{balls} balls, but the lab asks for {lab_rally.balls}, {most} at most")
 
 
+def _refuse_other_program(work: Work, rally: Rally, lab_rally: LabRally) -> None:
+    """Raise Wrong where another program answered than the one that the student hands in."""
+    asked = _own_file(work, lab_rally) if lab_rally.program else None
+    played = rally.manifest.target.program
+    is_so = identity(played.name, played.sha256) if played else None
+    should_be = known_by(str(asked)) if asked else None
+    if played and asked and is_so != should_be and played.name == asked.name:
+        own = asked.parent == work.folder
+        what = "was changed since" if own else "or a file that it includes was changed before"
+        ask = "play it again" if own else "`tennis lab start` makes another folder, with the files"
+        raise Wrong(f"{played.name} {what} it was played: {ask}")
+    _expect_setting(SETTINGS["program"], is_so, should_be)
+
+
 def _refuse_other_settings(rally: Rally, lab_rally: LabRally) -> None:
     """Raise Wrong where a rally says another setting than the lab, on whatever bench it was played.
 
     A board has processors, and places on them, of its own where the lab does not name them.
     """
     manifest = rally.manifest
-    left_out = {"load_options", "instruction_ns"}  # below; and of several processors another one
+    # below; and of several processors another one
+    left_out = {"load_options", "instruction_ns", "program"}
     if lab_rally.drill is not None:
         left_out |= OF_ANSWERS
-    elif lab_rally.racquet is not None:
+    elif lab_rally.own_file is not None:
         left_out |= _OWN_HALVES
     for row, is_so, should_be in differences(manifest, lab_rally, OF_TARGET):
         its_own = row.own_on_board and manifest.bench != "virtual" and should_be == row.default

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The Tennis authors
 # SPDX-License-Identifier: MIT
-"""A student's own Racquet in a rally: judged by the rally that the marker plays with it.
+"""A student's own Racquet, or program, in a rally: judged by the rally that the marker plays.
 
 What a student's folder holds shows that it was played. A Racquet that answers there, and not where
 it is marked, answers nothing: its own play is the one that counts, beside one of the kit's Racquet
@@ -20,13 +20,15 @@ LOST_PERCENT = 1  # of the balls may be lost, as a kernel under load may lose on
 
 
 def own_rally(work: Work, own: str, beside: str) -> Rally:
-    """Return the rally of a student's Racquet, of which each ball was answered once.
+    """Return the rally of a student's Racquet, or program, of which each ball was answered once.
 
-    ``own``, ``beside``: names of the lab's rallies, the second one with the kit's Racquet. Raises
-    Wrong where the Racquet fails in it, Inconclusive where the kit's does, too, BenchError where
-    this machine plays neither.
+    ``own``, ``beside``: names of the lab's rallies, the second one with the kit's Racquet, or a
+    program of the lab's. Raises Wrong where the student's fails, Inconclusive where the other does,
+    too, BenchError where this machine plays neither.
     """
     rally, said = None, ""
+    is_program = next(one for one in work.lab.rallies if one.name == own).program is not None
+    what = "program" if is_program else "Racquet"
     try:
         rally = work.rallies[own]
     except NotBuiltError as error:
@@ -34,29 +36,29 @@ def own_rally(work: Work, own: str, beside: str) -> Rally:
     except BenchError as error:
         said = plain(str(error).replace(f"{work.folder}/", ""), 200)
     if rally is None:  # not within the handler: what follows is no fault of this machine
-        _refuse_trouble(work, beside)
-        raise Wrong(f"with your Racquet the rally ends, with the kit's it does not: {said}")
+        _refuse_trouble(work, beside, what)
+        raise Wrong(f"with your {what} the rally ends, with the kit's it does not: {said}")
     manifest = rally.manifest
     if manifest.suspect or manifest.ended != "complete":
-        _refuse_trouble(work, beside)
+        _refuse_trouble(work, beside, what)
         why = plain(manifest.faults[0].message, 200) if manifest.faults else manifest.ended
-        raise Wrong(f"with your Racquet the rally fails: {why}")
+        raise Wrong(f"with your {what} the rally fails: {why}")
     counts = manifest.counts
-    for lost, what in (
+    for lost, how in (
         (counts.misses, "not answered"),
         (counts.doubles, "answered twice"),
         (counts.strays, "answers without a ping"),
     ):
         expect(
             lost * 100 <= LOST_PERCENT * rally.balls,
-            f"{lost} of {format_count(rally.balls, 'ball')}: {what}",
+            f"{lost} of {format_count(rally.balls, 'ball')}: {how}",
         )
     if isinstance(work.rallies, PlayedHere):
         expect(not (wrong := work.rallies.misplayed(own)), f"in the rally {wrong}")
     return rally
 
 
-def _refuse_trouble(work: Work, beside: str) -> None:
-    """Raise Inconclusive or BenchError where the kit's Racquet does not play here, either."""
+def _refuse_trouble(work: Work, beside: str, what: str) -> None:
+    """Raise Inconclusive or BenchError where the kit's Racquet or program does not play, either."""
     if work.rallies[beside].manifest.suspect:
-        raise Inconclusive(f"{beside}, with the kit's Racquet, is suspect here, too")
+        raise Inconclusive(f"{beside}, with the kit's {what}, is suspect here, too")

@@ -12,6 +12,7 @@ import contextlib
 import fcntl
 import hashlib
 import os
+import secrets
 import shutil
 import tempfile
 from collections.abc import Iterator, Sequence
@@ -34,6 +35,7 @@ from tennis.play.sweep import SweepRequest, play_sweep
 from tennis.rally import Rally, open_folder, part_path
 from tennis.rally.disk import writing
 from tennis.rally.plan import Plan
+from tennis.rally.program import known_by
 from tennis.rally.text import plain
 from tennis.sweep.folder import Sweep
 
@@ -44,11 +46,11 @@ ON_BOARD = "it cannot be played again"  # said of what marks rest on all the sam
 
 
 def plan_of_rally(
-    lab_rally: LabRally, seed: int, *, balls: int | None = None, racquet: Path | None = None
+    lab_rally: LabRally, seed: int, *, balls: int | None = None, own: Path | None = None
 ) -> Plan:
     """Return the plan of a lab's rally with a student's seed. Raises UsageError.
 
-    ``balls``: in place of the lab's; ``racquet``: the student's file, where the lab asks for it.
+    ``balls``: in place of the lab's; ``own``: the student's file, where the lab asks for one.
     """
     count = lab_rally.balls if balls is None else balls
     if lab_rally.drill is not None:
@@ -60,7 +62,7 @@ def plan_of_rally(
             load=lab_rally.load,
             load_options=lab_rally.load_options,
         )
-    return plan_of(**lab_rally.requested(racquet), balls=count, seed=seed + lab_rally.boot)
+    return plan_of(**lab_rally.requested(own), balls=count, seed=seed + lab_rally.boot)
 
 
 class Plays:
@@ -91,6 +93,16 @@ class Plays:
                 place.rename(trouble)
                 return open_folder(trouble)
             return open_folder(place)
+
+    def secret_seed(self) -> int:
+        """Return a seed that no student knows: a program may have been written for its own balls.
+
+        It is drawn once for a class, and kept. Raises TennisError.
+        """
+        with self._place("secret-seed") as place, writing(self._folder):
+            if not place.exists():
+                place.write_text(f"{secrets.randbits(31)}\n")
+            return int(place.read_text())
 
     def misplayed(self, plan: Plan) -> str:
         """Say what is wrong with how a Racquet of one's own answered in its play; empty: nothing.
@@ -176,8 +188,9 @@ class Plays:
 
 def key_of(plan: Plan) -> str:
     """Return what a plan with its versions is kept by: the same where its balls are the same."""
-    source = sha256_of(Path(plan.racquet)) if plan.racquet else ""
-    return _digest(plan.model_copy(update={"racquet": None}).model_dump_json(), source)
+    source = sha256_of(Path(plan.racquet)) if plan.racquet else known_by(plan.program) or ""
+    where = {"racquet": None, "program": None}
+    return _digest(plan.model_copy(update=where).model_dump_json(), source)
 
 
 def _digest(*parts: str) -> str:
