@@ -31,6 +31,8 @@ WAITS_FOR_PINGS = frozenset(
         *("epoll_wait", "epoll_pwait", "epoll_pwait2"),
     )
 )
+# until it is through, the stack is still that of the task before
+SWITCHES = frozenset({"__switch_to", "cpu_switch_to"})
 SLEEPS = frozenset({"system call nanosleep", "system call clock_nanosleep"})
 Named = Callable[[str], str]
 
@@ -103,7 +105,8 @@ def until_the_rise(
 
 def _busy(part: Segments, its: range, context: int) -> str:
     """Say what a program was at when its ping came, if it did not wait for one; empty: it did."""
-    errands = (errand(part.stack(int(part.node[i]))) for i in its if part.context(i) == context)
+    own = (i for i in its if part.context(i) == context and not SWITCHES & _bases(part, i))
+    errands = (errand(part.stack(int(part.node[i]))) for i in own)
     doing = next((one for one in errands if one == PAGE_FAULT or "system call " in one), "")
     if doing in SLEEPS:
         return f"slept when the ping came ({doing}), and "

@@ -36,6 +36,7 @@ from tennis.units import format_ns
 
 MOSTLY = 0.9  # of the time below a function: then it is what one looks at, not its caller
 CALLERS_SHOWN = 3
+EVAL_LOOP = "_PyEval_EvalFrameDefault"  # CPython's: its collector has returned, or called Python
 
 
 @dataclass(frozen=True)
@@ -230,10 +231,24 @@ class Segments:
     @cached_property
     def whats(self) -> list[What]:
         """Return what each segment was."""
-        return [
+        found = [
             self.what(node, masked)
             for node, masked in zip(self.node.tolist(), self.masked.tolist(), strict=True)
         ]
+        collector: dict[int, int] = {}  # where it last ran, by the task; the eval loop ends that
+        for i, what in enumerate(found):
+            if what.kind != "program":
+                continue
+            context = self.context(i)
+            if what.label == GARBAGE:
+                between = range(collector.get(context, i) + 1, i)
+                for j in between:
+                    if found[j].kind == "program" and self.context(j) == context:
+                        found[j] = what
+                collector[context] = i
+            elif self.leaf(int(self.node[i])).partition(" [")[0] == EVAL_LOOP:
+                collector.pop(context, None)
+        return found
 
     @cached_property
     def events(self) -> list[Event]:

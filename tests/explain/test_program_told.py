@@ -39,9 +39,11 @@ FUNCTIONS = [
     Symbol(0xF800, "futex_lock_pi"),
     Symbol(0xF900, "__arm64_sys_clock_nanosleep"),
     Symbol(0xFA00, "__arm64_sys_read"),
+    Symbol(0xFB00, "__switch_to"),
+    Symbol(0xFC00, UNNAMED_OF_PYTHON, PROGRAM),
 ]
 MAIN, SET, IRQ, EDGE, THREAD, IDLE, IOCTL, FAULT, LOCK, PAGES, FUTEX, WORK = range(12)
-PYTHONS, COLLECTOR, RESTORES, LENDS, NANOSLEEP, READ = range(12, 18)
+PYTHONS, COLLECTOR, RESTORES, LENDS, NANOSLEEP, READ, SWITCH, UNNAMED = range(12, 20)
 TASKS = ["swapper/0", "irq/18-answer", "answer", "stress", "helper"]
 PRIORITIES = {"irq/18-answer": "FIFO 50", "answer": "FIFO 50"}
 SWAPPER, LINE, ANSWER, STRESS, HELPER = range(5)
@@ -54,11 +56,13 @@ NODES = [
     (3, IRQ), (16, EDGE), (3, USER), (9, WORK),
     (-1, HELPER), (20, USER), (21, WORK), (8, PYTHONS),
     (23, COLLECTOR), (23, RESTORES), (15, LENDS),
-    (2, NANOSLEEP), (2, READ),
+    (2, NANOSLEEP), (2, READ), (12, SWITCH), (8, UNNAMED), (8, COLLECTOR),
 ]  # fmt: skip
 IDLES, TAKEN, HANDLED, THREADED, IN_MAIN, IN_SET, RAISES = 4, 5, 6, 7, 9, 10, 11
 FAULTS, WAITS, HOLDS, LOCKS, ELSEWHERE, WORKS = 12, 13, 14, 15, 18, 19
-HELPS, INTERPRETS, COLLECTS, RESTORED, LENT, SLEEPS, READS = range(22, 29)
+HELPS, INTERPRETS, COLLECTS, RESTORED, LENT, SLEEPS, READS, SWITCHED, TRAVERSES, COLLECTED = range(
+    22, 32
+)
 FALLS = [(RAISES, 0, 800), (IN_MAIN, 0, 20), (IN_SET, 0, 80), (RAISES, 0, 2000)]
 
 
@@ -135,6 +139,20 @@ def test_its_moments_are_those_of_a_program():
             [*WAY, (INTERPRETS, 0, 90_000), (RAISES, 0, 2000)],
             "90.0 µs of the program's own code in answer: Python's interpreter, most in",
         ),
+        # what the collector calls is a part of it, until the interpreter goes on
+        (
+            [
+                *WAY,
+                (TRAVERSES, 0, 5_000),
+                (COLLECTED, 0, 10_000),
+                (TRAVERSES, 0, 200_000),
+                (COLLECTED, 0, 10_000),
+                (INTERPRETS, 0, 5_000),
+                (TRAVERSES, 0, 20_000),
+                (RAISES, 0, 2000),
+            ],
+            "220 µs of the program's own code in answer: garbage collection, most in",
+        ),
         # pages that it fills
         (
             [*WAY, (IN_MAIN, 0, 100), (FAULTS, 0, 300_000), (IN_MAIN, 0, 100), (RAISES, 0, 2000)],
@@ -169,7 +187,14 @@ def test_its_moments_are_those_of_a_program():
             "answer (FIFO 50) was still at something else when the ping came (page fault), and did",
         ),
         (
-            [*WAY, (ELSEWHERE, 0, 200_000), (READS, 0, 900), (IN_MAIN, 0, 100), (RAISES, 0, 2000)],
+            [
+                *WAY,
+                (ELSEWHERE, 0, 199_900),
+                (SWITCHED, 0, 100),  # still on the stack of who ran before
+                (READS, 0, 900),
+                (IN_MAIN, 0, 100),
+                (RAISES, 0, 2000),
+            ],
             "answer (FIFO 50) did not get to its own code for 210 µs",
         ),
         # nor the line's thread
