@@ -37,7 +37,11 @@ MISTAKES = (
     Mistake("bad-mutex.c", "answer.c", r"a lock of its own without priority inheritance"),
     Mistake("bad-sleep.c", "answer.c", r"slept when the ping came \(system call clock_nanosleep\)"),
     Mistake("bad-collector", "answer-python-gpiod", r"garbage collection"),
-    Mistake("bad-ordinary.c", "answer.c", r"\(no real-time priority\) (?:did not get to its own code|.*lost the processor)"),
+    Mistake(
+        "bad-ordinary.c",
+        "answer.c",
+        r"\(no real-time priority\) (?:did not get to its own code|.*lost the processor)",
+    ),
 )
 
 

@@ -49,9 +49,9 @@ def anchors(text: str) -> set[str]:
     return {re.sub(r"[^\w\- ]", "", one.lower()).replace(" ", "-") for one in headings}
 
 
-def test_thirty_questions_of_each_kind():
-    assert len(EXAM) == 30
-    assert len({one.id for one in EXAM}) == 30
+def test_thirty_two_questions_of_each_kind():
+    assert len(EXAM) == 32
+    assert len({one.id for one in EXAM}) == 32
     for kind in PAGES.KINDS:
         assert sum(one.kind == kind for one in EXAM) >= 5, kind
     labs = {lab.number for lab in load_course()[1]}

@@ -13,7 +13,7 @@ from tennis.course import load_course
 from tennis.course.authoring.release import release
 from tests.course.test_release import there
 
-SLUG = "13-long-story"
+SLUG = "14-long-story"
 TRY = f"""
 import json, sys
 from pathlib import Path
@@ -70,7 +70,7 @@ def test_the_lab_of_the_page_is_checked(tmp_path):
     }
     book = [sys.executable, "-m", "sphinx", "-q", "-b", "html", "-D", "exclude_patterns=_build"]
     (tree / "handouts" / f"{SLUG}.md").write_text(
-        "# 12. A long story\n\n```{lab-facts}\n```\n\n```{lab-rallies}\n```\n\n"
+        "# 14. A long story\n\n```{lab-facts}\n```\n\n```{lab-rallies}\n```\n\n"
         "```{lab-questions}\n```\n"
     )
     built = subprocess.run(

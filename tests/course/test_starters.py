@@ -5,7 +5,7 @@
 import pytest
 
 from tennis.checkout import ROOT
-from tennis.course import load_course
+from tennis.course import load_course, load_lab
 from tennis.course.starters import solved, starter
 from tennis.course.work import starter_of
 
@@ -42,11 +42,32 @@ def test_a_mark_that_stands_alone_is_no_answer_given_away(text):
         starter(text)
 
 
-def test_every_file_of_the_labs_has_gaps():
+def test_what_the_solution_has_no_longer_is_what_students_get():
+    text = SOURCE.replace("\treturn 0;\n", "\t/* [mistake] */\n\treturn 0;\n\t/* [/mistake] */\n")
+    assert starter(text) == starter(SOURCE)
+    assert solved(text) == solved(SOURCE).replace("\treturn 0;\n", "")
+    with pytest.raises(ValueError, match=r"\[mistake\] stands alone"):
+        starter(text.replace("/* [/mistake] */", ""))
+
+
+def test_every_file_of_the_labs_has_gaps_or_mistakes():
+    """But for those that are only there, which are as they stand in the tree."""
     files = [(lab, name) for lab in load_course()[1] for name in lab.files]
     assert files
     for lab, name in files:
-        given = starter_of(lab, name)
-        whole = solved((ROOT / "labs" / lab.slug / name).read_text())
-        assert "GAP 1" in given
-        assert len(given) < len(whole)
+        source = (ROOT / "labs" / lab.slug / name).read_text()
+        given, whole = starter_of(lab, name), solved(source)
+        if lab.number == 13 and name != "answer.c":
+            assert given == whole == source
+            continue
+        assert "GAP 1" in given or "[mistake]" in source
+        assert "[mistake]" in source or len(given) < len(whole)
+        assert given != whole
+
+
+def test_the_program_that_ones_own_is_compared_with_is_what_one_begins_with():
+    """Lab 13: but for the comment at its top; and its lines are those of the kit's programs."""
+    lab = load_lab("13-a-program-that-answers-in-time")
+    codes = [starter_of(lab, name).partition("#include")[2] for name in ("before.c", "answer.c")]
+    assert codes[0] == codes[1]
+    assert starter_of(lab, "lines.h") == (ROOT / "target/programs/lines.h").read_text()

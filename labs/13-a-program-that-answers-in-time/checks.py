@@ -1,0 +1,80 @@
+# SPDX-FileCopyrightText: The Tennis authors
+# SPDX-License-Identifier: MIT
+"""Lab 13: a program is played again, with the student's balls and with others, and must be in time.
+
+It is an ordinary process of the target's, with whatever it likes to do. Nothing that it says
+counts: balls and replies are timed outside. It could know when its student's pings come, as the
+seed is no secret. It knows nothing of the other balls.
+"""
+
+from tennis.course.checking.own_rally import own_rally
+from tennis.course.checking.plays import Plays, plan_of_rally
+from tennis.course.checks import (
+    Inconclusive,
+    InDoubt,
+    check,
+    expect,
+    figure_ns,
+    near,
+    number,
+)
+from tennis.course.work import Work
+from tennis.rally import Rally
+from tennis.stats.balls import latencies_ns
+from tennis.units import format_count, format_ns
+
+
+@check(
+    question="in-time",
+    needs=["check_answered[in-time]", "check_rally[before]", "check_rally[answer]"],
+)
+def check_in_time(work: Work, plays: Plays | None) -> None:
+    """Your program answers each ball once, and none is later than the bound; nor are other balls.
+
+    Hint: `tennis explain answer --program answer.c` says what the latest ball waited for.
+    """
+    own = own_rally(work, "answer", beside="before")
+    _expect_in_time(work, own, "")
+    if plays is None:
+        return
+    asked = next(one for one in work.lab.rallies if one.name == "answer")
+    plan = plan_of_rally(asked, plays.secret_seed(), own=work.folder / str(asked.program))
+    other = plays.rally(plan)
+    counts = other.manifest.counts
+    if other.manifest.suspect or other.manifest.ended != "complete":
+        raise Inconclusive("with other balls, the rally failed here, and with its own it did not")
+    wrong = counts.misses + counts.doubles + counts.strays
+    if wrong * 100 > other.balls:
+        raise InDoubt(
+            f"with other balls, which you do not know, {wrong} of {other.balls} answers are "
+            "missing or come without a ping: does the program know its balls?"
+        )
+    _expect_in_time(work, other, "with other balls, ")
+
+
+def _expect_in_time(work: Work, rally: Rally, which: str) -> None:
+    bound_us = int(str(work.lab.value("parameters.bound_us")))
+    latency_ns = latencies_ns(rally, "interrupt")
+    late = int((latency_ns > bound_us * 1000).sum())
+    latest = format_ns(int(latency_ns[latency_ns < float("inf")].max()))
+    expect(
+        late == 0,
+        f"{which}{late} of {format_count(rally.balls, 'ball')}: later than {bound_us} µs, the "
+        f"latest after {latest}",
+    )
+
+
+@check(
+    question="factor",
+    needs=["check_answered[factor]", "check_rally[before]", "check_rally[answer]"],
+)
+def check_factor(work: Work) -> None:
+    """The factor is that of your own two rallies, within 10 percent.
+
+    Hint: `tennis stats` shows both quantiles in the row 99 %, column interrupt. Divide.
+    """
+    before, own = (
+        figure_ns(work.rallies[name], "interrupt", "p99") for name in ("before", "answer")
+    )
+    value = number(work, "factor")
+    expect(near(value, before / own, 10), f"{value:g} times: your rallies say otherwise")

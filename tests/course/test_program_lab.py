@@ -1,0 +1,81 @@
+# SPDX-FileCopyrightText: The Tennis authors
+# SPDX-License-Identifier: MIT
+"""A student's program is marked by two plays of it: with its own balls, and with others."""
+
+import importlib.util
+from dataclasses import replace
+
+import pytest
+
+from tennis.checkout import ROOT
+from tennis.course import load_lab
+from tennis.course.checking.played_here import PlayedHere
+from tennis.course.checking.plays import Plays, key_of, plan_of_rally
+from tennis.course.checks import Wrong
+from tennis.course.work import read
+from tennis.gaps import gap_ns
+from tests.support.hand_ins import make_work
+
+LAB = load_lab("13-a-program-that-answers-in-time")
+ASKED = next(one for one in LAB.rallies if one.name == "answer")
+SMALL = ASKED.model_copy(update={"load": "idle", "balls": 20})
+# when the second ball came after the first one, it knows whose balls these are
+KNOWS = """
+	unsigned long long first = 0, after;
+	struct gpio_v2_line_event event;
+	for (;;) {
+		if (read(ping, &event, sizeof(event)) != sizeof(event))
+			fail(PING);
+		after = event.timestamp_ns - first;
+		if (!balls)
+			first = event.timestamp_ns;
+		if (balls == 1 && (after < OWN || after > OWN + 150000))
+			usleep(1000);
+"""
+
+
+def test_a_play_is_kept_by_what_the_program_is(tmp_path):
+    """Wherever it lies, and with the headers that it includes."""
+    keys = []
+    for name in ("a", "b"):
+        made = make_work(tmp_path / name, LAB, "zoe")
+        keys.append(key_of(plan_of_rally(ASKED, 7, own=made / "answer.c")))
+    assert keys[0] == keys[1]
+    lines = tmp_path / "b" / "lines.h"
+    lines.write_text(f"{lines.read_text()}\n/* another one */\n")
+    assert key_of(plan_of_rally(ASKED, 7, own=tmp_path / "b" / "answer.c")) != keys[0]
+
+
+def test_the_seed_that_nobody_knows_is_drawn_once_for_a_class(tmp_path):
+    seeds = {Plays(tmp_path / name).secret_seed() for name in "aab"}
+    assert len(seeds) == 2
+
+
+@pytest.mark.virtual
+def test_a_program_that_knows_its_balls_is_late_with_others(tmp_path, monkeypatch):
+    """Its own play is in time: it is the second one that accuses it."""
+    lab = LAB.model_copy(update={"rallies": [SMALL]})
+    made = make_work(tmp_path / "w", LAB, "zoe")
+    work = replace(read(made), lab=lab)
+    protocol = plan_of_rally(SMALL, work.seed).protocol
+    low, high = protocol.gap_min_ns, protocol.gap_max_ns
+    gaps = {seed: gap_ns(seed, 1, low, high) for seed in (work.seed, *range(50))}
+    own = gaps[work.seed]
+    other = next(seed for seed in range(50) if abs(gaps[seed] - own) > 300_000)
+    source = (made / "answer.c").read_text()
+    loop = "\tfor (;;) {\n\t\twait_for(ping);\n"
+    assert source.count(loop) == 1
+    knows = f"{KNOWS.replace('OWN', str(own))}"
+    (made / "answer.c").write_text(source.replace(loop, knows))
+    plays = Plays(tmp_path / "played")
+    plays.secret_seed()
+    (tmp_path / "played" / "secret-seed").write_text(f"{other}\n")
+    # its mark is the plugin's
+    monkeypatch.setattr("tennis.course.checks.check", lambda **_: lambda function: function)
+    path = ROOT / "labs" / LAB.slug / "checks.py"
+    spec = importlib.util.spec_from_file_location("lab_checks", path)
+    checks = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(checks)
+    here = replace(work, rallies=PlayedHere(work, plays))
+    with pytest.raises(Wrong, match=r"^with other balls, 1 of 20 balls: later than 100 µs"):
+        checks.check_in_time(here, plays)
