@@ -531,7 +531,8 @@ def test_the_plans_of_the_checkout_are_sound(path, tmp_path):
     assert scheduled
     assert {one.why for one in left} == {skip.why for skip in asked.skip}
     for planned in scheduled:
-        assert planned.plan.protocol.balls >= 2000  # what a verdict needs
+        if not path.stem.startswith("layers"):  # these judge no claim of a publication
+            assert planned.plan.protocol.balls >= 2000  # what a verdict needs
     if path.stem == "knutsson":
         made = {(one.kernel, one.plan.priorities, one.plan.load) for one in scheduled}
         assert {figure[1:] for figure in FIGURES} <= made
