@@ -16,6 +16,8 @@ PROGRAM = "program"  # in place of a module: the function is one of a program of
 GARBAGE, INTERPRETER = "garbage collection", "Python's interpreter"
 UNNAMED_OF_PYTHON = "a function of Python's without a name"
 OF_PYTHON = ("Py", "_Py", UNNAMED_OF_PYTHON)  # how names of its functions begin
+# behind the last of an executable's functions: the kernel's page with the clock (vDSO), a library
+OUTSIDE = "code that is not of its file"
 SLEEPING = 1  # of a wait's ``other``, which is the task: it sleeps until it has the lock
 
 

@@ -10,7 +10,7 @@ import pytest
 from tennis.bench.kernels import own_program
 from tennis.bench.virtual import elf
 from tennis.checkout import ROOT
-from tennis.explain.phases import GARBAGE, PROGRAM, UNNAMED_OF_PYTHON, USER, Symbol
+from tennis.explain.phases import GARBAGE, OUTSIDE, PROGRAM, UNNAMED_OF_PYTHON, USER, Symbol
 from tennis.explain.segments import Names
 from tennis.explain.telling import tell
 from tennis.play.explain import priorities_of
@@ -235,6 +235,8 @@ def test_a_program_s_functions_are_those_of_its_symbols(tmp_path):
     named = {symbol.name: symbol for symbol in elf.functions(built)}
     assert {"main", "count_slowly", "pthread_mutex_lock"} <= named.keys()
     assert named["main"].module == PROGRAM
+    # what the kernel maps behind it, to read the clock, had the last function's name
+    assert max(named.values(), key=lambda symbol: symbol.address).name == OUTSIDE
     assert elf.why_nameless(built) == ""
     ((place, content),) = built.items()
     (tmp_path / "x").write_bytes(content)

@@ -11,7 +11,7 @@ import struct
 from bisect import bisect_right
 from collections.abc import Iterator, Mapping
 
-from tennis.explain.phases import GARBAGE, PROGRAM, UNNAMED_OF_PYTHON, Symbol
+from tennis.explain.phases import GARBAGE, OUTSIDE, PROGRAM, UNNAMED_OF_PYTHON, Symbol
 from tennis.rally.program import ELF
 from tennis.rally.text import plain
 
@@ -25,6 +25,7 @@ _FRAMES, _FRAMES_HEAD = ".eh_frame_hdr", b"\x01\x1b\x03\x3b"
 # a note of SystemTap's: its address is 24 bytes before these words
 _PROBE = b"python\0gc__start\0"
 _EXECUTABLE = 2  # e_type: it is where it says
+_CODE = 4  # sh_flags: it is executed
 _SECTION = struct.Struct("<IIQQQQIIQQ")
 _ENTRY = struct.Struct("<IBBHQQ")
 
@@ -39,6 +40,8 @@ def functions(files: Mapping[str, bytes]) -> list[Symbol]:
                 found[address] = min(found.get(address, name), name, key=_rank)
             if not found:
                 found = _of_stripped(content)
+            if found and (end := _end(content)) > max(found):
+                found[end] = OUTSIDE  # or all behind it would have the last function's name
             break
     return [Symbol(address, name, PROGRAM) for address, name in found.items()]
 
@@ -49,7 +52,8 @@ def _rank(name: str) -> tuple[int, int, str]:
 
 def why_nameless(files: Mapping[str, bytes]) -> str:
     """Say why a program's functions have no names; empty: they have."""
-    if any(symbol.name not in {UNNAMED, UNNAMED_OF_PYTHON, GARBAGE} for symbol in functions(files)):
+    nameless = {UNNAMED, UNNAMED_OF_PYTHON, GARBAGE, OUTSIDE}
+    if any(symbol.name not in nameless for symbol in functions(files)):
         return ""
     executables = [content for content in files.values() if content.startswith(ELF)]
     if not executables:
@@ -86,6 +90,15 @@ def _of_stripped(content: bytes) -> dict[int, str]:
         if found[starts[before]] == UNNAMED_OF_PYTHON:
             found[starts[before]] = GARBAGE
     return found
+
+
+def _end(content: bytes) -> int:
+    """Return the address behind the last code of an executable; 0: it does not tell."""
+    try:
+        ends = [one[3] + one[5] for _, one in _sections(content) if one[2] & _CODE]
+    except (struct.error, IndexError, OverflowError):
+        return 0
+    return max(ends, default=0)
 
 
 def _starts(content: bytes) -> Iterator[int]:
