@@ -26,11 +26,11 @@ from tennis.errors import BenchError, UsageError
 from tennis.listener import listening
 from tennis.rally import Rally
 from tennis.rally.inside import REPETITIONS_MAX
-from tennis.rally.manifest import Drill, DrillContext, DrillName
+from tennis.rally.manifest import PROGRAM, Drill, DrillContext, DrillName
 from tennis.rally.request import RallyRequest
 from tennis.rally.serving import Serving
 from tennis.rally.text import quoted
-from tennis.stats.drill import DrillSummary, SpansByClock, Spread, summarize_drill
+from tennis.stats.drill import DrillSummary, SpansByClock, summarize_drill
 from tennis.stats.drill_words import FIGURES, WHAT, claims, primary
 from tennis.units import format_bytes, format_count, format_ns
 
@@ -38,7 +38,9 @@ from tennis.units import format_bytes, format_count, format_ns
 @click.command(
     cls=Grouped,
     groups={
-        "What to do": ("--context", "--period-us", "--repetitions", "--seed", "--out"),
+        "What to do": (
+            *("--context", "--program", "--period-us", "--repetitions", "--seed", "--out"),
+        ),
         "On which target": (
             *("--kernel", "--load", "--load-option", "--command-line", "--instruction-ns"),
             *("--memory", "--instrument"),
@@ -51,12 +53,10 @@ from tennis.units import format_bytes, format_count, format_ns
 @click.argument("name", metavar="DRILL", type=click.Choice(get_args(DrillName)), required=False)
 @click.option(
     "--context",
-    type=click.Choice(get_args(DrillContext)),
-    default="kernel",
-    show_default=True,
+    type=click.Choice([one for one in get_args(DrillContext) if one != PROGRAM]),
     help="The context that runs it. user: a process. user-rt: a process with SCHED_FIFO 98 "
     "and locked memory. kernel: a kernel thread with SCHED_FIFO 98. hrtimer, for "
-    "periodic only: a timer in the hard interrupt.",
+    "periodic only: a timer in the hard interrupt. [default: kernel]",
 )
 @click.option(
     "--period-us",
@@ -64,7 +64,7 @@ from tennis.units import format_bytes, format_count, format_ns
     default=1000.0,
     show_default=True,
     metavar="US",
-    help="From one repetition to the next.",
+    help="From one repetition to the next. A program of your own has its own period: say which.",
 )
 @click.option(
     "--repetitions",
@@ -73,6 +73,11 @@ from tennis.units import format_bytes, format_count, format_ns
     show_default=True,
     metavar="COUNT",
     help="How many times to do it.",
+)
+@setting_option(
+    "program",
+    "A program of your own does the drill periodic: it wakes up by itself, and raises and lowers "
+    "the line GPIO27 each time (docs/programs.md).",
 )
 @field_option(Serving, "seed", "The same seed gives the same boot and the same bytes.")
 @setting_option("kernel", "As for `tennis rally`. [default: mainline]")
@@ -109,7 +114,7 @@ from tennis.units import format_bytes, format_count, format_ns
 def drill(
     *,
     name: DrillName | None,
-    context: DrillContext,
+    context: DrillContext | None,
     period_us: float,
     repetitions: int,
     request: RallyRequest,
@@ -138,6 +143,7 @@ def drill(
       tennis drill periodic --period-us 25 --context kernel --load memory \\
           --repetitions 1000000 --out table-8
       tennis drill switch --context user-rt --period-us 50 --out switch
+      tennis drill periodic --program loop.c --kernel rt --load stress --out loop
       tennis drill switch --bench pi --target pi4 --context user-rt --out board
       tennis stats jitter --json
 
@@ -154,6 +160,8 @@ def drill(
         raise UsageError(f"say which drill: {', '.join(get_args(DrillName))}")
     if out is None:
         raise UsageError("say where to keep the drill", next_step="--out DIR")
+    by_default: DrillContext = PROGRAM if "program" in request.explicit else "kernel"
+    context = context or by_default
     what = Drill(name=name, context=context, period_ns=round(period_us * 1000))
     plan = drill_plan_for(what, repetitions, serving.seed, request)
     bench = bench_for(plan, Access(plan.port, plan.target))
@@ -210,13 +218,14 @@ def print_drill(summary: DrillSummary, *, as_json: bool) -> None:
 def _table(title: str, both: SpansByClock) -> Table:
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, collapse_padding=True)
     table.add_column(title, no_wrap=True)
-    for name in ("inside", "outside", "outside - inside"):
+    every = {"inside": both.inside, "outside": both.outside, "outside - inside": both.difference}
+    shown = {name: one for name, one in every.items() if one is not None}
+    for name in shown:
         table.add_column(name, justify="right", no_wrap=True)
-    three: tuple[Spread, ...] = (both.inside, both.outside, both.difference)
     for key, label in FIGURES.items():
-        if key != "deviation" or three[0].has_period:
+        if key != "deviation" or both.outside.has_period:
             style = "bold" if key in {"mean", "max", "deviation"} else None
-            table.add_row(label, *(one.said(key) for one in three), style=style)
+            table.add_row(label, *(one.said(key) for one in shown.values()), style=style)
     return table
 
 
@@ -228,6 +237,6 @@ def _sizes(summary: DrillSummary) -> Table:
         table.add_column(name, justify="right", no_wrap=True)
     for size, both in summary.by_size.items():
         spreads = (both.inside, both.outside)
-        times = (one.said(name) for one in spreads for name in ("median", "p99", "max"))
+        times = (one.said(name) for one in spreads if one for name in ("median", "p99", "max"))
         table.add_row(format_bytes(size), *times)
     return table

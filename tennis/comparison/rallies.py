@@ -7,6 +7,7 @@ from typing import Literal
 import numpy as np
 
 from tennis.comparison.boots import Boot
+from tennis.errors import RallyError
 from tennis.rally import Rally
 from tennis.rally.cycles import balls_in_whole_cycles
 from tennis.stats.balls import latencies_ns
@@ -50,7 +51,10 @@ def boot_of(rally: Rally, latency: Measured, at_most: int | None = None) -> Boot
     if rally.manifest.drill is not None:
         spans = spans_of(rally)
         if latency == "duration":
-            return Boot.of(spans.durations[0][:whole].astype(np.float64))
+            durations = spans.durations[0]
+            if durations is None:
+                raise RallyError(f"{rally.path}: a program does not time its repetitions")
+            return Boot.of(durations[:whole].astype(np.float64))
         intervals = spans.intervals[1][: max(0, whole - 1)].astype(np.float64)
         off = np.abs(intervals - rally.manifest.drill.period_ns)
         return Boot.of(off if latency == "deviation" else intervals)

@@ -67,7 +67,9 @@ def _row(kernel: str, _: str, command_line: str, load_name: str, rallies: list[R
     spans = [spans_of(rally) for rally in rallies]
     periodic = drill.name == "periodic"
     pairs = [one.intervals if periodic else one.durations for one in spans]
-    inside, outside = (np.concatenate([pair[side] for pair in pairs]) for side in (0, 1))
+    outside = np.concatenate([pair[1] for pair in pairs])
+    # a match's drills are all the kit's own, which tell what they measured
+    inside = np.concatenate([pair[0] for pair in pairs if pair[0] is not None])
     limits = [rally.manifest.given_up_ns for rally in rallies if rally.misses]
     given_up_ns = min((limit for limit in limits if limit is not None), default=None)
     return DrillRow(
@@ -78,7 +80,7 @@ def _row(kernel: str, _: str, command_line: str, load_name: str, rallies: list[R
         memory=memory,
         published="" if command_line or memory != NONE else _published(drill, load_name),
         boots=len(rallies),
-        overruns=sum(one.inside.overruns for one in spans),
+        overruns=sum(one.inside.overruns for one in spans if one.inside),
         sides=sides(inside, outside, drill.period_ns if periodic else None, given_up_ns),
     )
 

@@ -44,9 +44,10 @@ def of_rally(rally: Rally) -> Iterator[bytes]:
 def of_drill(rally: Rally) -> Iterator[bytes]:
     """Yield a drill's repetitions by the target's clock (inside) and the instrument's (outside).
 
-    Raises RallyError.
+    A program of somebody's own tells nothing: its inside is empty. Raises RallyError.
     """
-    inside, drill = read_inside(rally), rally.manifest.drill
+    drill = rally.manifest.drill
+    inside = None if rally.manifest.target.program else read_inside(rally)
     allocates = drill is not None and drill.name in ALLOCATES
     columns = ["repetition", "began_ns"]
     columns += ["interval_inside_ns", "interval_outside_ns"]
@@ -61,7 +62,9 @@ def of_drill(rally: Rally) -> Iterator[bytes]:
         intervals = np.diff(served, prepend=served[0] if last is None else last)
         last = int(served[-1])
         none_before = np.arange(own.start, own.stop) == 0
-        since, took = inside.since_last_ns[own], inside.duration_ns[own]
+        since = took = np.full(served.size, LONGEST, np.uint32)
+        if inside is not None:
+            since, took = inside.since_last_ns[own], inside.duration_ns[own]
         cells = [
             *(batch["ball"], batch["served_ns"]),
             pa.array(since, mask=none_before | (since == LONGEST)),

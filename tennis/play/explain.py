@@ -37,6 +37,7 @@ from tennis.play.replaying import NONE, balls_of, changes, plan_again, replay, u
 from tennis.play.shooting import first_ball_at
 from tennis.rally import Rally
 from tennis.rally.folder import CONSOLE
+from tennis.rally.manifest import NO_MODULE
 from tennis.rally.opening import open_folder
 from tennis.rally.plan import Plan
 from tennis.rally.shots import are_shots
@@ -132,8 +133,8 @@ class Profiled(Generic[Result]):
 
 
 def tasks_of(rally: Rally) -> list[str]:
-    """Return the tasks of a program that answered; empty: a Racquet did."""
-    if rally.manifest.target.program is None:
+    """Return the tasks of a program that answered alone; empty: a Racquet did."""
+    if rally.manifest.target.module != NO_MODULE:
         return []
     every = dict.fromkeys(task.task for task in rally.manifest.target.tasks)
     return [task for task in every if not KERNEL_THREAD.match(task)]

@@ -14,6 +14,7 @@ from tennis.bench.replay import ReplayBench
 from tennis.errors import UsageError
 from tennis.rally.manifest import PROGRAM, Drill, DrillContext, DrillName, Protocol
 from tennis.rally.plan import UNKNOWN, Plan
+from tennis.rally.program import RACQUET
 from tennis.rally.program import read as read_program
 from tennis.rally.request import RallyRequest, checked, requests_of
 from tennis.rally.serving import Serving
@@ -173,7 +174,13 @@ def _of_program(explicit: Mapping[str, Any]) -> dict[str, str]:
                 "and has no halves",
                 next_step="leave it out",
             )
-    read_program(explicit["program"])
+    if read_program(explicit["program"]).about.way == RACQUET:
+        if explicit.get("priorities", "default") != "default":
+            raise UsageError(
+                f"--priorities {explicit['priorities']}: a program on /dev/racquet takes its own",
+                next_step="leave it out; its program.toml may say priority",
+            )
+        return {"top_half": "hard", "bottom_half": "user"}
     return {"top_half": PROGRAM, "bottom_half": PROGRAM}
 
 
@@ -195,6 +202,8 @@ CONTEXTS: dict[DrillName, tuple[DrillContext, ...]] = {
     "allocate": ("user", "user-rt", "kernel"),
     "vmalloc": ("kernel",),
 }
+# those that a program of somebody's own does by itself
+OF_PROGRAMS: tuple[DrillName, ...] = ("periodic",)
 # of a drill's pulse: what a stamp's 32 bits hold
 PULSE_MAX_NS = 4_000_000_000
 
@@ -208,7 +217,19 @@ def drill_plan(drill: Drill, repetitions: int, seed: int, **options: object) -> 
 def drill_plan_for(drill: Drill, repetitions: int, seed: int, request: RallyRequest) -> Plan:
     """Return the plan of a drill. Raises UsageError where it cannot be."""
     contexts = CONTEXTS[drill.name]
-    if drill.context not in contexts:
+    by_program = "program" in request.explicit
+    if by_program and drill.name not in OF_PROGRAMS:
+        raise UsageError(
+            f"--program: the drill {drill.name} is done by the kit's own code, and a program does "
+            f"{' or '.join(OF_PROGRAMS)}",
+            next_step="leave one of them out",
+        )
+    if by_program != (drill.context == PROGRAM):
+        raise UsageError(
+            f"--context {drill.context}: a program of your own says itself what it is",
+            next_step="leave it out" if by_program else "name one with --program",
+        )
+    if not by_program and drill.context not in contexts:
         raise UsageError(
             f"--context {drill.context}: the drill {drill.name} cannot be done there",
             next_step=f"use {' or '.join(contexts)}",
@@ -231,4 +252,12 @@ def drill_plan_for(drill: Drill, repetitions: int, seed: int, request: RallyRequ
         settle_ns=0,
     )
     unanswered = {"bottom_half": UNKNOWN, "top_half": "hard", "priorities": "default"}
+    if by_program:
+        if plan.bottom_half != PROGRAM:
+            raise UsageError(
+                "--program: its program.toml says that it is behind the Racquet, which serves no "
+                "drill",
+                next_step='leave way = "racquet" out',
+            )
+        unanswered = {}
     return plan.model_copy(update={"drill": drill, "protocol": protocol, **unanswered})

@@ -159,10 +159,11 @@ def _is_unclosed(bench: Bench, in_play: RallyInPlay) -> bool:
     A drill's target tells there what it measured. A look at the load is made up for where the bench
     repeats; elsewhere sealing names the fault.
     """
-    if in_play.plan.drill is not None and not is_drill_complete(in_play.part / CONSOLE):
+    plan = in_play.plan
+    if plan.drill and not plan.program and not is_drill_complete(in_play.part / CONSOLE):
         return True
     try:
-        return bench.repeats and bool(bench.circumstances(in_play.plan, in_play.part).unchecked)
+        return bench.repeats and bool(bench.circumstances(plan, in_play.part).unchecked)
     except (KeyError, ValueError):
         return False  # sealing says what is wrong with it
 

@@ -138,7 +138,7 @@ def _judged(in_play: RallyInPlay, record: RunRecord, outcome: Ending, totals: "_
         return Judged("interrupted" if outcome.interrupted and not faults else "fault", faults)
     if any(fault.code == "miscounted" for fault in faults):
         return Judged("fault", faults)
-    if plan.drill and not is_drill_complete(in_play.part / CONSOLE):
+    if plan.drill and not plan.program and not is_drill_complete(in_play.part / CONSOLE):
         if not outcome.interrupted:
             text = "the target did not report all of its measurements"
             faults.append(Fault(code="not_told", message=text))
@@ -268,7 +268,7 @@ def _unasked(plan: Plan, totals: "_Totals") -> Iterator[Fault]:
     An answer that came too late for its ball is an edge of no ball, too: one for each missed ball.
     """
     edges = totals.noted["stray"] + totals.noted["double"]
-    if plan.program and edges > totals.misses:
+    if plan.program and not plan.drill and edges > totals.misses:
         text = "it answers before the ping, or more than once"
         words = f"the program raised its line {format_count(edges, 'time')} for no ball"
         yield Fault(code="unasked_answers", message=f"{words}: {text}")

@@ -39,21 +39,27 @@ def spans(rally: Rally) -> Picture:
     suspect = "  ·  SUSPECT" if summary.suspect else ""
     picture.head(f"{summary.bench} bench: {summary.time_note}  ·  {count}, {overruns}{suspect}")
     left, right = picture.subplots(1, 2, width_ratios=(3, 2))
-    if not inside.size:
+    if not outside.size:
         left.text(0.5, 0.5, "one repetition only", transform=left.transAxes, ha="center")
         return picture
-    came = np.isfinite(inside) & np.isfinite(outside)
-    known = np.concatenate([inside[came], outside[came]])
+    seen = [outside] if inside is None else [inside, outside]
+    came = np.logical_and.reduce([np.isfinite(one) for one in seen])
+    known = np.concatenate([one[came] for one in seen])
     edges = _edges(float(known.min()), float(known.max())) if known.size else _edges(0.0, 1.0)
     style = {"histtype": "step", "bins": edges, "lw": 1.7}
     missed = f", {(~came).sum()} longer than that" if not came.all() else ""
     left.hist(outside[came], color=BLUE, label=f"outside, the instrument{missed}", **style)
-    left.hist(inside[came], color=VERMILLION, ls="--", label="inside, the target itself", **style)
+    if inside is not None:
+        left.hist(
+            inside[came], color=VERMILLION, ls="--", label="inside, the target itself", **style
+        )
     if periodic:
         left.axvline(summary.period_ns, color=GREY, lw=1, ls=":")
     _finish(left, what)
     left.legend(fontsize=9, loc="upper right")
-    apart = outside[came] - inside[came]
+    apart = np.zeros(0) if inside is None else outside[came] - inside[came]
+    if inside is None:
+        right.text(0.5, 0.5, "a program tells nothing", transform=right.transAxes, ha="center")
     if apart.size:
         right.hist(apart, bins=_edges(float(apart.min()), float(apart.max())), color=GREY)
     _finish(right, "outside minus inside")
@@ -79,6 +85,7 @@ def _words(what: str, figures: SpansByClock | None) -> str:
     parts = [
         f"{name}: mean {one.said('mean')}, sd {one.said('sd')}, max {one.said('max')}"
         for name, one in (("inside", figures.inside), ("outside", figures.outside))
+        if one is not None
     ]
     return f"{what.capitalize()} of a drill, {'; '.join(parts)}."
 

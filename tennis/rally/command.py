@@ -62,7 +62,9 @@ def _command_of_rally(manifest: Manifest) -> list[str]:
 def _drilled(manifest: Manifest) -> list[str]:
     assert manifest.drill  # noqa: S101 (for the type checker)
     drill = manifest.drill
-    words = ["tennis", "drill", drill.name, *_bench(manifest), "--context", drill.context]
+    program = manifest.target.program
+    who = ["--program", "PROGRAM"] if program else ["--context", drill.context]
+    words = ["tennis", "drill", drill.name, *_bench(manifest), *who]
     words += ["--period-us", f"{drill.period_ns / 1000:.12g}", *_played_on(manifest)]
     return [*words, *_balls(manifest, "repetitions")]
 

@@ -74,7 +74,7 @@ class Rally:
         if drill is not None:
             parts = [
                 drill.name,
-                drill.context,
+                f"program {target.program.name}" if target.program else drill.context,
                 target.kernel,
                 self.manifest.load.name,
                 target.added,

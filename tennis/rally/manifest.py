@@ -89,7 +89,8 @@ def _contradiction(message: str) -> PydanticCustomError:
 DrillName = Literal[
     "periodic", "response", "switch", "semaphore", "mailbox", "priority", "allocate", "vmalloc"
 ]
-DrillContext = Literal["user", "user-rt", "kernel", "hrtimer"]
+# "program": one of somebody's own, which does it by itself and tells nothing
+DrillContext = Literal["user", "user-rt", "kernel", "hrtimer", "program"]
 
 
 class StrictModel(BaseModel):
@@ -170,14 +171,17 @@ class Ceiling(StrictModel):
 
 
 class Program(StrictModel):
-    """A program of somebody's own that answered: reply and fall are both its own."""
+    """A program of somebody's own that answered: reply and fall are both its own.
+
+    Behind the Racquet, on /dev/racquet, the fall is its own, and the reply is the handler's.
+    """
 
     name: Text  # of its file, or of its folder
     kind: Literal["C", "C++", "executable", "folder"]
     sha256: Sha256  # of what was brought; of a folder of all its files
     built_sha256: Sha256  # of all that lay on the target for it, but Debian's packages
     command: Text
-    way: Literal["GPIO character device"]
+    way: Literal["GPIO character device", "/dev/racquet"]
     priority: Annotated[int, Field(ge=1, le=99)] | None  # that it was started with; None: ordinary
     packages: Annotated[dict[Text, Text], Field(max_length=512)] = {}  # Debian's, with versions
     # what the kernel counted of it from the ready line to the last ball; None: nobody counted
@@ -235,6 +239,8 @@ class Target(StrictModel):
         """Return what answered, and from where in it, as people read it."""
         if self.program:
             words = f"program {self.program.name} (SHA-256 {self.program.sha256[:12]})"
+            if self.module != NO_MODULE:
+                return f"{words}, behind {self.module}'s hard handler, by {self.program.way}"
             return f"{words}, alone, by the {self.program.way}"
         return f"{self.module}, top half: {self.top_half}, bottom half: {self.bottom_half}"
 

@@ -35,6 +35,10 @@ KEYS = "docs/programs.md has all keys"
 _INCLUDE = re.compile(rb'^[ \t]*#[ \t]*include[ \t]*"([^"\n]{1,200})"', re.MULTILINE)
 
 Kind = Literal["C", "C++", "executable", "folder"]
+# how a program hears of a ping and answers: by itself, or behind the Racquet's hard handler
+Way = Literal["gpio", "racquet"]
+GPIO: Way = "gpio"
+RACQUET: Way = "racquet"
 
 
 def _inside(place: str) -> str:
@@ -81,6 +85,7 @@ class Limits(Strict):
 class ProgramFile(Strict):
     """All of ``program.toml``."""
 
+    way: Way = GPIO  # by which it hears pings
     command: Annotated[Line, AfterValidator(_words)]  # started in the folder of its files
     files: Annotated[list[Place], Field(max_length=FILES_MAX)] = []
     sources: Annotated[list[Place], Field(max_length=FILES_MAX)] = []  # of one static executable

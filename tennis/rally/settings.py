@@ -369,7 +369,7 @@ class Settings(StrictModel):
             why="nobody starts one on a board yet",
             instead="start it there yourself, and play without --target",
             apart=(
-                *((None, name, None) for name in ("racquet", "drill", "beneath", "stage")),
+                *((None, name, None) for name in ("racquet", "beneath", "stage")),
                 *((None, name, None) for name in ("interrupt_cpu", "bottom_half_cpu")),
                 *((None, "processors", several) for several in (2, 4)),
                 (None, "instrument", "pico"),

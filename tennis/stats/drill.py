@@ -46,11 +46,14 @@ class Spread(Figures):
 
 @dataclass(frozen=True)
 class SpansByClock:
-    """The same spans by the target's clock, by the instrument's, and outside minus inside."""
+    """The same spans by the target's clock, by the instrument's, and outside minus inside.
 
-    inside: Spread
+    A program of somebody's own measures nothing by itself: there is the outside only.
+    """
+
+    inside: Spread | None
     outside: Spread
-    difference: Spread
+    difference: Spread | None
 
 
 @dataclass(frozen=True)
@@ -65,12 +68,14 @@ class DrillSummary:
     period_ns: int
     repetitions: int
     suspect: bool
-    overruns: int
-    page_faults: int
+    overruns: int  # of a program: as the instrument saw them
+    page_faults: int | None  # None: nobody counted
     failures: int
-    clock_ns: float
-    line_ns: float
-    loop_ns: float
+    # None: a program, which measured nothing by itself
+    clock_ns: float | None
+    line_ns: float | None
+    loop_ns: float | None
+    drift_ns: float | None  # a period, of a program: how much longer its own is; None: not known
     interval_ns: SpansByClock | None  # None: there was one repetition only
     duration_ns: SpansByClock
     by_size: dict[int, SpansByClock]  # of drills that allocate: bytes -> durations
@@ -110,9 +115,14 @@ def spread(spans: Spans, period_ns: int | None = None, later_than_ns: int | None
 
 
 def sides(
-    inside: Spans, outside: Spans, period_ns: int | None = None, later_than_ns: int | None = None
+    inside: Spans | None,
+    outside: Spans,
+    period_ns: int | None = None,
+    later_than_ns: int | None = None,
 ) -> SpansByClock:
-    """Return the figures of the same spans by both clocks; see ``spread``."""
+    """Return the figures of the same spans by both clocks, or by one; see ``spread``."""
+    if inside is None:
+        return SpansByClock(None, spread(outside, period_ns, later_than_ns), None)
     known = np.isfinite(inside) & np.isfinite(outside)
     return SpansByClock(
         spread(inside, period_ns, LONGEST - 1),
@@ -125,14 +135,14 @@ def sides(
 class Spanned:
     """A drill's spans in ns, float64: intervals (repetitions - 1,), durations (repetitions,)."""
 
-    inside: Inside
-    intervals: tuple[Spans, Spans]  # inside, outside
-    durations: tuple[Spans, Spans]
+    inside: Inside | None  # None: somebody's own program did it
+    intervals: tuple[Spans | None, Spans]  # inside, outside
+    durations: tuple[Spans | None, Spans]
 
 
 def spans_of(rally: Rally) -> Spanned:
     """Read both sides of a drill. Raises RallyError."""
-    inside = read_inside(rally)
+    inside = None if rally.manifest.target.program else read_inside(rally)
     rises, widths = [], []
     for batch in rally.batches(["served_ns", "fall_ticks"]):
         rises.append(batch.column("served_ns").to_numpy())
@@ -142,9 +152,32 @@ def spans_of(rally: Rally) -> Spanned:
     outside = np.where(width < 0, np.inf, ticks_to_ns(width, rally.tick_hz))
     return Spanned(
         inside,
-        (_counted(inside.since_last_ns[1:]), np.diff(rise).astype(np.float64)),
-        (_counted(inside.duration_ns), outside),
+        (_counted(inside.since_last_ns[1:]) if inside else None, np.diff(rise).astype(np.float64)),
+        (_counted(inside.duration_ns) if inside else None, outside),
     )
+
+
+def periods_in(intervals: Spans, period_ns: int) -> NDArray[np.int64]:
+    """Return how many periods each interval took, to the nearest: 1 unless some were left out.
+
+    0 where a repetition came again at once, to catch up. int64, the shape of ``intervals``.
+    """
+    return np.rint(intervals / period_ns).astype(np.int64)
+
+
+def overruns_seen(intervals: Spans, period_ns: int) -> int:
+    """Return how many periods passed without a repetition, as the instrument saw it."""
+    return int(np.maximum(periods_in(intervals, period_ns) - 1, 0).sum())
+
+
+def drift_ns(intervals: Spans, period_ns: int) -> float | None:
+    """Return how much longer than ``period_ns`` a period is in the mean, from first to last rise.
+
+    What adds up: a repetition that is late, and the next one in time, drift by nothing. None: no
+    period was whole.
+    """
+    count = int(periods_in(intervals, period_ns).sum())
+    return float(intervals.sum()) / count - period_ns if count else None
 
 
 def _counted(ns: NDArray[np.uint32]) -> Spans:
@@ -154,6 +187,7 @@ def _counted(ns: NDArray[np.uint32]) -> Spans:
 def by_size(both: Spanned, later_than_ns: int | None) -> dict[int, SpansByClock]:
     """Return the durations of each size that came; ascending. See ``spread``."""
     inside, outside = both.durations
+    assert inside is not None  # noqa: S101 (no program's drill allocates)
     turn = np.arange(inside.size) % len(SIZES)
     there = {size: turn == step for step, size in enumerate(SIZES)}
     return {
@@ -169,6 +203,8 @@ def summarize_drill(rally: Rally) -> DrillSummary:
     manifest, inside = rally.manifest, both.inside
     drill = manifest.drill
     assert drill is not None  # noqa: S101 (spans_of refuses)
+    between = both.intervals[1]
+    measured = inside or manifest.target.program
     return DrillSummary(
         label=rally.label,
         bench=manifest.bench,
@@ -178,12 +214,13 @@ def summarize_drill(rally: Rally) -> DrillSummary:
         period_ns=drill.period_ns,
         repetitions=rally.balls,
         suspect=manifest.suspect,
-        overruns=inside.overruns,
-        page_faults=inside.page_faults,
-        failures=inside.failures,
-        clock_ns=inside.clock_ns,
-        line_ns=inside.line_ns,
-        loop_ns=inside.loop_ns,
+        overruns=inside.overruns if inside else overruns_seen(between, drill.period_ns),
+        page_faults=measured.page_faults if measured else None,
+        failures=inside.failures if inside else 0,
+        clock_ns=inside.clock_ns if inside else None,
+        line_ns=inside.line_ns if inside else None,
+        loop_ns=inside.loop_ns if inside else None,
+        drift_ns=None if inside else drift_ns(between, drill.period_ns),
         interval_ns=sides(*both.intervals, drill.period_ns) if rally.balls > 1 else None,
         duration_ns=sides(*both.durations, later_than_ns=manifest.given_up_ns),
         by_size=by_size(both, manifest.given_up_ns) if drill.name in ALLOCATES else {},

@@ -39,13 +39,33 @@ def claims(summary: DrillSummary) -> list[str]:
     played = (
         f"Bench: {summary.bench} ({summary.time_note}); {count} every "
         f"{format_ns(summary.period_ns)}, {format_count(summary.overruns, 'overrun')}, "
-        f"{format_count(summary.page_faults, 'page fault')} meanwhile"
+        f"{_faults(summary.page_faults)} meanwhile"
         f"{f', {summary.failures} REFUSED' if summary.failures else ''}"
         f"{'; SUSPECT' if summary.suspect else ''}."
     )
+    if summary.clock_ns is None or summary.line_ns is None or summary.loop_ns is None:
+        return [played, _by_itself(summary)]
     costs = (
         f"Nothing is subtracted: reading the clock takes {format_ns(round(summary.clock_ns))}, "
         f"writing the line {format_ns(round(summary.line_ns))}, a round of an empty loop "
         f"{format_ns(round(summary.loop_ns))} (each the mean of 1,000, before the drill)."
     )
     return [played, costs]
+
+
+def _faults(count: int | None) -> str:
+    return "page faults not counted" if count is None else format_count(count, "page fault")
+
+
+def _by_itself(summary: DrillSummary) -> str:
+    """Say how far the periods of a program drift from the one that was asked for."""
+    drift = summary.drift_ns
+    if drift is None:
+        return "All times are the instrument's. No period was whole, so that nothing drifts."
+    way = "longer" if drift >= 0 else "shorter"
+    shown = f"{abs(drift):,.1f} ns {way}"
+    a_second = drift * 1e9 / (summary.period_ns + drift)
+    return (
+        f"All times are the instrument's: the program measures nothing. Its periods are {shown} "
+        f"in the mean, from first to last: a drift of {format_ns(abs(round(a_second)))} a second."
+    )

@@ -7,7 +7,9 @@
 # the line by its name, takes it, and ends. All of them are ordinary processes.
 gpiomon --banner --edges=rising --format=%e GPIO17 | {
   read -r _                          # gpiomon waits
-  gpioset --toggle 500ms,0 GPIO27=0 # at first it only shows that it can have the line
+  # at first it only shows that it can have the line, which stays low; by "--toggle 500ms,0" it would
+  # end high, and the first answer would be no rise
+  gpioset --hold-period 500ms --toggle 0 GPIO27=0
   while read -r _; do
     gpioset --toggle 1ms,0 GPIO27=1
   done

@@ -16,7 +16,7 @@ from tennis.bench.virtual.initramfs import Link
 from tennis.checkout import ROOT
 from tennis.digests import sha256_of
 from tennis.errors import UsageError
-from tennis.rally.manifest import CORES, NO_MODULE, OWN
+from tennis.rally.manifest import CORES, NO_MODULE, OWN, PROGRAM
 from tennis.rally.plan import UNKNOWN, Plan
 from tennis.rally.program import read as read_program
 
@@ -31,7 +31,7 @@ class Answerer:
     name: str  # in a manifest
     bottom_half: str  # as the target's side is told
     parameters: str  # more of the kernel's command line, with a space before each
-    racquet: Path | None  # None: a program answers
+    racquet: Path | None  # None: a program answers, alone
     drill: Path | None = None  # a module or a program, in place of the Racquet
     beneath: Path | None = None  # the image of SLOTH's monitor and the kernel
     program: own_program.OwnProgram | None = None  # in the Racquet's place
@@ -50,9 +50,10 @@ class Answerer:
     @property
     def versions(self) -> dict[str, str]:
         """Return what the bytes of an answer depend on: of a module, or of a program."""
-        if self.program and self.program_start:
-            return program.versions(self.program, self.program_start)
         answer = {"racquet_sha256": sha256_of(*filter(None, [self.drill or self.racquet]))}
+        if self.program and self.program_start:
+            behind = answer if self.racquet else {}
+            return behind | program.versions(self.program, self.program_start)
         if self.beneath is None:
             return answer
         monitor = self.beneath.with_name("monitor.elf")
@@ -83,6 +84,7 @@ def check_answer(plan: Plan, kernel: Kernel) -> None:
             )
         flavours.check("sloth", plan.top_half, plan.bottom_half, plan.priorities)
     elif plan.program:
+        flavours.racquet_of(flavour, PROGRAM)  # a program is for Linux alone
         flavours.check(flavour, plan.top_half, plan.bottom_half, plan.priorities)
     elif plan.racquet:
         if flavour not in LINUX:
@@ -111,7 +113,7 @@ def built(plan: Plan, kernel: Kernel, application: str | Path) -> Answerer:
         start = modules.program(program.START)
         priorities, its_own = program.parameters(brought, priorities)
     # beneath Linux: Linux' end of the pipes
-    if plan.program:
+    if plan.program and plan.bottom_half == PROGRAM:
         racquet, name = None, NO_MODULE
     elif plan.beneath != "none":
         racquet = cast(Path, beneath().module(kernel))
@@ -120,14 +122,16 @@ def built(plan: Plan, kernel: Kernel, application: str | Path) -> Answerer:
         racquet, name = own_module.built(Path(plan.racquet), kernel), OWN
     else:
         racquet = modules.kernel_module(TARGET / "racquet" / f"{name}.c", kernel)
+    if brought and racquet:  # it is behind the Racquet
+        its_own += " tennis.program_way=racquet"
     drill = None
-    if plan.drill:
+    if plan.drill and kernel.flavour not in LINUX:
+        raise UsageError(
+            f"drills are for Linux so far: {kernel.name} is {kernel.flavour}",
+            next_step="use a kernel of Debian's (tennis kernels)",
+        )
+    if plan.drill and not brought:  # else the program does it
         name = f"drill {plan.drill.name}"
-        if kernel.flavour not in LINUX:
-            raise UsageError(
-                f"drills are for Linux so far: {kernel.name} is {kernel.flavour}",
-                next_step="use a kernel of Debian's (tennis kernels)",
-            )
         source = TARGET / "drills" / f"{plan.drill.name}.c"
         in_kernel = plan.drill.context in {"kernel", "hrtimer"}
         drill = modules.kernel_module(source, kernel) if in_kernel else modules.program(source)

@@ -29,7 +29,7 @@ class BuiltInSession(PipedSession):
         settings = instrument.parameters(protocol, plan.instruction_ns, self.writer)
         if parts.load.checked or plan.witness != "none" or plan.program:
             settings["over"] = OVER_NS
-        if plan.drill:  # it has to tell what it measured
+        if plan.drill and not plan.program:  # it has to tell what it measured
             settings["over"] = DRILL_OVER_NS
             settings["loop_back"] = int(plan.drill.name == "response")
         descriptors = [self.writer]

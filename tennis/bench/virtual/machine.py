@@ -247,7 +247,9 @@ def command_line(parts: Parts, extras: Extras) -> str:
         own += f" tennis.bottom_half_cpu={plan.bottom_half_cpu}"
     if plan.load_cpus:
         own += f" tennis.load_cpus={plan.load_cpus}"
-    if plan.drill:
+    if plan.drill and parts.answerer.program:
+        own += " tennis.program_loop=yes"  # it does it by itself
+    elif plan.drill:
         own += f" tennis.drill={plan.drill.name} tennis.context={plan.drill.context}"
         own += f" tennis.period_ns={plan.drill.period_ns}"
         own += f" tennis.repetitions={plan.protocol.balls}"

@@ -19,7 +19,7 @@ from tennis.checkout import ROOT
 from tennis.digests import sha256_of
 from tennis.rally import manifest
 from tennis.rally.manifest import PROGRAM
-from tennis.rally.program import ELF
+from tennis.rally.program import ELF, GPIO, RACQUET, TOML, Way
 from tennis.rally.text import plain
 
 VIRTUAL = ROOT / "target" / "virtual"
@@ -55,16 +55,30 @@ _CHANGES = (
 )
 
 
-def init() -> bytes:
-    """Return the target's init for a program: without the Racquet, and with what looks after it.
+# racquet-user is the kit's own process behind the Racquet: a program is in its place
+_USER_BEGINS, _USER_ENDS = '[ "$bottom_half" = user ] && {\n', "\n}\n"
+_USER_DIED = '[ "$bottom_half" = user ] && { [ "$(pids_named racquet-user)" ] ||'
 
-    Raises ValueError where init is not what this file takes it for.
+
+def init(way: Way = GPIO) -> bytes:
+    """Return the target's init for a program: with what looks after it, without the kit's answer.
+
+    That is the Racquet, or its process where the program is behind the Racquet. Raises ValueError
+    where init is not what this file takes it for.
     """
     text = INIT.read_text()
     if text.count(_RACQUET_BEGINS) != 1:
         raise ValueError(f"{INIT}: where does it load the Racquet?")
     head, _, rest = text.partition(_RACQUET_BEGINS)
-    text = f"{head}\n. /tennis/program\n{rest.partition(_RACQUET_ENDS)[2]}"
+    loads, _, rest = rest.partition(_RACQUET_ENDS)
+    if way == RACQUET:
+        head += f"{_RACQUET_BEGINS}{loads}{_RACQUET_ENDS}"
+        if rest.count(_USER_BEGINS) != 1 or rest.count(_USER_DIED) != 1:
+            raise ValueError(f"{INIT}: where does it start racquet-user?")
+        before, _, behind = rest.partition(_USER_BEGINS)
+        rest = before + behind.partition(_USER_ENDS)[2]
+        rest = "\n".join(line for line in rest.split("\n") if not line.startswith(_USER_DIED))
+    text = f"{head}\n. /tennis/program\n{rest}"
     for before, after in _CHANGES:
         if text.count(before) != 1:
             raise ValueError(f"{INIT}: it lacks {before!r}")
@@ -77,10 +91,12 @@ def files(program: OwnProgram | None, start: Path | None) -> dict[str, bytes | P
     if program is None or start is None:
         return {}
     return {
-        "/init": init(),
+        "/init": init(program.brought.about.way),
         "/tennis/program": SCRIPT,
         "/tennis/program-start": start,
         "/tennis/program-command": _command(program),
+        # where it is started; a folder may bring nothing but a command
+        **({} if program.files else {f"{HOME}/{TOML}": program.brought.files[TOML]}),
         **program_packages.files(program.brought.about.packages),
         **program.files,
     }
@@ -175,7 +191,7 @@ def record(recorded: Mapping[str, str], facts: Mapping[str, str]) -> manifest.Pr
         sha256=recorded["program_sha256"],
         built_sha256=recorded["program_built_sha256"],
         command=recorded["program_command"],
-        way="GPIO character device",
+        way="/dev/racquet" if "racquet_sha256" in recorded else "GPIO character device",
         priority=int(recorded["program_priority"]) or None,
         packages=json.loads(recorded.get("program_packages", "{}")),
         page_faults=_count(facts, "program_page_faults"),

@@ -51,6 +51,43 @@ def test_init_is_that_of_all_rallies_but_for_the_racquet():
     assert len(kits.splitlines()) - len(kept) < 10
 
 
+def test_behind_the_racquet_only_its_process_is_another():
+    kits, own = program.INIT.read_text(), program.init("racquet").decode()
+    assert "insmod /tennis/racquet.ko" in own
+    assert "racquet-user" in kits
+    assert "/tennis/racquet-user" not in own
+    assert own.count("program_begin") == 1
+
+
+@virtual
+def test_a_program_behind_the_racquet(tmp_path):
+    """Its handler raises the line, so that the reply is as early as any Racquet's."""
+    folder = PROGRAMS / "answer-racquet"
+    code, said = rally(tmp_path / "r", folder, balls=60)
+    assert code == 0, said
+    one = open_rally(tmp_path / "r")
+    target = one.manifest.target
+    assert (target.module, target.top_half, target.bottom_half) == ("racquet", "hard", "user")
+    assert target.program.way == "/dev/racquet"
+    assert target.program.locked_kb > 100
+    assert ("answer", "SCHED_FIFO", 50) in {(t.task, t.policy, t.priority) for t in target.tasks}
+    assert not any(task.task == "racquet-user" for task in target.tasks)
+    summary = one.balls, one.misses, one.manifest.suspect
+    assert summary == (60, 0, False)
+    code, said = tennis("check", tmp_path / "r", "--program", folder)
+    assert code == 0, said
+    code, said = tennis("rally", "--program", folder, "--priorities", "chrt", "--out", tmp_path)
+    assert (code, "a program on /dev/racquet takes its own" in said) == (2, True), said
+    code, said = tennis("drill", "periodic", "--program", folder, "--out", tmp_path / "d")
+    assert (code, "it is behind the Racquet, which serves no drill" in said) == (2, True), said
+    (tmp_path / "toml").mkdir()
+    (tmp_path / "toml/program.toml").write_text(
+        'way = "racquet"\ncommand = "sleep 100"\n[limits]\nstart_s = 1\n'
+    )
+    code, said = rally(tmp_path / "never", tmp_path / "toml")
+    assert (code, "within 1 s the program did not open /dev/racquet" in said) == (1, True), said
+
+
 @virtual
 def test_memory_that_is_not_locked_is_faulted_in_ball_by_ball(tmp_path):
     """The compiler left out a store that nobody reads, and the bad program was a good one."""
