@@ -92,6 +92,12 @@ check_platform() {
         *) unsupported "${pretty} is too old." ;;
     esac
     command -v apt-get >/dev/null || unsupported "apt-get is missing."
+    if [[ $(uname -r) == *[Mm]icrosoft* ]]; then
+        # there neither locks nor links are Linux's
+        ! [[ $HERE/ =~ ^/mnt/[a-z]/ || $CACHE/ =~ ^/mnt/[a-z]/ ]] ||
+            die "${BASH_REMATCH[0]} is Windows' disk; move this folder and TENNIS_CACHE to Linux's own, below $HOME."
+        say "Note: this is Linux on Windows (WSL). Nobody tried Tennis there yet."
+    fi
     machine=$(dpkg --print-architecture)
     case $machine in
         amd64 | arm64) ARCH=$machine ;;
@@ -177,6 +183,11 @@ install_packages() {
         die "these packages are missing, and installing them takes root or sudo. As root, run:" \
             "  apt-get install --no-install-recommends $*"
     fi
+    # sudo asks at the terminal, not at standard input
+    if [[ $(id -u) != 0 ]] && ! sudo -n true 2>/dev/null && ! (: </dev/tty) 2>/dev/null; then
+        die "sudo asks for a password, and there is no terminal to type it at. As root, run:" \
+            "  apt-get install --no-install-recommends $*"
+    fi
     log=$(mktemp)
     # shellcheck disable=SC2064 # the name as it is now
     trap "rm -f '$log'" RETURN
@@ -229,7 +240,7 @@ install_python() {
 # Arguments: kernels. Who needs them later waits for what is at work, and says what went wrong.
 fetch_beside() {
     local python
-    python=$(find_python) || return 0
+    python=$(find_python 2>/dev/null) || return 0
     "$python" -I - "$HERE" "$@" <<'END' &
 import signal
 import sys

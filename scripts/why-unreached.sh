@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: MIT
 #
 # why-unreached.sh < OUTPUT: say in one line why apt-get, pip or npm, which said OUTPUT, could not
-# download: fact, tab, next step. Exits with 1 where the network is not the reason.
+# download: fact, tab, next step. Exits with 1 where neither the network nor a full disk is the reason.
 set -eu
 
 said=$(cat)
@@ -38,7 +38,9 @@ ways="Network is unreachable|No route to host|ENETUNREACH|EHOSTUNREACH|ENETDOWN"
 refusals="Connection refused|ECONNREFUSED"
 silences="timed out|ETIMEDOUT|ESOCKETTIMEDOUT|Connection failed|ConnectTimeout|did not answer"
 
-if has "$names|$ways|$silences" && no_route; then
+if has "No space left on device|Disk quota exceeded"; then
+    tell "the disk is full" "free some room, then run this again"
+elif has "$names|$ways|$silences" && no_route; then
     tell "there is no network on this machine" "connect it, then run this again"
 elif has "407|Proxy Authentication|Tunnel connection failed|proxy.*(403|refuse)"; then
     tell "the proxy refuses ($(host))" "set http_proxy and https_proxy to one that lets you through"

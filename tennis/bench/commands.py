@@ -4,18 +4,20 @@
 
 import re
 import subprocess
+import tempfile
 from collections.abc import Sequence
 from functools import lru_cache
 from pathlib import Path
 
 from tennis import environment
 from tennis.bench import programs
-from tennis.checkout import ROOT
-from tennis.errors import BenchError
+from tennis.checkout import ROOT, cache_folder
+from tennis.errors import BenchError, DiskFullError
 
 LIMIT_S = 4 * 3600  # a kernel is built on a small machine
 WHY_UNREACHED = ROOT / "scripts" / "why-unreached.sh"
 ANSWER_S = 30
+FULL = re.compile(r"No space left on device|Disk quota exceeded")  # strerror(3)
 
 
 def run(
@@ -30,7 +32,7 @@ def run(
 
     ``downloads``: where it fails, the network may be the reason, which is said then. Raises
     BenchError with the last lines of its output if it fails, does not exist or does not end within
-    ``limit_s``.
+    ``limit_s``, DiskFullError where it says that a disk is full.
     """
     arguments = [str(word) for word in command]
     try:
@@ -55,6 +57,13 @@ def run(
         how = programs.how_to_get(arguments[0])
         raise BenchError(f"{what}: {arguments[0]} is not installed; {how}") from None
     if done.returncode:
+        if FULL.search(done.stdout):
+            places = f"{cwd or cache_folder()} and {tempfile.gettempdir()}"
+            raise DiskFullError(
+                f"{what}: the disk is full",
+                next_step=f"free some room below {places}, or set TENNIS_CACHE to another disk, "
+                "then run this again",
+            )
         if downloads and (reason := why_unreached(done.stdout)):
             fact, next_step = reason
             raise BenchError(f"{what}: {fact}", next_step=next_step)

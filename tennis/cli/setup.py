@@ -26,12 +26,15 @@ def setup(plan: bool, kernels: tuple[str, ...]) -> None:
       tennis setup
       tennis setup mainline-7 rt-7
     """
-    from tennis.bench import programs
+    from tennis.bench import programs, system
     from tennis.bench.virtual.prepare import prepare
     from tennis.checkout import IS_CHECKOUT
 
     if IS_CHECKOUT:
         raise UsageError("this is a checkout", next_step="run 'make setup'")
+    system.must_be_able_to_play()
+    if system.is_on_windows():
+        echo("Note: this is Linux on Windows (WSL). Nobody tried Tennis there yet.")
     names = kernels or ("mainline", "rt")
     missing = programs.missing_packages()
     if plan:

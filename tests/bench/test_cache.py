@@ -7,7 +7,7 @@ import os
 import pytest
 
 from tennis.bench import cache, commands
-from tennis.errors import TennisError
+from tennis.errors import DiskFullError, TennisError
 
 
 def test_sources_that_change_while_they_are_built_leave_nothing(tmp_path, monkeypatch):
@@ -38,3 +38,11 @@ def test_a_program_that_became_another_one_is_asked_again(tmp_path, monkeypatch)
             (tmp_path / "new").rename(tmp_path / "gcc")
         assert commands.says_of_itself("gcc", what="the compiler") == f"{version}\n"
     assert (tmp_path / "asked").read_text().count("\n") == 2
+
+
+def test_a_program_that_finds_a_full_disk_says_so(tmp_path, monkeypatch):
+    """What apt-get and dpkg-deb say is the C library's sentence: here of a disk that is full."""
+    monkeypatch.setenv("TENNIS_CACHE", str(tmp_path))
+    with pytest.raises(DiskFullError, match=r"^unpacking tea: the disk is full: ") as raised:
+        commands.run(["sh", "-c", "cat /proc/version >/dev/full"], what="unpacking tea")
+    assert str(tmp_path) in str(raised.value.next_step)

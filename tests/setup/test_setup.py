@@ -4,6 +4,7 @@
 
 import os
 import re
+import shutil
 import subprocess
 from pathlib import Path
 
@@ -27,24 +28,29 @@ def run(tmp_path):
     script(programs, "exit 1", "dpkg-query")  # nothing is installed
     script(programs, "echo amd64", "dpkg")
     script(programs, f'echo "$@" >> {tmp_path}/apt; echo no network >&2; exit 100', "apt-get")
-    script(programs, f'echo "$@" >> {tmp_path}/sudo; exit 1', "sudo")
+    script(programs, f'[ "$1" = -n ] || {{ echo "$@" >> {tmp_path}/sudo; exit 1; }}', "sudo")
     script(programs, "echo 0", "id")
 
-    def run_it(*arguments, release=DEBIAN, **replaced):
+    def run_it(*arguments, release=DEBIAN, variables=None, checkout=ROOT, **replaced):
         (tmp_path / "os-release").write_text(release)
         for name, text in replaced.items():
             script(programs, text, name)
-        environment = os.environ | {
-            "PATH": f"{programs}:/usr/bin:/bin",
-            "TENNIS_OS_RELEASE": str(tmp_path / "os-release"),
-            "TENNIS_CACHE": "/nowhere/cache",
-        }
+        environment = (
+            os.environ
+            | {
+                "PATH": f"{programs}:/usr/bin:/bin",
+                "TENNIS_OS_RELEASE": str(tmp_path / "os-release"),
+                "TENNIS_CACHE": "/nowhere/cache",
+            }
+            | (variables or {})
+        )
         return subprocess.run(
-            [ROOT / "scripts/setup.sh", *arguments],
+            [checkout / "scripts/setup.sh", *arguments],
             env=environment,
             capture_output=True,
             text=True,
             check=False,
+            start_new_session=True,  # without a terminal
         )
 
     return run_it
@@ -159,6 +165,10 @@ def test_a_failure_of_apt_is_shown(run):
         ),
         ("npm ERR! getaddrinfo ENOTFOUND npm.example", "the name npm.example cannot be resolved"),
         ("npm ERR! connect ECONNREFUSED 192.0.2.1:443", "refuses connections"),
+        (
+            "E: Failed to fetch x Error writing to file - write (28: No space left on device)",
+            "the disk is full: free some room",
+        ),
     ],
 )
 def test_a_network_that_fails_is_a_line(run, said, line):
@@ -178,6 +188,55 @@ def test_who_is_not_root_needs_sudo(run, tmp_path):
         r"apt-get -o DPkg::Lock::Timeout=300 .* -qq update", (tmp_path / "sudo").read_text()
     )
     assert done.returncode == 1
+
+
+def test_sudo_that_asks_needs_a_terminal(run, tmp_path):
+    done = run(id="echo 1000", sudo=f"echo >> {tmp_path}/sudo; [ $1 != -n ]")
+    assert done.returncode == 1
+    said, command = done.stderr.splitlines()
+    assert "sudo asks for a password, and there is no terminal" in said
+    assert command.startswith("  apt-get install --no-install-recommends ")
+    assert (tmp_path / "sudo").read_text() == "\n"  # it was asked whether it asks
+
+
+WSL = "case $1 in -s) echo Linux ;; *) echo 5.15.167.4-microsoft-standard-WSL2 ;; esac"
+
+
+def test_on_windows_it_says_so_and_takes_no_disk_of_windows(run):
+    done = run("--plan", uname=WSL)
+    assert done.returncode == 0, done.stderr
+    assert "Note: this is Linux on Windows (WSL)." in done.stdout
+    done = run("--plan", uname=WSL, variables={"TENNIS_CACHE": "/mnt/c/Users/ada/tennis"})
+    assert (done.returncode, done.stderr.count("\n")) == (1, 1)
+    assert "/mnt/c/ is Windows' disk" in done.stderr
+    assert "WSL" not in run("--plan", variables={"TENNIS_CACHE": "/mnt/c/Users"}).stdout
+
+
+def test_an_older_python_is_refused_in_a_line(run, tmp_path):
+    """In a checkout without a .venv, with what a Python of 3.10 answers to the question."""
+    script(tmp_path, "exit 1", "python3.10")
+    (tmp_path / "scripts").mkdir()
+    for name in ("setup.sh", "programs.txt", "why-unreached.sh"):
+        shutil.copy(ROOT / "scripts" / name, tmp_path / "scripts")
+    done = run(
+        variables={"TENNIS_PYTHON": f"{tmp_path}/python3.10"},
+        checkout=tmp_path,
+        **{"dpkg-query": "echo 'installed '"},
+    )
+    assert done.returncode == 1
+    assert done.stderr == (
+        f"setup: {tmp_path}/python3.10 is not Python 3.11 or newer with its venv module; "
+        "set TENNIS_PYTHON to one that is.\n"
+    )
+
+
+def test_two_setups_of_a_checkout_take_turns(run, tmp_path):
+    done = run(flock='[ "$1" != --nonblock ]')
+    assert "Waiting for another setup of this checkout" in done.stdout
+    assert "setup: apt-get update failed" in done.stderr
+    done = run(flock="exit 1")
+    assert "another setup of this checkout does not end" in done.stderr
+    assert (tmp_path / "apt").read_text().count(" update") == 1
 
 
 def test_an_unknown_option(run):

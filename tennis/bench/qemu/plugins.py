@@ -71,7 +71,10 @@ def find_qemu() -> Qemu:
     text = says_of_itself(path, what="asking QEMU for its version")
     match = re.search(r"version (\d+)\.(\d+)\S*(?: \(([^)]*)\))?", text)
     if not match or (int(match.group(1)), int(match.group(2))) < OLDEST_QEMU:
-        raise BenchError(f"{path} is too old ({text.splitlines()[0]}): QEMU 7.2 or newer is needed")
+        raise BenchError(
+            f"{path} is too old ({text.splitlines()[0]}): QEMU 7.2 or newer is needed",
+            next_step="use the one of Debian 12 or newer, or the container (docs/install.md)",
+        )
     missing = _needed_symbols() - exported_symbols(Path(path))
     if missing:
         raise BenchError(

@@ -1,0 +1,47 @@
+# SPDX-FileCopyrightText: The Tennis authors
+# SPDX-License-Identifier: MIT
+"""What kind of Linux this is, where that decides whether Tennis plays on it."""
+
+import os
+import platform
+from pathlib import Path
+
+from tennis.checkout import cache_folder
+from tennis.errors import BenchError
+
+WINDOWS_DISKS = Path("/mnt")  # C: is /mnt/c, by WSL's default
+
+
+def must_be_able_to_play() -> None:
+    """Raise BenchError where no package that is missing is the reason why Tennis cannot play.
+
+    Programs for the virtual target are linked with glibc's static library. A Python that was made
+    for musl tells so by its CS_GNU_LIBC_VERSION, which only glibc has (confstr(3)).
+    """
+    try:
+        libc = os.confstr("CS_GNU_LIBC_VERSION")
+    except (OSError, ValueError):
+        libc = None
+    if not libc:
+        raise BenchError(
+            "the C library of this system is not glibc (Alpine has musl)",
+            next_step="use the container (docs/install.md)",
+        )
+    if is_on_windows() and _drive(cache_folder()):
+        raise BenchError(
+            f"the cache folder {cache_folder()} is on Windows' disk, where neither locks nor links "
+            "are Linux's",
+            next_step="set TENNIS_CACHE to a folder in your home",
+        )
+
+
+def is_on_windows() -> bool:
+    """Tell whether this Linux runs on Windows (WSL): its kernels are called so."""
+    return "microsoft" in platform.release().lower()
+
+
+def _drive(folder: Path) -> bool:
+    absolute = folder.absolute()
+    if WINDOWS_DISKS not in absolute.parents:
+        return False
+    return len(absolute.relative_to(WINDOWS_DISKS).parts[0]) == 1
