@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 import yaml
 
+from tennis.bench.kernels.requirements import fragment
 from tennis.checkout import ROOT
 from tennis.course.starters import solved
 
@@ -195,3 +196,46 @@ def test_lavas_options_are_those_of_the_command(driver):
     params = {name: str(value) for name, value in LAVA["params"].items()} | {"AFTER": "none.c"}
     done = run(LAVA["run"]["steps"][4].replace("|| code=$?", ""), driver, **params)
     assert (done.returncode, "none.c" in done.stderr) == (2, True), done
+
+
+def stand_in(folder: Path, name: str, lines: str) -> None:
+    (folder / name).write_text(f'#!/bin/sh\necho "{name} $*" >>{folder}/said\n{lines}')
+    (folder / name).chmod(0o755)
+
+
+@pytest.fixture
+def tux(driver, tmp_path):
+    """Run the recipe where TuxMake and TuxRun only say how they were called."""
+    stand_in(tmp_path, "tuxmake", 'mkdir -p "${10}"\ncp config "${10}/.config"\n')
+    stand_in(tmp_path, "tuxrun", "exit ${TUXRUN_ENDS:-0}\n")
+    program = driver / with_tennis(driver)
+    program.rename(tmp_path / "tennis")
+    path = f"{tmp_path}:{os.environ['PATH']}"
+
+    def recipe(config: str, **environment: str) -> tuple[subprocess.CompletedProcess[str], str]:
+        (tmp_path / "said").unlink(missing_ok=True)
+        (driver / "config").write_text(config)
+        lines = f"{ROOT}/gates/tuxrun.sh linux-before linux-after"
+        done = run(lines, driver, PATH=path, **environment)
+        return done, (tmp_path / "said").read_text()
+
+    return recipe
+
+
+def test_the_recipe_for_tuxrun_builds_boots_and_compares(driver, tux):
+    """Its kernels have a configuration that passes, and no image: Tennis plays nothing of them."""
+    small = (ROOT / "target/kernels/small.config").read_text()
+    done, said = tux(small + fragment("mainline"))
+    built = [
+        f"tuxmake --directory linux-{side} --target-arch arm64 --kconfig defconfig --kconfig-add "
+        f"{driver}/tennis.config --build-dir {driver}/{side}/build --output-dir {driver}/{side} "
+        f"config kernel modules\ntuxrun --device qemu-arm64 --tuxmake {driver}/{side}\n"
+        for side in ("before", "after")
+    ]
+    assert said == "".join(built)
+    assert (driver / "tennis.config").read_text() == small + fragment("mainline")
+    assert (done.returncode, "before/build" in done.stderr) == (2, True), done
+    done, said = tux(small + fragment("mainline"), TUXRUN_ENDS="1")
+    assert (done.returncode, said.count("tuxrun --")) == (1, 1)
+    done, said = tux("")
+    assert (done.returncode, "tuxrun --" in said) == (1, False)
