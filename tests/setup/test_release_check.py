@@ -8,11 +8,13 @@ import json
 import re
 import subprocess
 import tarfile
+import tomllib
 
 import pytest
 import yaml
 
 from tennis.checkout import ROOT
+from tennis.edition import EDITION
 
 spec = importlib.util.spec_from_file_location("release_check", ROOT / "scripts/release_check.py")
 release_check = importlib.util.module_from_spec(spec)
@@ -106,6 +108,14 @@ def test_this_tree_says_one_released_version_of_itself():
     assert cited["version"] in release_check.sections(ROOT)
     assert meta["keywords"] == cited["keywords"]
     assert {url.rsplit("/", 1)[1] for url in meta["license"]} == set(cited["license"])
+
+
+def test_the_page_names_each_page_of_an_older_edition():
+    text = (ROOT / "docs/releasing.md").read_text().partition("## Figures of older editions")[2]
+    register = tomllib.loads((ROOT / "docs/figures.toml").read_text())["evidence"]
+    older = [page for page, about in register.items() if about["edition"] < EDITION]
+    assert older
+    assert sorted(f"docs/{page}" for page in re.findall(r"\]\((\S+?\.md)\)", text)) == sorted(older)
 
 
 def test_issue_forms_have_what_a_forge_needs():
