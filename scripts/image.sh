@@ -6,7 +6,7 @@
 # from its wheel, and kernels. No daemon takes part.
 #
 #   scripts/image.sh [FILE]          default: dist/tennis.oci.tar
-#   IMAGE_ARCH=arm64 scripts/image.sh FILE
+#   IMAGE_ARCH=arm64 scripts/image.sh FILE      (make image ARCH=arm64)
 #
 # The same commit and the same packages of Debian give the same bytes: times are those of the commit. An
 # architecture that is not this machine's needs QEMU's user mode (packages qemu-user-static, binfmt-support). It takes
@@ -30,6 +30,8 @@ case $arch in
     arm64) platform=aarch64 ;;
     *) die "IMAGE_ARCH is $arch: amd64 and arm64 play" ;;
 esac
+[[ $arch == "$(dpkg --print-architecture)" ]] || arch-test "$arch" >/dev/null ||
+    die "this machine runs no program for $arch: install qemu-user-static and binfmt-support, with binfmt_misc mounted"
 scratch_home=${TMPDIR:-/var/tmp}
 [[ $scratch_home != /tmp ]] || scratch_home=/var/tmp
 scratch=$(mktemp -d "$scratch_home/tennis-image-XXXXXX")

@@ -8,6 +8,7 @@ import importlib.util
 import io
 import json
 import os
+import platform
 import re
 import subprocess
 import tarfile
@@ -119,6 +120,20 @@ def build(folder):
         capture_output=True, text=True, check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr + done.stdout
+
+
+def test_a_machine_that_cannot_run_the_other_kind_s_programs_is_told(tmp_path):
+    """What arch-test says of a kernel without binfmt_misc."""
+    (tmp_path / "arch-test").write_text("#!/bin/sh\nexit 1\n")
+    (tmp_path / "arch-test").chmod(0o755)
+    other = {"x86_64": "arm64", "aarch64": "amd64"}[platform.machine()]
+    done = subprocess.run(
+        [ROOT / "scripts/image.sh", tmp_path / "tennis.oci.tar"],
+        env=os.environ | {"PATH": f"{tmp_path}:{os.environ['PATH']}", "IMAGE_ARCH": other},
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert (done.returncode, done.stderr.count("\n")) == (1, 1)
+    assert f"this machine runs no program for {other}: install qemu-user-static" in done.stderr
 
 
 @pytest.mark.virtual
