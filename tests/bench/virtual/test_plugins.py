@@ -46,6 +46,17 @@ def test_a_plugin_refuses_a_word_that_it_does_not_know(plugin):
         assert f"{plugin}: parameter {last}: {why}" in ended.stderr
 
 
+@pytest.mark.parametrize("version", ["6.2.0 (Debian 1:6.2+dfsg-2)", "7.1.94", "of nobody"])
+def test_an_old_qemu_is_refused_with_what_to_do(version, tmp_path, monkeypatch):
+    program = tmp_path / "qemu-system-aarch64"
+    program.write_text(f"#!/bin/sh\necho 'QEMU emulator version {version}'\n")
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
+    with pytest.raises(BenchError, match=r"is too old .*QEMU 7\.2 or newer is needed") as raised:
+        plugins.find_qemu()
+    assert "Debian 12 or newer" in str(raised.value.next_step)
+
+
 # a machine of two vCPUs, and what a kick does to one of them
 VCPUS = """
 #include <stdint.h>
