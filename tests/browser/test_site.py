@@ -77,6 +77,13 @@ def test_a_visitor_reads_why_a_ball_was_late(browser, visited, explored, width):
     page.goto((visited / "index.html").as_uri())
     fits = "document.documentElement.scrollWidth <= innerWidth"
     assert page.evaluate(fits)
+    # docs/look.md counts the clicks to an explanation: the first one is open, others take one
+    assert page.locator("#ball-0-3 .answer").is_visible()
+    other = page.locator("#ball-1-3")
+    assert not other.locator(".answer").is_visible()
+    other.locator("summary").click()
+    assert other.locator(".answer").is_visible()
+    other.locator("summary").click()
     page.click("#latest-1")
     assert "no answer in time" in page.inner_text(
         "#said-1"
