@@ -37,7 +37,8 @@ SENT = (
     "steps",
     type=click.Choice(names()),
     multiple=True,
-    help="Do this step, also again, and no other. May be repeated.",
+    metavar="STEP",
+    help=f"Do this step, also again, and no other: {', '.join(names())}. May be repeated.",
 )
 @click.option(
     "--port", metavar="PORT", help="The Pico's serial port. [default: that of the only Pico]"

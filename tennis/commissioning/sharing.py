@@ -9,7 +9,7 @@ and gets its words from ``steps``. A fact leaves if it looks as such facts do; e
 import re
 
 from tennis.commissioning.record import Number, Record, StepResult, StepVerdict
-from tennis.commissioning.steps import Failure, step
+from tennis.commissioning.steps import EVENTS, Failure, step
 
 ANOTHER = "another"
 # number -> its words and unit
@@ -36,6 +36,11 @@ NUMBERS = {
         for kind in ("interrupt", "scheduling")
     },
     **{f"{kind}_bias_ns": (f"{kind} bias", "ns") for kind in ("interrupt", "scheduling")},
+    **{f"{event}_a_ball": (f"{event}, a ball", "") for event in EVENTS},
+    **{
+        f"virtual_{event}_a_ball": (f"{event}, a ball of the memory profile", "")
+        for event in EVENTS
+    },
 }
 # none that an address of a network could be
 _VERSION = r"\d\.\d{1,2}(?:\.\d{1,3})?"
@@ -69,6 +74,7 @@ FACTS = {
     "reply_line": _LINE,
     "reply_at_rest": "low|high|floating",
     "load": "idle|stress",
+    "memory": r"cortex-a\d\d@[0-9a-f]{8}",
 }
 
 

@@ -20,6 +20,14 @@ from tennis.wiring import TARGET_5V_PINS, Wire, wiring
 FILE = Path(__file__).with_name("steps.toml")
 # words of the file that are several lines of a picture
 WIRES = ("ping", "reply", "listen", "answer")
+# what a processor counts for a ball in the step misses, as perf calls it
+EVENTS = (
+    "l1i_cache_refill",
+    "l1d_cache_refill",
+    "l2d_cache_refill",
+    "l1i_tlb_refill",
+    "l1d_tlb_refill",
+)
 LINES = re.compile(r"\{(jumper_lines|second_pico_lines)\}")
 
 
@@ -49,6 +57,7 @@ class Step:
     jumpers: bool = False  # its picture shows them
     warning: str = ""
     target: bool = False  # there is nothing to do without a target that is reached over SSH
+    board: bool = False  # there is nothing to do without one that is reached over SSH
     second_pico: bool = False  # there is nothing to do without one
     optional: bool = False
 

@@ -47,6 +47,7 @@ SEEN = {
     "reply_line": ["27 of pinctrl-rp1"],
     "reply_at_rest": ["low"],
     "load": ["stress"],
+    "memory": ["cortex-a72@0f1e2d3c"],
 }
 # what a folder may have picked up, short and long, as part of what is right or alone
 PRIVATE = (

@@ -10,7 +10,9 @@ import getpass
 import json
 import re
 import socket
+import threading
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -19,14 +21,16 @@ from serial.tools import list_ports
 
 from tennis.bench.instruments import emulated
 from tennis.cli import cli
-from tennis.commissioning.record import PAGE, RECORD, read_record
+from tennis.commissioning.record import PAGE, RECORD, Record, StepResult, read_record
+from tennis.commissioning.sharing import to_share
 from tennis.commissioning.steps import names, steps
 from tennis.commissioning.tables import boards
-from tennis.errors import AlteredError, RallyError, TennisError, UsageError
+from tennis.errors import AlteredError, BenchError, RallyError, TennisError, UsageError
 from tennis.listener import listening
 from tennis.pages.labels import Label
 from tennis.pages.labels import page as label_page
 from tennis.play.commissioning import measure as measuring
+from tennis.play.commissioning import misses
 from tennis.play.commissioning.commissioning import Commissioning, share
 from tennis.play.commissioning.equipment import Boards, CommissionRequest, Emulation
 from tennis.play.commissioning.fleet import commission_all
@@ -34,7 +38,9 @@ from tennis.play.commissioning.measure import Outcome, Work, measure
 from tennis.play.commissioning.wires import WireTrial, judge_ping, judge_reply
 from tennis.play.fleet import FleetBench
 from tennis.play.known_delays import Amount
+from tennis.play.planning import plan_of
 from tennis.play.rally import Watch
+from tennis.rally import memory
 from tests.support.emulated_pico import JUMPERS, EmulatedPico, edges, respond
 from tests.support.fake_brickwall import FakeBrickwall, wires
 from tests.support.mock_target import MockTarget
@@ -249,7 +255,9 @@ def counting(target: MockTarget, *, every: int = 1):
 
     def ball(index: int, clock: int) -> tuple[int, int, int]:
         if index % every == 0:
-            counter.write_text(f"{int(counter.read_text()) + 1}\n")
+            whole = target.state / "pings"  # a reader never sees half of it, as in /sys
+            whole.write_text(f"{int(counter.read_text()) + 1}\n")
+            whole.replace(counter)
         return clock, 625, 1250
 
     return ball
@@ -300,6 +308,137 @@ def test_a_mock_target_without_rights_or_out_of_reach(managed, tmp_path):
     away = Boards(CommissionRequest(target="no-such-host.invalid"))
     outcome = measure("target", Work(away, tmp_path, Watch()))
     assert (outcome.verdict, outcome.failure) == ("fail", "unreachable"), outcome
+
+
+# perf's own words, with counts that are known: some for each ball that came meanwhile
+PERF = """#!/bin/sh
+[ "$1" = stat ] && [ "$2" = -a ] && [ "$3" = -x, ] && [ "$4" = -e ] && [ "$6" = -- ] || exit 129
+events=$5; shift 6
+pings() { cat STATE/sys/bus/platform/drivers/racquet/racquet/pings 2>/dev/null || echo 0; }
+before=$(pings); "$@"; balls=$(($(pings) - before)); each=10
+for event in $(echo $events | tr , ' '); do
+  echo "$((5000 + balls * each)),,$event,4004000000,100.00,," >&2
+  each=$((each + 10))
+done
+"""
+MISSED = {
+    "l1i_cache_refill": 10,
+    "l1d_cache_refill": 20,
+    "l2d_cache_refill": 30,
+    "l1i_tlb_refill": 40,
+    "l1d_tlb_refill": 50,
+}
+
+
+def perf(target: MockTarget, text: str = PERF) -> None:
+    program = target.programs / "perf"
+    program.write_text(text.replace("STATE", str(target.state)))
+    program.chmod(0o755)
+
+
+def test_a_mock_targets_misses_are_counted_while_its_balls_come(managed, monkeypatch):
+    """What the processor counts anyway is no ball's."""
+    monkeypatch.setattr(misses, "COUNTED_S", 0.3)
+    perf(managed)
+    boards, over = Boards(CommissionRequest(target=HOST)), threading.Event()
+    without = boards.misses(with_balls=False)
+    assert (without.balls, set(without.events.values())) == (0, {5000})
+    counter = managed.state / "sys/bus/platform/drivers/racquet/racquet/pings"
+    counter.parent.mkdir(parents=True)
+    counter.write_text("7\n")  # of an evening before
+    ball = counting(managed)
+
+    def come() -> None:
+        while not over.wait(0.005):
+            ball(0, 0)
+
+    with misses.counting(partial(boards.misses, with_balls=True)) as counted:
+        balls = threading.Thread(target=come)
+        balls.start()
+        try:
+            seen = counted()
+        finally:
+            over.set()
+            balls.join()
+    assert seen.balls > 0
+    for event, times in misses.of_a_ball(seen, without).items():
+        # two readings: one may see some balls more
+        assert times == pytest.approx(MISSED[event], rel=0.5)
+
+
+class Counted(Boards):
+    """Boards whose processor's counts are made up: 60 balls came."""
+
+    def misses(self, *, with_balls: bool) -> misses.Misses:
+        each = {event: 5000 + 60 * times * with_balls for event, times in MISSED.items()}
+        return misses.Misses(each, 60 * with_balls)
+
+
+def test_made_up_counts_of_a_mock_target_are_those_of_a_ball(managed, tmp_path):  # noqa: ARG001
+    """No profile is of the machine of the tests: nothing is played beside it."""
+    with FakeBrickwall() as fake:
+        asked = CommissionRequest(target=HOST, port=fake.port, balls=40, serving=QUICK)
+        outcome = measure("misses", Work(Counted(asked), tmp_path, Watch()))
+    assert outcome.verdict == "pass", outcome
+    found = {number.name: number.value for number in outcome.numbers}
+    assert found == {f"{event}_a_ball": times for event, times in MISSED.items()}
+    assert "no memory profile of this board" in outcome.notes[-1]
+    sent = to_share(record_of("misses", outcome)).result("misses")
+    assert {number.name: number.value for number in sent.numbers} == found
+
+
+def record_of(name: str, outcome: Outcome) -> Record:
+    """Return a record with one step."""
+    result = StepResult(
+        name=name, verdict=outcome.verdict, date="2026-01-02", reason="x", numbers=outcome.numbers
+    )
+    return Record(
+        schema_version=1, created="2026-01-02", tennis="0", kind="emulated", steps=[result]
+    )
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "#!/bin/sh\necho '<not supported>,,l1i_cache_refill,0,100.00,,' >&2\n",
+        "#!/bin/sh\necho \"event syntax error: 'l1i_cache_refill'\" >&2; exit 129\n",
+        "#!/bin/sh\necho 'sh: perf: not found' >&2; exit 127\n",
+    ],
+)
+def test_a_mock_target_that_counts_no_misses_plays_no_ball(managed, tmp_path, text):
+    perf(managed, text)
+    asked = CommissionRequest(target=HOST, port="socket://127.0.0.1:1")
+    outcome = measure("misses", Work(Boards(asked), tmp_path, Watch()))
+    assert (outcome.verdict, outcome.failure) == ("fail", "no counters"), outcome
+    assert outcome.advice
+    assert not (tmp_path / "misses").exists()
+
+
+def test_balls_that_do_not_come_are_no_count_of_misses():
+    events = dict.fromkeys(MISSED, 7)
+    for balls in (0, -3):
+        with pytest.raises(BenchError, match="no ball came while the processor counted"):
+            misses.of_a_ball(misses.Misses(events, balls), misses.Misses(events, 0))
+
+
+def test_each_profile_of_a_board_is_one_that_there_is():
+    assert set(misses.PROFILES.values()) <= set(memory.names())
+    assert misses.profile_of("Raspberry Pi 4 Model B Rev 1.4") == "cortex-a72"
+    assert misses.profile_of("Raspberry Pi 400 Rev 1.0") == "cortex-a72"
+    assert misses.profile_of("Radxa ROCK 5B") == ""
+
+
+@pytest.mark.virtual
+def test_the_model_misses_as_often_for_each_ball(tmp_path):
+    """A rally of 40 balls, and one as long with one: the rest of what was missed is no ball's."""
+    plan = plan_of(balls=40)
+    found = misses.of_the_model(
+        "mainline", plan.protocol, "cortex-a72", tmp_path / "misses", Watch()
+    )
+    assert 20 < found["l1i_cache_refill"] < 1000
+    assert 5 < found["l1d_cache_refill"] < 500
+    assert 0 <= found["l2d_cache_refill"] < found["l1i_cache_refill"]
+    assert all(times >= 0 for times in found.values())
 
 
 # --- a second Pico ---
@@ -497,7 +636,7 @@ def test_a_target_that_is_named_later_is_asked(tmp_path, made_up):  # noqa: ARG0
         work.do(name)
     assert "3 left out" in work.record.summary
     later = again(tmp_path / "c", replace(asked, target="bench-1"))
-    assert later.todo() == ["target", "kernel"]
+    assert later.todo() == ["target", "kernel", "misses"]
 
 
 def test_a_made_up_error_is_one_line_of_the_record_and_tells_no_names(tmp_path, made_up):
@@ -648,4 +787,4 @@ def test_a_label_has_name_serial_and_wires():
 def test_a_record_is_json_that_people_can_read(whole):
     content = json.loads((whole / RECORD).read_text())
     assert list(content) == sorted(content)
-    assert {step["name"] for step in content["steps"]} == set(names()) - {"umpire"}
+    assert {step["name"] for step in content["steps"]} == set(names()) - {"misses", "umpire"}

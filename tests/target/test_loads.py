@@ -20,6 +20,7 @@ from tennis.bench.virtual import initramfs
 from tennis.bench.virtual.drivers import network
 from tennis.checkout import ROOT
 from tennis.errors import TennisError, UsageError
+from tennis.rally import memory
 from tests.support.virtual import played
 
 NAMES = ("contention", "hog", "idle", "memory", "network", "ping-flood", "stress", "xload")
@@ -122,6 +123,14 @@ def test_a_load_says_its_cycle():
     assert loads.find("stress").cycle_ns(4) == 10_000_000_000
     assert loads.find("stress").cycle_ns(None) is None
     assert loads.cycle_of(loads.cycle_version(loads.find("stress"), None)) is None
+    kept = {name: memory.canonical(name) for name in memory.names()}
+    assert {name: loads.find("stress").cycle_ns(2, profile) for name, profile in kept.items()} == {
+        **dict.fromkeys(kept),  # as long as nobody measured it
+        "cortex-a72": 7_400_000_000,
+    }
+    for name in NAMES:
+        # a profile's name that is written wrong is that of no profile
+        assert {*loads.find(name).file.cycle_stalls_ms} <= {*kept}
     assert loads.cycle_of(loads.cycle_version(loads.find("idle"), None)) == 0
 
 

@@ -45,7 +45,7 @@ from tennis.stats.summary import summarize
 
 STATE = "state.json"  # of this folder only: it is not sent
 STATE_MAX = 1 << 12  # bytes: two hashes
-RALLIES = ("idle", "load", "umpire")
+RALLIES = ("idle", "load", "umpire", "misses")
 
 
 class State(StrictModel):
@@ -143,6 +143,8 @@ class Commissioning:
         for name in names():
             result, lacking = self.record.result(name), self._lacking(name)
             named = step(name).second_pico or self.equipment.reached
+            if step(name).optional:
+                continue
             if lacking and not self.record.passed(name):
                 self._put(name, Outcome("left out", lacking))
             elif not lacking and result and result.verdict == "left out" and named:
@@ -152,6 +154,8 @@ class Commissioning:
         """Say what was not named that a step takes; empty if nothing is missing."""
         if step(name).target and not self.equipment.reached:
             return "no target was named"
+        if step(name).board and not self.equipment.counts:
+            return "no board was named"
         if step(name).second_pico and not self.equipment.has_second_pico:
             return "no second Pico was named (--generator-port)"
         return ""
@@ -168,12 +172,17 @@ class Commissioning:
         wanted = self.record.open_steps
         if self.request.umpire and not self.record.passed("umpire"):
             wanted.append("umpire")
+        if self.equipment.counts and not self.record.result("misses"):
+            wanted.append("misses")  # once: not every board's processor counts
         return [name for name in names() if name in wanted]
 
     def refuse_if_lacking(self, name: str) -> None:
         """Raise UsageError if a step takes a target or a second Pico, and none was named."""
         if lacking := self._lacking(name):
-            what = "a second Pico" if step(name).second_pico else "a target"
+            takes = step(name)
+            what = (
+                "a second Pico" if takes.second_pico else "a board" if takes.board else "a target"
+            )
             raise UsageError(f"the step {name} takes {what}: {lacking}", next_step="name one")
 
     def do(self, name: str) -> StepResult:
@@ -226,7 +235,8 @@ class Commissioning:
     def _clear(self, name: str) -> None:
         """Remove the rallies of a step that is done again."""
         if name in RALLIES:
-            for place in (self.out / name, self.out / f"{name}-virtual"):
+            for more in ("", "-virtual", "-virtual-one"):
+                place = self.out / f"{name}{more}"
                 for one in (place, part_path(place)):
                     shutil.rmtree(one, ignore_errors=True)
 
@@ -276,7 +286,7 @@ class Commissioning:
         text = page(self.record).encode()
         files = {PAGE: hashlib.sha256(text).hexdigest()}
         for rally in RALLIES:
-            for name in (rally, f"{rally}-virtual"):
+            for name in (rally, f"{rally}-virtual", f"{rally}-virtual-one"):
                 manifest = self.out / name / MANIFEST
                 if manifest.is_file():
                     files[f"{name}/{MANIFEST}"] = sha256_of(manifest)

@@ -28,6 +28,8 @@ from tennis.bench.targets import snapshot
 from tennis.bench.targets.ssh import RemoteError, SshError, SshTarget
 from tennis.bench.virtual.kernel_facts import facts_of
 from tennis.errors import BenchError, TennisError, UsageError
+from tennis.play.commissioning import misses
+from tennis.play.commissioning.misses import Misses
 from tennis.play.known_delays import Amount
 from tennis.play.planning import plan_of
 from tennis.play.verify import EMULATED_BALLS, jumpered_pico
@@ -94,6 +96,7 @@ class Equipment(Protocol):
     kind: Literal["physical", "emulated"]
     amount: Amount
     reached: bool  # there is a target that can be asked
+    counts: bool  # its processor may count what it misses
     has_second_pico: bool
     private: set[str]  # words that no record may have
 
@@ -125,6 +128,10 @@ class Equipment(Protocol):
         """Return what the target says about itself. Raises TennisError."""
         ...
 
+    def misses(self, *, with_balls: bool) -> Misses:
+        """Count what the target's processor misses, for a while. Raises TennisError."""
+        ...
+
     def rally(self, load: str, *, umpire: bool = False) -> tuple[Bench, Plan]:
         """Return what plays a rally. Raises TennisError."""
         ...
@@ -139,7 +146,7 @@ class Boards:
             "emulated" if "://" in (request.port or "") else "physical"
         )
         self.amount = request.amount or Amount()
-        self.reached = request.target is not None
+        self.reached = self.counts = request.target is not None
         self.has_second_pico = request.generator_port is not None
         words = (request.port, request.generator_port, request.target)
         self.private = {word for word in words if word}
@@ -243,6 +250,17 @@ class Boards:
         with self._connect() as target:
             return target.facts()
 
+    def misses(self, *, with_balls: bool) -> Misses:
+        """Let perf count on the board, as root: in the balls' midst, or where none comes."""
+        try:
+            with self._connect() as target:
+                text = misses.script(with_balls=with_balls)
+                return misses.counted(target.run(text, what="counting misses", root=True))
+        except SshError as error:
+            raise _step_error("unreachable", error) from error
+        except BenchError as error:
+            raise _step_error("no counters", error) from error
+
     def rally(self, load: str, *, umpire: bool = False) -> tuple[Bench, Plan]:
         """Return what plays a rally on the board; one that nobody manages is not loaded."""
         asked, target = self._request, self._request.target
@@ -276,6 +294,7 @@ class Emulation:
         self._kernel = (request.target or VIRTUAL).partition(":")[2] or "mainline"
         self.amount = request.amount or Amount(EMULATED_BALLS)
         self.reached = True
+        self.counts = False  # QEMU's processor counts no misses
         self.has_second_pico = False
         self.private: set[str] = set()
 
@@ -322,6 +341,10 @@ class Emulation:
     def facts(self) -> snapshot.Snapshot:
         """Boot the kernel, and ask it."""
         return facts_of(self._kernel)
+
+    def misses(self, *, with_balls: bool) -> Misses:  # noqa: ARG002 (the protocol's)
+        """Refuse: nothing counts there. Raises UsageError."""
+        raise UsageError("a virtual target counts no misses", next_step="name a board")
 
     def rally(self, load: str, *, umpire: bool = False) -> tuple[Bench, Plan]:
         """Return the virtual bench with an emulated Pico."""

@@ -5,6 +5,7 @@
 import struct
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ from tennis.bench.targets.snapshot import Snapshot
 from tennis.commissioning.record import Number, StepVerdict
 from tennis.commissioning.steps import step
 from tennis.errors import BenchError, TennisError, UsageError
+from tennis.play.commissioning import misses
 from tennis.play.commissioning.equipment import Equipment, StepError
 from tennis.play.commissioning.wires import WireTrial, judge_ping, judge_reply, try_wires
 from tennis.play.doctor.target import examine_facts
@@ -25,6 +27,8 @@ from tennis.play.rally import Watch, play
 from tennis.play.verification import Cause, Verification
 from tennis.play.verify import keep, verify
 from tennis.rally import Rally
+from tennis.rally.manifest import Manifest
+from tennis.rally.memory import canonical
 from tennis.rally.text import plain
 from tennis.stats.summary import summarize
 from tennis.umpire.rally import umpire
@@ -338,14 +342,18 @@ def _medians(rally: Rally) -> dict[str, float]:
     return {kind: float(median) for kind, median in medians.items() if median is not None}
 
 
+def _virtual(played: Manifest) -> str:
+    """Return the kernel of the virtual bench that is nearest to one that was played on."""
+    return played.target.kernel if played.target.kernel in {"mainline", "rt"} else "mainline"
+
+
 def _beside_virtual(work: Work, name: str, load_name: str, outcome: Outcome, rally: Rally) -> None:
     """Play the same on the virtual bench, with its own instrument; where it cannot, say why."""
-    target = rally.manifest.target
     virtual = work.folder / f"{name}-virtual"
     try:
         plan = plan_of(
             bench="virtual",
-            kernel=target.kernel if target.kernel in {"mainline", "rt"} else "mainline",
+            kernel=_virtual(rally.manifest),
             load=load_name,
         ).model_copy(update={"protocol": rally.manifest.protocol})
         beside = play(bench_for(plan), plan, virtual, work.watch)
@@ -385,6 +393,43 @@ def looked_on(work: Work) -> Outcome:
     return outcome
 
 
+def missed(work: Work) -> Outcome:
+    """Count what the board's processor misses for a ball, beside what the model misses."""
+    without = work.equipment.misses(with_balls=False)  # first: it says at once if nothing counts
+    bench, plan = work.equipment.rally("idle")
+    count = partial(work.equipment.misses, with_balls=True)
+    with misses.counting(count) as counted:
+        rally = play(bench, plan, work.folder / "misses", work.watch)
+        found = misses.of_a_ball(counted(), without)
+    outcome = Outcome("pass", "", serial=rally.manifest.instrument.serial or "")
+    for event, times in found.items():
+        outcome.number(f"{event}_a_ball", f"{event}, a ball", round(times, 2), "")
+    profile = misses.profile_of(work.equipment.facts().line("model") or "")
+    if not profile:
+        outcome.notes.append("not compared with the model: no memory profile of this board")
+        outcome.reason = "all five were counted, and no profile is of this board"
+        return outcome
+    played = rally.manifest
+    try:
+        beside = misses.of_the_model(
+            _virtual(played), played.protocol, profile, work.folder / "misses", work.watch
+        )
+    except (BenchError, UsageError) as error:
+        outcome.notes.append(f"not compared with the model: {plain(str(error), 300)}")
+        outcome.reason = "all five were counted, and the model was not played"
+        return outcome
+    outcome.facts = {"memory": str(canonical(profile))}
+    for event, times in beside.items():
+        words = f"{event}, a ball of the memory profile"
+        outcome.number(f"virtual_{event}_a_ball", words, round(times, 2), "")
+    near = [event for event in found if misses.near(found[event], beside[event])]
+    outcome.reason = (
+        f"all five were counted; {len(near)} of them are within a factor of {misses.WITHIN:g} "
+        f"of the model's ({profile})"
+    )
+    return outcome
+
+
 MEASURES: dict[str, Callable[[Work], Outcome]] = {
     "pico": pico,
     "firmware": flashed,
@@ -396,6 +441,7 @@ MEASURES: dict[str, Callable[[Work], Outcome]] = {
     "reply": reply,
     "idle": idle,
     "load": load,
+    "misses": missed,
     "umpire": looked_on,
 }
 

@@ -19,6 +19,7 @@ from tennis.play.rally import Watch, play
 from tennis.play.sections import why_not
 from tennis.rally import memory as profiles
 from tennis.rally import open_folder
+from tennis.rally.folder import CONSOLE
 from tennis.rally.manifest import Drill
 from tennis.stats.drill import summarize_drill
 from tennis.sweep.folder import open_sweep
@@ -308,6 +309,9 @@ def test_the_same_seed_gives_the_same_folder(tmp_path, kernel, load, name):
     rally = played(tmp_path / "r", kernel=kernel, load=load, balls=60, memory=name)
     assert (rally.misses, rally.manifest.suspect) == (0, False)
     assert rally.manifest.counts.late_serves == 0
+    missed = re.findall(r"memory: missed (\d+) times in", (rally.path / CONSOLE).read_text())
+    assert len(missed) == 5
+    assert all(map(int, missed))
     assert name in rally.manifest.time_note
     assert name in rally.label
     with busy_host():

@@ -1,0 +1,154 @@
+# SPDX-FileCopyrightText: The Tennis authors
+# SPDX-License-Identifier: MIT
+"""What a ball misses in caches and TLBs: a board's own counters beside the model's.
+
+Counts come before times. Where the counts of a ball differ, equal times would be chance
+(docs/physical-checklist.md). The board counts with ``perf stat`` on all its processors, once while
+balls come and once while none comes, equally long: the difference is what the balls missed. The
+model counts the same way: a rally, and one as long with a single ball.
+"""
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from tennis.bench.registry import bench_for
+from tennis.commissioning.steps import EVENTS
+from tennis.errors import BenchError
+from tennis.play.planning import plan_of
+from tennis.play.rally import Watch, play
+from tennis.rally.folder import CONSOLE
+from tennis.rally.manifest import Protocol
+
+COUNTED_S = 1.0
+# of a processor's counters: what the model calls them
+CALLED = dict(zip(EVENTS, ("code", "data", "second", "code_pages", "data_pages"), strict=True))
+# which profile is which board's
+PROFILES = {
+    "Raspberry Pi Zero 2": "cortex-a53",
+    "Raspberry Pi 3": "cortex-a53",
+    "Raspberry Pi 4": "cortex-a72",
+    "Raspberry Pi Compute Module 4": "cortex-a72",
+    "Raspberry Pi 5": "cortex-a76",
+    "Raspberry Pi Compute Module 5": "cortex-a76",
+}
+WITHIN = 2.0  # times: so far apart the two counts may be
+# Waits until the Racquet counts a ball; then, how many come while perf counts. Where none shall
+# come, AWAIT is empty. Tests have another place for /sys.
+COUNT = """
+export LC_ALL=C
+pings() { cat ${TENNIS_SYS:-/sys}/bus/platform/drivers/*racquet*/*/pings 2> /dev/null || echo 0; }
+command -v perf > /dev/null || { echo "perf is not there" >&2; exit 127; }
+AWAIT
+before=$(pings)
+perf stat -a -x, -e EVENTS -- sleep SECONDS 2>&1 || exit
+after=$(pings)
+echo "balls $((after - before))"
+"""
+AWAIT = """
+last=$(pings) tries=0
+until now=$(pings) && [ "$last" != 0 ] && [ "$now" -gt "$last" ]; do # it may begin with any
+  last=$now tries=$((tries + 1))
+  [ $tries -lt 1000 ] || { echo "no ball came" >&2; exit 1; }
+  sleep 0.05
+done
+"""
+
+
+@dataclass(frozen=True)
+class Misses:
+    """How often each event came, by its name, and how many balls came meanwhile."""
+
+    events: Mapping[str, int]
+    balls: int
+
+
+def script(*, with_balls: bool) -> str:
+    """Return what counts on a target: a script for its shell, as root."""
+    text = COUNT.replace("AWAIT", AWAIT if with_balls else "")
+    return text.replace("EVENTS", ",".join(EVENTS)).replace("SECONDS", f"{COUNTED_S:g}")
+
+
+def counted(said: str) -> Misses:
+    """Return what ``script`` said. Raises BenchError where the processor does not count that."""
+    found = {}
+    for name in EVENTS:
+        line = re.search(rf"^([^,\n]*),[^,\n]*,{name}(?::\w+)?,", said, re.MULTILINE)
+        if line is None or not re.fullmatch(r"\d{1,18}", line[1]):
+            raise BenchError(
+                f"the target's processor does not count {name}",
+                next_step="see what `perf list` names there; virtual machines often count nothing",
+            )
+        found[name] = int(line[1])
+    balls = re.search(r"^balls (-?\d{1,9})$", said, re.MULTILINE)
+    if balls is None:
+        raise BenchError("perf did not end as it should", next_step="try `perf stat` there by hand")
+    return Misses(found, int(balls[1]))
+
+
+def of_a_ball(with_balls: Misses, without: Misses) -> dict[str, float]:
+    """Return how often a ball misses, by event. Raises BenchError where no balls came."""
+    balls = with_balls.balls - without.balls
+    if balls < 1:
+        raise BenchError("no ball came while the processor counted", next_step="use more --balls")
+    return {name: (with_balls.events[name] - without.events[name]) / balls for name in EVENTS}
+
+
+def modelled(rally: Path) -> dict[str, int]:
+    """Return how often the model missed in all of a rally, by the counters' events.
+
+    Raises BenchError for a rally whose console does not say so.
+    """
+    said = (rally / CONSOLE).read_text(errors="replace")
+    found = {
+        name: re.search(rf"^memory: missed (\d+) times in {what}$", said, re.MULTILINE)
+        for name, what in CALLED.items()
+    }
+    told = {name: int(line[1]) for name, line in found.items() if line}
+    if len(told) < len(EVENTS):
+        raise BenchError(f"{rally} does not say what its model missed")
+    return told
+
+
+def of_the_model(
+    kernel: str, many: Protocol, profile: str, folder: Path, watch: Watch
+) -> dict[str, float]:
+    """Return how often the model misses for a ball of an idle target, by the counters' events.
+
+    Plays two rallies into ``FOLDER-virtual`` and ``FOLDER-virtual-one``. Raises TennisError.
+    """
+    plan = plan_of(bench="virtual", kernel=kernel, load="idle", memory=profile)
+    longer_ns = (many.balls - 1) * (many.gap_min_ns + many.gap_max_ns) // 2
+    one = many.model_copy(update={"balls": 1, "settle_ns": many.settle_ns + longer_ns})
+    found = []
+    for name, protocol in (("virtual", many), ("virtual-one", one)):
+        place = folder.with_name(f"{folder.name}-{name}")
+        played = plan.model_copy(update={"protocol": protocol})
+        play(bench_for(played), played, place, watch)
+        found.append(modelled(place))
+    return {name: (found[0][name] - found[1][name]) / (many.balls - 1) for name in EVENTS}
+
+
+def near(one: float, other: float) -> bool:
+    """Tell whether two counts are within ``WITHIN`` times; below a tenth of a miss all are."""
+    low, high = sorted((max(one, 0.1), max(other, 0.1)))
+    return high <= WITHIN * low
+
+
+def profile_of(model: str) -> str:
+    """Return which profile is a board's, by what its device tree calls it; empty: none is."""
+    known = (profile for words, profile in PROFILES.items() if model.startswith(words))
+    return next(known, "")
+
+
+@contextmanager
+def counting(count: Callable[[], Misses]) -> Iterator[Callable[[], Misses]]:
+    """Let something count while something else is done; yield what waits for the result.
+
+    What it waits for raises what ``count`` raised.
+    """
+    with ThreadPoolExecutor(1) as pool:
+        yield pool.submit(count).result
