@@ -25,6 +25,7 @@ from tennis.checkout import ROOT
 from tennis.errors import TennisError
 from tennis.rally.edited import EditedError, toml_of
 from tennis.rally.manifest import BottomHalf, Drill, DrillContext, DrillName, Sha256
+from tennis.rally.memory import name_of
 from tennis.rally.settings import EVERY_BENCH, OF_TARGET, SETTINGS, Settings, option_of
 
 LABS = ROOT / "labs"
@@ -181,7 +182,9 @@ class LabRally(Settings):
         for row in OF_TARGET:
             value = getattr(self, row.name)
             if row.name not in of_load and value != defaults[row.name]:
-                words += [option_of(row.name), str(value)]
+                # people write a profile's name, and have the file with its digest
+                said = name_of(value) if row.name == "memory" else str(value)
+                words += [option_of(row.name), said]
         if self.rate_hz is not None:
             words += ["--loop", "open", "--rate-hz", f"{self.rate_hz:g}"]
         if self.gap_us is not None:

@@ -131,6 +131,7 @@ def test_a_command_is_shown_in_short_lines_and_stays_the_same(rally):
     # a notebook gives them to a program, and no shell takes quotes away
     options = rally.options(4_294_967_295 - rally.boot)
     assert words == [*rally.verb.split(), *options, "--out", rally.name]
+    assert not any("@" in word for word in words)  # a profile's digest: nobody types that
 
 
 def test_no_solution_lacks_an_answer(tmp_path):
