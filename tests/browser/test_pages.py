@@ -5,14 +5,12 @@
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
 import pytest
 from axe_playwright_python.sync_playwright import Axe
 from click.testing import CliRunner
-from playwright.sync_api import Browser, sync_playwright
 
 from tennis.checkout import ROOT
 from tennis.cli import cli
@@ -52,16 +50,6 @@ BOOKS = {
 OWN = ("rally", "rallies", "match", "drills", "rtcap", "explain", "umpire", "feedback", "class")
 OWN += ("commission", "labels", "compare")
 KINDS = [*OWN, *(f"{b}/{name}" for b in BOOKS for name in BOOKS[b])]
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    program = shutil.which("chromium")
-    assert program, "chromium is missing: scripts/setup.sh --test installs it"
-    with sync_playwright() as playwright:
-        started = playwright.chromium.launch(executable_path=program, args=["--no-sandbox"])
-        yield started
-        started.close()
 
 
 def make_books(_: Path) -> None:

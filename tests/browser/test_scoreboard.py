@@ -7,7 +7,7 @@ import shutil
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
-from playwright.sync_api import expect, sync_playwright
+from playwright.sync_api import expect
 
 from tests.support.made_up_journals import MadeUpRally, some_balls
 from tests.support.scoreboards import running
@@ -20,16 +20,6 @@ GROUND = {"light": "rgb(255, 255, 255)", "dark": "rgb(20, 24, 29)"}
 
 
 expect.set_options(timeout=WAIT_MS)
-
-
-@pytest.fixture(scope="module")
-def browser():
-    program = shutil.which("chromium")
-    assert program, "chromium is missing: scripts/setup.sh --test installs it"
-    with sync_playwright() as playwright:
-        started = playwright.chromium.launch(executable_path=program, args=["--no-sandbox"])
-        yield started
-        started.close()
 
 
 @pytest.fixture

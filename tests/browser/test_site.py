@@ -6,12 +6,10 @@ import dataclasses
 import importlib.util
 import shutil
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
-from playwright.sync_api import Browser, sync_playwright
 
 from tennis.checkout import ROOT
 from tennis.errors import RallyError, UsageError
@@ -29,16 +27,6 @@ spec = importlib.util.spec_from_file_location("make_site", ROOT / "scripts/make_
 site = importlib.util.module_from_spec(spec)
 sys.modules["make_site"] = site  # its dataclass looks there
 spec.loader.exec_module(site)
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    program = shutil.which("chromium")
-    assert program, "chromium is missing: scripts/setup.sh --test installs it"
-    with sync_playwright() as playwright:
-        started = playwright.chromium.launch(executable_path=program, args=["--no-sandbox"])
-        yield started
-        started.close()
 
 
 @pytest.fixture(scope="module")

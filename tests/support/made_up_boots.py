@@ -121,7 +121,6 @@ KINDS: dict[str, Kinds] = {
     ),
     "bursts": lambda random, balls, share: bursts(random, balls, share=share),
 }
-STRADDLING = (0.0005, 0.0008, 0.001, 0.002)  # the share of late balls on one side
 Statement = Literal["above", "below", "between", "nearer", "rank", "equivalent"]
 STATEMENTS: tuple[Statement, ...] = ("above", "below", "between", "nearer", "rank", "equivalent")
 _SIDE = RuleSide(kernel="rt", priorities="chrt", loads=("stress",), latency="interrupt")
