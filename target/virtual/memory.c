@@ -209,28 +209,39 @@ static void make(struct cache *cache)
 	empty(cache);
 }
 
-static void put_first(uint32_t *set, size_t way, uint32_t line)
+/* Put a line first of so many; each line goes to the next place, and takes the one that is there. */
+static inline bool had_put_first(uint32_t *set, int64_t ways, uint32_t line)
 {
-	memmove(set + 1, set, way * sizeof(*set));
-	set[0] = line;
+	uint32_t goes = line;
+
+	for (int64_t way = 0; way < ways; way++) {
+		uint32_t there = set[way];
+
+		set[way] = goes;
+		if (there == line)
+			return true;
+		goes = there;
+	}
+	return false;
 }
 
-/* Whether a line was there; it is now. */
-static bool had(struct cache *cache, uint32_t line)
+/* Whether a line was there; it is now. Mostly it is the first of its set, and stays that. */
+static inline bool had(struct cache *cache, uint32_t line)
 {
 	uint32_t *set = cache->lines + (line & (cache->sets - 1)) * cache->ways;
 
-	for (int64_t way = 0; way < cache->ways; way++) {
-		if (set[way] != line)
-			continue;
-		if (cache->replacement == LEAST_RECENTLY_USED)
-			put_first(set, way, line);
+	if (set[0] == line)
 		return true;
+	if (cache->replacement == LEAST_RECENTLY_USED)
+		return had_put_first(set, cache->ways, line);
+	for (int64_t way = 1; way < cache->ways; way++) {
+		if (set[way] == line)
+			return true;
 	}
 	if (cache->replacement == RANDOM)
 		set[drawn_below(cache->ways)] = line;
 	else
-		put_first(set, cache->ways - 1, line);
+		had_put_first(set, cache->ways, line);
 	return false;
 }
 
