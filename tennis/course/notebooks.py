@@ -19,7 +19,7 @@ from tennis.bench.protocol import Bench
 from tennis.bench.registry import bench_for
 from tennis.checkout import ROOT
 from tennis.course.choices import numbered
-from tennis.course.labs import Lab, LabError, LabRally, write
+from tennis.course.labs import LABS, Lab, LabError, LabRally, write
 from tennis.course.predictions import sealing
 from tennis.course.recorded import open_recorded, place
 from tennis.course.work import ANSWERS, read_answers, seed_of
@@ -59,11 +59,12 @@ def rallies(lab: Lab) -> list[Rally]:
     if not found:
         seed = lab.handout_seed
         # a file of one's own lies in one's own folder only
+        own = {question.file for question in lab.questions if question.file}
         possible = [
-            one for one in lab.rallies if one.own_file is None or Path(one.own_file).is_file()
+            one for one in lab.rallies if one.own_file not in own or Path(one.own_file).is_file()
         ]
         return [
-            open_recorded(lab, asked) if asked.recorded else _play(asked, seed)
+            open_recorded(lab, asked) if asked.recorded else _play(lab, asked, seed)
             for asked in possible
         ]
     opened = [open_folder(folder) for folder in found]
@@ -233,12 +234,15 @@ def _nearest(opened: Sequence[Rally], lab_rally: LabRally) -> Rally | None:
 _folders: list[tempfile.TemporaryDirectory[str]] = []  # each lives until Python ends
 
 
-def _play(lab_rally: LabRally, seed: int) -> Rally:
+def _play(lab: Lab, lab_rally: LabRally, seed: int) -> Rally:
     folder = tempfile.TemporaryDirectory(prefix="tennis-")
     _folders.append(folder)
     out = Path(folder.name) / lab_rally.name
     short = lab_rally.model_copy(update={"balls": min(lab_rally.balls, BALLS)})
     words = [*lab_rally.verb.split()[1:], "--quiet", *short.options(seed), "--out", str(out)]
+    name = lab_rally.own_file
+    if name is not None and not Path(name).is_file():  # the lab's own
+        words[words.index(name)] = str(LABS / lab.slug / name)
     _tennis(*words, what=f"the rally {lab_rally.name}")
     return open_folder(out)
 

@@ -21,14 +21,14 @@ ASKED = next(one for one in LAB.rallies if one.name == "answer")
 SMALL = ASKED.model_copy(update={"load": "idle", "balls": 20})
 # when the second ball came after the first one, it knows whose balls these are
 KNOWS = """
-	unsigned long long first = 0, after;
+	unsigned long long came = 0, after;
 	struct gpio_v2_line_event event;
 	for (;;) {
 		if (read(ping, &event, sizeof(event)) != sizeof(event))
 			fail(PING);
-		after = event.timestamp_ns - first;
+		after = event.timestamp_ns - came;
 		if (!balls)
-			first = event.timestamp_ns;
+			came = event.timestamp_ns;
 		if (balls == 1 && (after < OWN || after > OWN + 150000))
 			usleep(1000);
 """
