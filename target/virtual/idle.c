@@ -49,13 +49,17 @@ void helper_sev(void *unused) __attribute__((weak)); /* from QEMU 11 on */
 
 static void pass_time(void *cpu, uint64_t data)
 {
-	if (!all_cpu_threads_idle() ||
-	    qemu_clock_deadline_ns_all(QEMU_CLOCK_VIRTUAL, ATTRIBUTES_ALL) < 0) {
+	int64_t left = -1; /* until the earliest deadline */
+
+	if (all_cpu_threads_idle())
+		left = qemu_clock_deadline_ns_all(QEMU_CLOCK_VIRTUAL, ATTRIBUTES_ALL);
+	if (left < 0) {
 		processors_woke();
 		return;
 	}
 	processors_rest();
-	icount_start_warp_timer(); /* to the earliest deadline */
+	processors_will_pass(left);
+	icount_start_warp_timer(); /* to that deadline */
 	/* first busy again: a timer that is set by another one would move the clock at once */
 	async_run_on_cpu(cpu, pass_time, 0);
 	qemu_clock_run_timers(QEMU_CLOCK_VIRTUAL);

@@ -21,6 +21,7 @@
 
 #include "machine.h"
 #include "places.h"
+#include "processors.h"
 #include "shots.h"
 
 extern _Bool qemu_in_vcpu_thread(void);
@@ -287,7 +288,7 @@ static void keep_shots(bool all)
 
 static void serve_ball(int64_t now);
 
-static void shoot(int64_t now)
+static enum shots_how begin_shot(int64_t now, int64_t when)
 {
 	enum shots_how how;
 
@@ -296,22 +297,50 @@ static void shoot(int64_t now)
 		shots_end();
 		end_rally(NO_ANSWER, now);
 	}
-	how = shots_fork(now, fd);
-	if (how == IN_CHILD) {
-		serve_ball(now);
-		return;
-	}
+	how = shots_fork(when, fd);
+	if (how == IN_CHILD)
+		machine_shot = shots_begun();
 	if (how == REFUSED) {
 		keep_shots(true);
 		flush_balls();
 		_exit(3);
 	}
-	if (!shots_all_begun()) {
-		serve_at(shots_instant());
-		return;
-	}
+	return how;
+}
+
+static void all_are_begun(int64_t now)
+{
 	keep_shots(true);
 	complete(now);
+}
+
+static void shoot(int64_t now)
+{
+	if (begin_shot(now, now) == IN_CHILD)
+		serve_ball(now);
+	else if (shots_all_begun())
+		all_are_begun(now);
+	else
+		serve_at(shots_instant());
+}
+
+/*
+ * Several processors: a deadline of an instant's would end a processor's turn in the run that goes
+ * on. So a child begins before its instant, where a deadline came anyway, and it alone has one.
+ */
+static void shoot_ahead(int64_t now, int64_t until)
+{
+	while (!shots_all_begun() && shots_instant() <= until) {
+		if (begin_shot(now, shots_instant()) == IN_CHILD) {
+			processors_tell_passing(NULL);
+			serve_at(shots_instant());
+			return;
+		}
+	}
+	if (shots_all_begun()) {
+		processors_tell_passing(NULL);
+		all_are_begun(now);
+	}
 }
 
 static void shoot_there(void *cpu, uint64_t data)
@@ -321,7 +350,7 @@ static void shoot_there(void *cpu, uint64_t data)
 
 static void serve(int64_t now)
 {
-	if (!shots_are_played())
+	if (!shots_are_played() || shots_in_child())
 		serve_ball(now);
 	else if (qemu_in_vcpu_thread())
 		shoot(now);
@@ -450,7 +479,10 @@ static void ready(int64_t now)
 	state = IDLE;
 	if (shots >= 0) {
 		shots_read(shots, absolute ? 0 : now + settle, now, children, child_limit);
-		serve_at(shots_instant());
+		if (processors_count() > 1)
+			processors_tell_passing(shoot_ahead);
+		else
+			serve_at(shots_instant());
 		return;
 	}
 	serve_at(now + settle + (period ? 0 : next_gap()));

@@ -53,7 +53,7 @@ static qemu_irq ping, over;
 static bool reply_up, was_ready;
 static void (*also_ready)(void), (*also_ends)(void);
 
-int64_t machine_lag_ns;
+int64_t machine_lag_ns, machine_shot = -1;
 void (*machine_stalls)(unsigned int kind, int64_t ns);
 
 void machine_tell(void (*is_ready)(void), void (*ends)(void))

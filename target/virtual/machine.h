@@ -53,6 +53,7 @@ void deadline_clear(struct deadline *deadline);
 #define PRELOADED EXPORT __attribute__((weak)) /* not there while QEMU is asked what it takes */
 PRELOADED void machine_tell(void (*is_ready)(void), void (*ends)(void));
 extern PRELOADED int64_t machine_lag_ns;
+extern PRELOADED int64_t machine_shot; /* in the child of a shot its number, from 0; else -1 */
 /* For profile.c: called before each wait for memory; kind: STALL_KIND. NULL: nobody wants to know. */
 extern PRELOADED void (*machine_stalls)(unsigned int kind, int64_t ns);
 /* What is waited for, and where it was: as memory.c numbers causes, levels and devices. */

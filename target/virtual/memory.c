@@ -96,6 +96,8 @@ static int64_t load_cost[LEVELS], store_cost[LEVELS], pages_cost, walk_cost;
 static int64_t read_cost[DEVICES], write_cost[DEVICES];
 /* of a ball that is played again: bits of causes that cost nothing from some moment on */
 static int64_t free_causes, free_from_ns;
+/* of an instant that shots play again: as many bits for each shot, from its ping on */
+static int64_t free_shots;
 
 #define OF_CACHE(name, cache)                                             \
 	{ name "_sets", &(cache).sets }, { name "_ways", &(cache).ways }, \
@@ -133,6 +135,7 @@ static const struct parameter parameters[] = {
 	OF_DEVICE("other", OTHER),
 	{ "free_causes", &free_causes },
 	{ "free_from_ns", &free_from_ns },
+	{ "free_shots", &free_shots },
 	{ 0 },
 };
 
@@ -162,6 +165,8 @@ static bool is_free(enum cause cause)
 {
 	const struct timers *t = timers();
 
+	if (free_shots)
+		return machine_shot >= 0 && free_shots >> (machine_shot * CAUSES + cause) & 1;
 	return free_causes >> cause & 1 && t->bias + (t->instructions << t->shift) >= free_from_ns;
 }
 

@@ -29,6 +29,7 @@
 #include "machine.h"
 
 #define CLOSE_NS 50000
+#define TICKS_NS 12000000 /* a processor that is busy has a deadline within that time */
 #define ATTRIBUTES_ALL (-1)
 
 extern void *qemu_get_cpu(int index);
@@ -54,6 +55,8 @@ static int usual_shift; /* an instruction takes 1 << usual_shift ns */
 static qemu_timer turn;
 static bool taking_turns, resting, woken;
 static int64_t turn_ends, close_until;
+static bool setting; /* a timer of the list is being set: no deadline has come */
+static void (*passing)(int64_t now, int64_t until);
 
 /* --- the clock's rate --- */
 
@@ -160,10 +163,17 @@ static void *first_running(void)
 	return cpus[i];
 }
 
+static void set_turn_end(int64_t when)
+{
+	turn_ends = when;
+	setting = true;
+	timer_mod_ns(turn, when);
+	setting = false;
+}
+
 static void set_turn(int64_t now)
 {
-	turn_ends = now + (now < close_until ? fine_turn_ns : turn_ns);
-	timer_mod_ns(turn, turn_ends);
+	set_turn_end(now + (now < close_until ? fine_turn_ns : turn_ns));
 }
 
 static void turn_is_over(int64_t now)
@@ -186,18 +196,36 @@ static void turn_is_over(int64_t now)
 		set_turn(now);
 		return;
 	}
-	turn_ends = now + 1; /* first the round comes to its end */
-	timer_mod_ns(turn, turn_ends);
+	set_turn_end(now + 1); /* first the round comes to its end */
+}
+
+/*
+ * Shots. A deadline that is set changes a run before it comes: QEMU kicks all vCPUs if another one
+ * is set that is the earliest of all, and that one then is not. So the child has it for TICKS_NS at
+ * least, in which others come. It is set where a deadline has come and kicked them anyway.
+ */
+void processors_tell_passing(void (*tell)(int64_t now, int64_t until))
+{
+	passing = tell;
+}
+
+void processors_will_pass(int64_t time)
+{
+	if (passing)
+		passing(machine_now(), machine_now() + (time > TICKS_NS ? time : TICKS_NS));
 }
 
 static void deadline_has_come(void *opaque, int clock)
 {
-	if (taking_turns && qemu_in_vcpu_thread()) {
-		int64_t now = machine_now();
+	int64_t now;
 
-		if (now >= turn_ends)
-			turn_is_over(now);
-	}
+	if (setting || !qemu_in_vcpu_thread())
+		return;
+	now = machine_now();
+	if (taking_turns && now >= turn_ends)
+		turn_is_over(now);
+	if (passing && !resting)
+		passing(now, now + TICKS_NS);
 }
 
 static void never_called(void *opaque)

@@ -21,4 +21,12 @@ int processors_count(void);
 int processors_executing(void); /* the number of the one whose code runs; -1: none's does */
 bool processors_is_busy(int number); /* in a deadline: whether it has something to do */
 
+/*
+ * For shots, with several processors: ``tell`` is called where a deadline has come anyway, before a
+ * vCPU learns how far it may run. What forks there changes nothing, and its child may set a deadline
+ * as if it had always been there. What is due by ``until`` must be begun now.
+ */
+void processors_tell_passing(void (*tell)(int64_t now, int64_t until));
+void processors_will_pass(int64_t time); /* idle.c: the clock is about to be moved by that much */
+
 #endif

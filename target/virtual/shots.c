@@ -120,6 +120,11 @@ bool shots_in_child(void)
 	return own;
 }
 
+size_t shots_begun(void)
+{
+	return begun;
+}
+
 int64_t shots_instant(void)
 {
 	return instants[begun];
@@ -171,14 +176,14 @@ static void become_child(struct shot *shot, pid_t parent, int frames_fd)
 	own = shot;
 }
 
-enum shots_how shots_fork(int64_t now, int frames_fd)
+enum shots_how shots_fork(int64_t when, int frames_fd)
 {
 	struct shot *shot = &slots[begun % SLOTS];
 	pid_t parent = getpid(), pid;
 
 	for (look_at_all(); running >= at_once; look_at_all())
 		usleep(LOOK_US);
-	*shot = (struct shot){ .served = now, .rise = UINT32_MAX, .fall = UINT32_MAX };
+	*shot = (struct shot){ .served = when, .rise = UINT32_MAX, .fall = UINT32_MAX };
 	while ((pid = fork()) < 0) {
 		int why = errno;
 

@@ -7,6 +7,7 @@
 #define TENNIS_SHOTS_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #define SHOT_EVENTS_MAX 32
@@ -33,11 +34,12 @@ struct shot {
 void shots_read(int fd, int64_t from, int64_t now, int at_once, int64_t limit_ms);
 bool shots_are_played(void);
 bool shots_in_child(void);
+size_t shots_begun(void); /* in a child: its number */
 int64_t shots_instant(void); /* of the shot that is to be played next */
 bool shots_all_begun(void);
-/* How the next shot goes on; IN_CHILD: this is its child, which plays and calls shots_decided. */
+/* How the next shot, of that instant, goes on; IN_CHILD: this is its child, which plays and calls shots_decided. */
 enum shots_how { IN_CHILD, BEGUN, REFUSED }; /* REFUSED: the host gives no child, and why is said */
-enum shots_how shots_fork(int64_t now, int frames_fd);
+enum shots_how shots_fork(int64_t when, int frames_fd);
 /* The earliest shot that was not taken yet, if it is over; ``wait``: until it is. */
 const struct shot *shots_take(bool wait);
 bool shots_are_full(void); /* one is to be taken before the next one begins */

@@ -242,8 +242,9 @@ def _costs(settings: tuple[str, ...]) -> list[str]:
 def _without(rally: Path, costs: list[str], ball: int | None, *, as_json: bool) -> None:
     from tennis.cli.stop import Stop
 
+    one_rally = open_rally(rally)
     with listening(lambda text: echo(text, err=True)), progress_line("try") as observe:
-        story, found = without(open_rally(rally), costs, ball=ball, watch=Watch(observe, Stop()))
+        story, found = without(one_rally, costs, ball=ball, watch=Watch(observe, Stop()))
     if as_json:
         rows = [
             {
@@ -269,12 +270,15 @@ def _without(rally: Path, costs: list[str], ball: int | None, *, as_json: bool) 
         share = "" if one.share_ns is None else _signed(one.share_ns)
         table.add_row(f"{one.cost}=0", *map(_edge, one.now), share, format_ns(one.stalls_ns))
     console.print(table)
-    print_line(
-        console,
+    said = (
         "Each share is what the ball waits less. It differs from the sum of the waits if the ball "
-        "then meets other work.",
-        "dim",
+        "then meets other work."
     )
+    if are_shots(one_rally.manifest.protocol):
+        said += (
+            " All were played in one boot: one run up to the ping, and different ones behind it."
+        )
+    print_line(console, said, "dim")
 
 
 def _edge(ns: int | None) -> str:

@@ -7,7 +7,7 @@ Each is the first ball of that boot. docs/shots.md says how.
 
 import contextlib
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -74,9 +74,16 @@ def refuse_unfit(plan: Plan) -> None:
     refuse(plan, settings_of(shots))
 
 
-def shoot(rally: Rally, plan: Plan, every: Sequence[int], watch: Watch) -> NDArray[np.int64]:
+def shoot(
+    rally: Rally,
+    plan: Plan,
+    every: Sequence[int],
+    watch: Watch,
+    memory: Mapping[str, int] | None = None,
+) -> NDArray[np.int64]:
     """Play a ball at each of some instants, which rise; ns. ``plan`` is the rally's, played again.
 
+    ``memory``: more parameters of target/virtual/memory.c.
     Returns served, rise and fall of each, int64, shape (instants, 3). Raises UsageError for an
     instant at which the target was not ready, and BenchError where a ball did not come, or was not
     answered in time.
@@ -86,7 +93,7 @@ def shoot(rally: Rally, plan: Plan, every: Sequence[int], watch: Watch) -> NDArr
             f"at {every[0]:,} ns the target of {rally.path} was not ready",
             next_step=f"name instants behind {ready_ns(rally):,} ns",
         )
-    balls = _played(plan, every, watch)
+    balls = _played(plan, Extras(instants_ns=every, memory=memory or {}), watch)
     for at_ns, (served_ns, rise_ns, _) in zip(every, balls.tolist(), strict=True):
         # between two instructions nothing can be served
         if not 0 <= served_ns - at_ns < plan.instruction_ns:
@@ -99,10 +106,10 @@ def shoot(rally: Rally, plan: Plan, every: Sequence[int], watch: Watch) -> NDArr
     return balls
 
 
-def _played(plan: Plan, every: Sequence[int], watch: Watch) -> NDArray[np.int64]:
+def _played(plan: Plan, extras: Extras, watch: Watch) -> NDArray[np.int64]:
+    every = extras.instants_ns or ()
     found: list[NDArray[np.int64]] = []
     progress = Progress(planned=len(every))
-    extras = Extras(instants_ns=every)
     with (
         tempfile.TemporaryDirectory(prefix="tennis-shots-") as scratch,
         contextlib.closing(VirtualBench(extras).start(plan, Path(scratch))) as session,

@@ -4,6 +4,9 @@
 
 The rally is played again to that ball. From its ping on, one cost is zero. All balls before it must
 be the rally's, tick for tick: so the ball meets what it met then, and only its own wait differs.
+
+Of a rally of shots, one boot plays the shot again, once with all costs and once without each. These
+are children of one run at one instant, and the first must be the shot.
 """
 
 import contextlib
@@ -24,15 +27,19 @@ from tennis.errors import RallyError, UsageError
 from tennis.explain.stalls import COSTS, stalled_ns
 from tennis.explain.story import Story
 from tennis.listener import say
-from tennis.play.explain import explain, refuse_shots
+from tennis.play.explain import explain
 from tennis.play.progress import Progress
 from tennis.play.rally import Watch
 from tennis.play.replaying import NONE, balls_of, compare_balls, plan_again, unlike
+from tennis.play.shooting import shoot
 from tennis.rally import Rally
 from tennis.rally.balls import records
 from tennis.rally.memory import NONE as NO_PROFILE
 from tennis.rally.plan import Plan
+from tennis.rally.shots import are_shots
 
+CAUSES = 5  # of which target/virtual/memory.c knows
+Edges = tuple[int | None, int | None]  # rise and fall
 ZERO = {f"{cost}=0": cost for cost in COSTS}  # as --try takes it
 
 
@@ -44,8 +51,8 @@ class Without:
     """
 
     cost: str
-    was: tuple[int | None, int | None]  # rise and fall
-    now: tuple[int | None, int | None]
+    was: Edges
+    now: Edges
     stalls_ns: int
 
     @property
@@ -62,7 +69,7 @@ def without(
     """Return the story of a ball (by default the latest one), and what it is without each cost.
 
     Raises UsageError for a rally without a memory profile, and for a drill; RallyError where a
-    ball before it is not the rally's; BenchError.
+    ball before it is not the rally's, or the shot itself is not; BenchError.
     """
     if rally.manifest.target.memory == NO_PROFILE:
         raise UsageError(
@@ -74,29 +81,50 @@ def without(
             "--try with a cost takes balls of rallies, and no drill's repetitions",
             next_step="name a rally",
         )
-    refuse_shots(rally, "--try with a cost")
     explanation = explain(rally, ball=ball, worst=1 if ball is None else None, watch=watch)
     story = explanation.story
     plan, table = plan_again(rally), balls_of(rally)
-    found = []
-    for cost in costs:
-        say(f"playing ball {story.ball} with {cost}=0")
-        now = _played(rally, plan, table, story.ball, cost, watch or Watch())
-        was, stalls_ns = (story.rise, story.fall), stalled_ns(story.parts, COSTS[cost])
-        found.append(Without(cost, was, now, stalls_ns))
-    return story, found
+    was, watch = (story.rise, story.fall), watch or Watch()
+    if are_shots(plan.protocol):
+        came = _in_children(rally, plan, table[story.ball], costs, watch)
+    else:
+        came = [_played(rally, plan, table, story.ball, cost, watch) for cost in costs]
+    return story, [
+        Without(cost, was, now, stalled_ns(story.parts, COSTS[cost]))
+        for cost, now in zip(costs, came, strict=True)
+    ]
+
+
+def _causes(cost: str) -> int:
+    """Return the causes of a cost, as bits."""
+    return sum(1 << cause for cause in COSTS[cost])
+
+
+def _in_children(
+    rally: Rally, plan: Plan, shot: NDArray[np.int64], costs: Sequence[str], watch: Watch
+) -> list[Edges]:
+    """Play a shot again without each cost, all in one boot; return rise and fall of each."""
+    say(f"playing the instant {int(shot[0]):,} ns in one boot, with {'=0, '.join(costs)}=0")
+    free = sum(_causes(cost) << (number * CAUSES) for number, cost in enumerate(costs, start=1))
+    every = [int(shot[0])] * (1 + len(costs))
+    rows = shoot(rally, plan, every, watch, memory={"free_shots": free})
+    if not np.array_equal(rows[0], shot):
+        raise unlike(rally, f"the shot at {shot[0]:,} ns differs", VirtualBench().versions(plan))
+    return [_edges(row[1], row[2]) for row in rows[1:]]
+
+
+def _edges(rise: int, fall: int) -> Edges:
+    return (None if rise == NONE else int(rise)), (None if fall == NONE else int(fall))
 
 
 def _played(  # noqa: PLR0913, PLR0917 (a rally, a ball of it, and what it is without)
     rally: Rally, plan: Plan, table: NDArray[np.int64], ball: int, cost: str, watch: Watch
-) -> tuple[int | None, int | None]:
+) -> Edges:
     """Play to a ball, and return its rise and fall in ns since the ping."""
+    say(f"playing ball {ball} with {cost}=0")
     bench = VirtualBench()
     versions = bench.versions(plan)
-    freed = {
-        "free_causes": sum(1 << cause for cause in COSTS[cost]),
-        "free_from_ns": int(table[ball, 0]),
-    }
+    freed = {"free_causes": _causes(cost), "free_from_ns": int(table[ball, 0])}
     protocol = plan.protocol.model_copy(update={"balls": ball + 1})
     with tempfile.TemporaryDirectory(prefix="tennis-without-") as scratch:
         playing = VirtualBench(Extras(protocol=protocol, memory=freed))
@@ -109,8 +137,7 @@ def _played(  # noqa: PLR0913, PLR0917 (a rally, a ball of it, and what it is wi
         )
     if int(came["served"]) != int(table[ball, 0]):
         raise unlike(rally, f"ball {ball} is served at another time", versions)
-    rise, fall = int(came["rise"]), int(came["fall"])
-    return (None if rise == NONE else rise), (None if fall == NONE else fall)
+    return _edges(int(came["rise"]), int(came["fall"]))
 
 
 def _last_ball(

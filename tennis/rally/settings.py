@@ -654,10 +654,6 @@ class Instants(StrictModel):
                 (None, "witness", None),
                 (None, "stages", None),
                 (None, "sections", None),
-                *((None, "processors", several) for several in (2, 4)),
-            ),
-            apart_why=(
-                ("processors", "an instant would end a processor's turn in the run that goes on"),
             ),
             of_a_lab=False,
             heading=FIRST,

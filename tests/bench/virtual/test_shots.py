@@ -24,10 +24,12 @@ from tennis.cli import cli
 from tennis.errors import BenchError, UsageError
 from tennis.explain.instants import storage
 from tennis.explain.instants.picture import with_all_beside
+from tennis.explain.stalls import COSTS
 from tennis.play.planning import plan_of
 from tennis.play.rally import Watch, play, resume
 from tennis.play.replaying import plan_again
 from tennis.play.shooting import first_ball_at
+from tennis.play.without_cost import without
 from tennis.rally.balls import records
 from tennis.rally.serving import Serving
 from tennis.rally.settings import kind_of, unusual
@@ -89,7 +91,6 @@ def test_shots_are_a_kind_of_their_own():
         (["--balls", "40"], "--balls and --shots are two kinds of rally"),
         (["--loop", "open"], "--shots are no balls of an open loop"),
         (["--rate-hz", "100"], "--shots are no balls of an open loop"),
-        (["--processors", "2"], "--shots cannot be used with --processors 2"),
         (["--witness", "cyclictest"], "--shots cannot be used with --witness"),
         (["--beneath", "sloth"], "--shots cannot be used with --beneath"),
         (["--instrument", "pico"], "--shots cannot be used with --instrument"),
@@ -138,11 +139,11 @@ def alone(rally, at_ns):
     return first_of_a_boot(plan, first_ball_at(rally, plan, at_ns), rally.path.parent)
 
 
-def first_of_a_boot(plan, protocol, scratch):
+def first_of_a_boot(plan, protocol, scratch, **extras):
     """Return served, rise and fall of the first ball of a boot."""
     folder = scratch / "alone"
     folder.mkdir(exist_ok=True)
-    bench = VirtualBench(Extras(protocol=protocol))
+    bench = VirtualBench(Extras(protocol=protocol, **extras))
     with contextlib.closing(bench.start(plan, folder)) as session:
         for frame in session.frames():
             if frame is not None and frame.kind == wire.BALLS:
@@ -172,11 +173,14 @@ PROGRAM = ROOT / "target" / "programs" / "answer.c"
 
 @virtual
 @pytest.mark.parametrize(
-    "settings", [{"memory": "cortex-a72"}, {"program": PROGRAM}], ids=["memory", "program"]
+    "settings",
+    [{"memory": "cortex-a72"}, {"program": PROGRAM}, {"processors": 2}],
+    ids=["memory", "program", "processors"],
 )
-def test_stalls_and_programs_are_those_of_a_boot_of_their_own(tmp_path, settings):
+def test_stalls_programs_and_turns_are_those_of_a_boot_of_their_own(tmp_path, settings):
     """A child has the caches of that instant, and the program's memory: the latest and a usual one.
 
+    Of two processors, it has the turns: an instant ends one, and not in the run that goes on.
     Behind fifteen shots: the run that goes on is disturbed by none of them.
     """
     asked = {**ASKED, "timeout_ms": 200, **settings}
@@ -188,6 +192,22 @@ def test_stalls_and_programs_are_those_of_a_boot_of_their_own(tmp_path, settings
         protocol = first_ball_at(rally, plan, row[0])
         assert first_of_a_boot(plan, protocol, tmp_path) == row
     assert len({row[1:] for row in every}) > 1
+
+
+@virtual
+def test_a_shot_without_a_cost_is_what_its_own_boot_would_be(tmp_path):
+    """One boot plays the same instant in each world; the first is the shot itself."""
+    asked = {**ASKED, "timeout_ms": 200, "memory": "cortex-a72"}
+    rally = played(tmp_path / "r", shots=3, **asked)
+    story, found = without(rally, ["tlb", "memory"], ball=1)
+    shot = rows(rally)[1]
+    assert (story.rise, story.fall) == shot[1:]
+    assert [one.share_ns > 0 for one in found] == [True, True]
+    assert found[0].now != found[1].now
+    plan = plan_of(shots=3, **asked)
+    freed = {"free_causes": sum(1 << cause for cause in COSTS["tlb"]), "free_from_ns": shot[0]}
+    protocol = first_ball_at(rally, plan, shot[0])
+    assert first_of_a_boot(plan, protocol, tmp_path, memory=freed) == (shot[0], *found[0].now)
 
 
 @virtual
