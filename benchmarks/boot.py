@@ -18,7 +18,7 @@ from pathlib import Path
 
 from tennis.bench.virtual.bench import VirtualBench
 from tennis.play.planning import plan_of
-from tennis.play.rally import play
+from tennis.play.rally import Watch, play
 from tennis.rally import open_rally
 from tennis.rally.folder import CONSOLE
 
@@ -46,11 +46,11 @@ def boot(load: str, seed: int, folder: Path) -> tuple[list[float], list[float]]:
     began = processor_s()
     bench.parts(plan)  # all programs but QEMU
     prepared = processor_s()
-    play(bench, plan, folder)
+    play(bench, plan, folder, Watch(lambda _: None))
     ended = processor_s()
     console = (folder / CONSOLE).read_text(errors="replace")
     init_s, loaded_s, ready_ns = (float(one.search(console)[1]) for one in (INIT, LOADED, READY))
-    if open_rally(folder).balls.num_rows != 1:
+    if open_rally(folder).balls != 1:
         raise SystemExit(f"{folder} has no single ball")
     host = [ended[1] - prepared[1], prepared[1] - began[1], ended[0] - began[0]]
     return host, [init_s, loaded_s - init_s, ready_ns / 1e9 - loaded_s]
