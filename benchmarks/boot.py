@@ -11,10 +11,11 @@ is not in the cache. Exits with 1 where the share of what is not QEMU is above t
 import argparse
 import re
 import resource
-import statistics
 import sys
 import tempfile
 from pathlib import Path
+
+import numpy as np
 
 from tennis.bench.virtual.bench import VirtualBench
 from tennis.play.planning import plan_of
@@ -67,12 +68,8 @@ def main() -> int:
             found = [
                 boot(load, seed, Path(scratch) / str(seed)) for seed in range(asked.boots + 1)
             ][1:]
-        qemu, programs, python = (
-            statistics.median(one[0][part] for one in found) for part in range(3)
-        )
-        kernel, setup, quiet = (
-            statistics.median(one[1][part] for one in found) for part in range(3)
-        )
+        qemu, programs, python = (np.median([one[0][part] for one in found]) for part in range(3))
+        kernel, setup, quiet = (np.median([one[1][part] for one in found]) for part in range(3))
         total = qemu + programs + python
         print(
             f"{load}: {total:.2f} s of processor time (N = {asked.boots}): "
