@@ -6,7 +6,8 @@ What the guest does until it is ready is part of the bytes, so it is QEMU's whol
 the small programs that it starts are what can be saved without another edition of the bench.
 Medians of boots in one process, after a first one that does not count: it imports, and builds what
 is not in the cache. Seen of one boot each on a busy machine: QEMU 97 % of 4.8 s idle, 98 % of 9.9 s
-under stress; so nothing outside of the guest is left to be cut. Exits with 1 where the share of what is not QEMU is above the target.
+under stress; so little outside of the guest is left to be cut. Exits with 1 where the share of what
+is not QEMU is above the target.
 """
 
 import argparse
