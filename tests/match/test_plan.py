@@ -563,6 +563,10 @@ def test_boots_that_are_meant_to_decide_see_a_whole_cycle():
     ]
 
 
+# its figures were played before stress' cycle with this profile was measured; the page says so
+SHORT = {"hardware.toml": ["mainline-stress-default-tasklet-cortex-a72"]}
+
+
 def test_plans_of_ours_see_whole_cycles():
     for path in PLANS:
         given = {"xenomai": "trees/evl"}
@@ -570,7 +574,8 @@ def test_plans_of_ours_see_whole_cycles():
         scheduled, _ = scheduled_rallies(
             ours, given if "xenomai" in ours.kernels else {}, path.parent
         )
-        assert not list(short_of_a_cycle(scheduled)), path
+        short = [name for name, _, _ in short_of_a_cycle(scheduled)]
+        assert short == SHORT.get(path.name, []), path
 
 
 DRILLS = (
