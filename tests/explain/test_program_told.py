@@ -224,8 +224,8 @@ def test_a_program_without_a_priority_says_so(tmp_path):
         )
     ]
     made = make_rally(tmp_path / "made", balls=3)
-    program = answered(ROOT / "target/programs/answer.c")["program"]
-    target = made.manifest.target.model_copy(update={"tasks": tasks, "program": program})
+    settings = {**answered(ROOT / "target/programs/answer.c"), "tasks": tasks}
+    target = made.manifest.target.model_copy(update=settings)
     rally = replace(made, manifest=made.manifest.model_copy(update={"target": target}))
     assert priorities_of(rally) == {"answer": "no real-time priority", "two": "FIFO 50"}
 
