@@ -34,6 +34,8 @@ LIBRARIES = ("-lrt", "-lm")
 COMPILERS = {True: f"{modules.PREFIX}gcc", False: f"{modules.PREFIX}g++"}  # of C only; of C++
 # built where somebody's source was not: whose fault it is
 CONTROL = {"control.c": b"int main(void) { return 0; }\n"}
+NO_HEADER = ".h: No such file or directory"
+HEADER = f"a library's header is in a package: name it in a {TOML}, in build_packages"
 # what the linker says, whose last line says nothing
 LINKER = re.compile(r"(?:undefined reference to .*|cannot find .*|multiple definition of .*)")
 
@@ -101,7 +103,8 @@ def _compiled(brought: Brought, packages: Path | None) -> bytes:
     if not (folder / "program").is_file():
         said = json.loads((folder / "said.json").read_text())
         more = f" (and {len(said) - 1} more)" if len(said) > 1 else ""
-        raise NotBuiltError(f"{brought.path} is not built: {said[0]}{more}")
+        next_step = HEADER if said[0].endswith(NO_HEADER) else ""
+        raise NotBuiltError(f"{brought.path} is not built: {said[0]}{more}", next_step=next_step)
     return (folder / "program").read_bytes()
 
 

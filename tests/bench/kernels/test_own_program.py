@@ -44,6 +44,10 @@ def test_the_same_source_gives_the_same_bytes(tmp_path, monkeypatch):
         ("int b(void); int main(void) { return b(); }", "undefined reference to `b'"),
         ('#include "/etc/passwd"\nint main(void) {}', "a.c:1: /etc/passwd: No such file"),
         ('#include "b.h"\nint main(void) {}', "a.c:1: b.h: No such file"),
+        (
+            "#include <gpiod.h>\nint main(void) {}",
+            "header is in a package: name it in a program.toml",
+        ),
         ('asm(".incbin \\"/etc/hostname\\"");\nint main(void) {}', "file not found: /etc/hostname"),
     ],
 )
