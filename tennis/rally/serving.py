@@ -90,9 +90,10 @@ class Serving(StrictModel):
             # the next ball does not wait: an answer later than that would be taken for its answer
             timeout_ms = min(timeout_ms, shortest_us / 1000)
         if self.pulse_us > shortest_us / 2:
+            or_else = f", or --gap-min-us {2 * self.pulse_us:g}" if self.loop == "closed" else ""
             raise UsageError(
                 f"a ping of {self.pulse_us:g} µs is too long for balls {shortest_us:g} µs apart",
-                next_step=f"use --pulse-us {shortest_us / 2:g} or less",
+                next_step=f"use --pulse-us {shortest_us / 2:g} or less{or_else}",
             )
         return Protocol(
             loop=self.loop,

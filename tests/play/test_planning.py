@@ -26,8 +26,8 @@ BAD = [
     ({"loop": "open", "rate_hz": float("inf")}, "--rate-hz inf: use a number"),
     ({"rate_hz": 100}, "--rate-hz needs --loop open"),
     ({"loop": "open", "gap_min_us": 100}, "need --loop closed"),
-    ({"pulse_us": 300}, "use --pulse-us 250 or less"),
-    ({"loop": "open", "rate_hz": 100_000, "pulse_us": 6}, "use --pulse-us 5 or less"),
+    ({"pulse_us": 300}, "use --pulse-us 250 or less, or --gap-min-us 600"),
+    ({"loop": "open", "rate_hz": 100_000, "pulse_us": 6}, "use --pulse-us 5 or less$"),
     ({"operator": "x" * 5000}, "operator"),
     ({"balls": 0}, "balls"),
 ]
