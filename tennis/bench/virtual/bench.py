@@ -199,7 +199,7 @@ class VirtualBench:
                 tasks=recorded.get("load_tasks"),
                 health=list(report.health.values()),
             ),
-            faults=report.faults,
+            faults=program.faults(report.faults) if plan.program else report.faults,
             events=report.events,
             # with a Brickwall the target is not told that the rally is over
             unchecked="" if plan.instrument == "pico" else _unchecked(plan, report),

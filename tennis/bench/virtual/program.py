@@ -8,8 +8,9 @@ ordinary user's: the console, from which its record comes, is not its to write.
 
 import json
 import posixpath
+import re
 import shlex
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from tennis.bench.kernels.own_program import HOME, OwnProgram
@@ -18,7 +19,7 @@ from tennis.bench.virtual.initramfs import Link
 from tennis.checkout import ROOT
 from tennis.digests import sha256_of
 from tennis.rally import manifest
-from tennis.rally.manifest import PROGRAM
+from tennis.rally.manifest import PROGRAM, Fault
 from tennis.rally.program import ELF, GPIO, RACQUET, TOML, Way
 from tennis.rally.text import plain
 
@@ -33,6 +34,8 @@ ENVIRONMENT = {
 }
 FOLDERS = ("/usr/bin", "/bin")  # in which a command is looked for, beside its own
 LINKS_MAX = 8
+SIGNALS = 64
+SIGNAL = re.compile(r"^([^;]*) by signal (\d+)(?=;)")
 OVER = "program_over_s"  # the fact that all was told of it
 
 # The target's init does not know of programs, so that rallies without one keep each byte: what it
@@ -203,6 +206,28 @@ def record(recorded: Mapping[str, str], facts: Mapping[str, str]) -> manifest.Pr
 def _count(facts: Mapping[str, str], name: str) -> int | None:
     said = facts.get(name, "")
     return int(said) if said.isdecimal() and len(said) < 12 else None
+
+
+def faults(found: Iterable[Fault]) -> list[Fault]:
+    """Return what the target found, with the exit code -1 as one.
+
+    Its shell has 128 more than the signal's number, and there are 64 of them.
+    """
+    return [
+        Fault(code=one.code, message=SIGNAL.sub(_ended, one.message, count=1))
+        if one.code == "program_ended"
+        else one
+        for one in found
+    ]
+
+
+def _ended(how: re.Match[str]) -> str:
+    number = int(how[2])
+    return (
+        f"{how[1]} by signal {number}"
+        if number <= SIGNALS
+        else f"{how[1]} with exit code {128 + number}"
+    )
 
 
 def advice(facts: Mapping[str, str]) -> dict[str, str]:

@@ -13,6 +13,7 @@ import pytest
 from tennis.bench.virtual import program
 from tennis.checkout import ROOT
 from tennis.rally import open_rally
+from tennis.rally.manifest import Fault
 from tennis.rally.repeated import digest_of
 from tests.support import terminal
 
@@ -49,6 +50,23 @@ def test_init_is_that_of_all_rallies_but_for_the_racquet():
     assert own.count("program_begin") == own.count("program_over") == 1
     kept = [line for line in kits.splitlines() if line in own.splitlines()]
     assert len(kits.splitlines()) - len(kept) < 10
+
+
+@pytest.mark.parametrize(
+    ("said", "meant"),
+    [
+        (
+            "ended by signal 11; it said last: by signal 127",
+            "ended by signal 11; it said last: by signal 127",
+        ),
+        ("ended by signal 127; it said last: no", "ended with exit code 255; it said last: no"),
+        ("ended with exit code 1; by signal 127; x", "ended with exit code 1; by signal 127; x"),
+    ],
+)
+def test_a_high_exit_code_is_no_signal(said, meant):
+    """Programs that others wrote return -1."""
+    found = [Fault(code="program_ended", message=said), Fault(code="other", message=said)]
+    assert [one.message for one in program.faults(found)] == [meant, said]
 
 
 def test_behind_the_racquet_only_its_process_is_another():
