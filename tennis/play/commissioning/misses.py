@@ -104,7 +104,7 @@ def modelled(rally: Path) -> dict[str, int]:
     """
     said = (rally / CONSOLE).read_text(errors="replace")
     found = {
-        name: re.search(rf"^memory: missed (\d+) times in {what}$", said, re.MULTILINE)
+        name: re.search(rf"^qemu: memory: missed (\d+) times in {what}$", said, re.MULTILINE)
         for name, what in CALLED.items()
     }
     told = {name: int(line[1]) for name, line in found.items() if line}
