@@ -9,9 +9,9 @@ from typing import Any, cast
 
 from tennis import entries
 from tennis.bench import flavours
-from tennis.bench.kernels import modules, own_module, own_program
+from tennis.bench.kernels import modules, own_module, own_program, program_packages
 from tennis.bench.kernels.catalogue import Kernel
-from tennis.bench.virtual import program, program_packages
+from tennis.bench.virtual import program
 from tennis.bench.virtual.initramfs import Link
 from tennis.checkout import ROOT
 from tennis.digests import sha256_of

@@ -14,13 +14,13 @@ from tennis import entries
 from tennis.bench import flavours, isolation, witnesses
 from tennis.bench import loads as load_folder
 from tennis.bench.fitting import Capabilities
-from tennis.bench.kernels import catalogue, loading, modules
+from tennis.bench.kernels import catalogue, loading, modules, program_record
 from tennis.bench.kernels.requirements import check_witness
 from tennis.bench.protocol import Access, RunRecord, Session
 from tennis.bench.qemu import plugins as instrument
 from tennis.bench.qemu.session import shared
 from tennis.bench.targets.console import Console, ConsoleReport
-from tennis.bench.virtual import answering, drivers, initramfs, memory, program
+from tennis.bench.virtual import answering, drivers, initramfs, memory
 from tennis.bench.virtual.answering import TARGET
 from tennis.bench.virtual.built_in_session import BuiltInSession
 from tennis.bench.virtual.machine import PEER_TARGET, Extras, Parts, line_names, packages_of
@@ -176,7 +176,7 @@ class VirtualBench:
             instruction_ns=plan.instruction_ns,
             module=recorded["racquet"],
             module_sha256=recorded.get("racquet_sha256"),
-            program=program.record(recorded, facts),
+            program=program_record.record(recorded, facts),
             governor=None,  # the virtual machine has no frequency to govern
             **of_target(plan),
             tasks=[Priority(task=t, policy=p, priority=n) for t, p, n in report.tasks],
@@ -199,17 +199,17 @@ class VirtualBench:
                 tasks=recorded.get("load_tasks"),
                 health=list(report.health.values()),
             ),
-            faults=program.faults(report.faults) if plan.program else report.faults,
+            faults=program_record.faults(report.faults) if plan.program else report.faults,
             events=report.events,
             # with a Brickwall the target is not told that the rally is over
             unchecked="" if plan.instrument == "pico" else _unchecked(plan, report),
-            advice=program.advice(facts) if plan.program else {},
+            advice=program_record.advice(facts) if plan.program else {},
         )
 
 
 def _unchecked(plan: Plan, report: ConsoleReport) -> str:
     missing = [report.unchecked(plan.witness)]
-    if plan.program and program.OVER not in report.facts:
+    if plan.program and program_record.OVER not in report.facts:
         missing.append("what the program did")
     return " and ".join(filter(None, missing))
 

@@ -13,11 +13,10 @@ from pathlib import Path
 
 from tennis.bench.cache import digest, is_as_built, note, once
 from tennis.bench.debian import Suite
-from tennis.checkout import ROOT, cache_folder
+from tennis.bench.kernels.program_packages import PROGRAMS, suite
+from tennis.checkout import cache_folder
 from tennis.errors import BenchError, TennisError, UsageError
 from tennis.listener import say
-
-PROGRAMS = ROOT / "target" / "virtual" / "programs.toml"
 
 Files = dict[str, list[str]]  # package -> files of it
 
@@ -53,11 +52,6 @@ def _place(package: str, file: str) -> str:
     if "/lib/aarch64-linux-gnu/" in f"/{file}":
         return f"lib/{Path(file).name}"
     return f"bin/{Path(file).name}" if package in _table()[""] else file
-
-
-def suite() -> str:
-    """Return the suite of Debian that the target's programs are of."""
-    return str(tomllib.loads(PROGRAMS.read_text())["suite"])
 
 
 def _key() -> str:

@@ -6,22 +6,17 @@ It has the GPIO character device, and no module of the kit's is in the kernel. I
 ordinary user's: the console, from which its record comes, is not its to write.
 """
 
-import json
 import posixpath
-import re
 import shlex
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from pathlib import Path
 
+from tennis.bench.kernels import program_packages, program_record
 from tennis.bench.kernels.own_program import HOME, OwnProgram
-from tennis.bench.virtual import program_packages
 from tennis.bench.virtual.initramfs import Link
 from tennis.checkout import ROOT
 from tennis.digests import sha256_of
-from tennis.rally import manifest
-from tennis.rally.manifest import PROGRAM, Fault
 from tennis.rally.program import ELF, GPIO, RACQUET, TOML, Way
-from tennis.rally.text import plain
 
 VIRTUAL = ROOT / "target" / "virtual"
 INIT, SCRIPT = VIRTUAL / "init", VIRTUAL / "program"
@@ -34,9 +29,10 @@ ENVIRONMENT = {
 }
 FOLDERS = ("/usr/bin", "/bin")  # in which a command is looked for, beside its own
 LINKS_MAX = 8
-SIGNALS = 64
-SIGNAL = re.compile(r"^([^;]*) by signal (\d+)(?=;)")
-OVER = "program_over_s"  # the fact that all was told of it
+# what no program needs while it answers
+LEFT_OUT = tuple(
+    f"usr/share/{name}/" for name in ("doc", "man", "info", "lintian", "locale", "bug")
+)
 
 # The target's init does not know of programs, so that rallies without one keep each byte: what it
 # does for the Racquet, and what it does for a program. Each stands there once.
@@ -100,9 +96,26 @@ def files(program: OwnProgram | None, start: Path | None) -> dict[str, bytes | P
         "/tennis/program-command": _command(program),
         # where it is started; a folder may bring nothing but a command
         **({} if program.files else {f"{HOME}/{TOML}": program.brought.files[TOML]}),
-        **program_packages.files(program.brought.about.packages),
+        **_packaged(program.brought.about.packages),
         **program.files,
     }
+
+
+def _packaged(names: Iterable[str]) -> dict[str, bytes | Path | Link]:
+    """Return place on the target -> file here, or where a link leads, of all of some packages."""
+    root = program_packages.root_of(names)
+    found: dict[str, bytes | Path | Link] = {}
+    if root is None:
+        return found
+    for path in sorted(root.rglob("*")):
+        place = str(path.relative_to(root))
+        if place.startswith(LEFT_OUT):
+            continue
+        if path.is_symlink():
+            found[f"/{place}"] = Link(str(path.readlink()))
+        elif path.is_file():
+            found[f"/{place}"] = path
+    return found
 
 
 def executables(program: OwnProgram) -> dict[str, bytes]:
@@ -114,7 +127,7 @@ def executables(program: OwnProgram) -> dict[str, bytes]:
     if own:
         return own
     about = program.brought.about
-    there = program_packages.files(about.packages)
+    there = _packaged(about.packages)
     place = about.words[0]
     if "/" not in place:
         place = next(
@@ -152,88 +165,20 @@ def _command(program: OwnProgram) -> bytes:
 def parameters(program: OwnProgram, priorities: str) -> tuple[str, str]:
     """Return what of priorities init sets by itself, and the kernel's parameters for a program.
 
-    ``priorities``: as ``flavours.priorities_on`` has them, in which ``program`` is its own
-    priority, and ``irq`` that of its line's thread.
+    ``priorities``: as ``program_record.priorities_of`` takes them.
     """
-    about = program.brought.about
-    every = dict(entry.split("=") for entry in priorities.split(",") if entry)
-    priority = every.pop(PROGRAM, str(about.priority or 0))
-    irq = every.pop("irq", "")
-    own = f" tennis.program_priority={priority} tennis.program_start_s={about.limits.start_s}"
+    others, priority, irq = program_record.priorities_of(program, priorities)
+    limits = program.brought.about.limits
+    own = f" tennis.program_priority={priority} tennis.program_start_s={limits.start_s}"
     if irq:
         own += f" tennis.program_irq={irq}"
-    return ",".join(f"{thread}={number}" for thread, number in every.items()), own
+    return others, own
 
 
 def versions(program: OwnProgram, start: Path) -> dict[str, str]:
     """Return what the bytes of a program's answers depend on; ``start``: what starts it."""
-    brought = program.brought
-    packages = program_packages.versions(brought.about.packages)
+    packages = program_packages.versions(program.brought.about.packages)
     return {
-        **({"program_packages": json.dumps(packages)} if packages else {}),
-        "program": brought.name,
-        "program_kind": brought.kind,
-        "program_sha256": brought.sha256,
-        "program_built_sha256": program.sha256,
-        "program_command": plain(brought.about.command, 400),
-        "program_priority": str(brought.about.priority or 0),
+        **program_record.versions(program, packages),
         "program_start_sha256": sha256_of(SCRIPT, start),
     }
-
-
-def record(recorded: Mapping[str, str], facts: Mapping[str, str]) -> manifest.Program | None:
-    """Return what a manifest says of a program, from a rally's versions and its console's facts.
-
-    None where none answered.
-    """
-    if "program_sha256" not in recorded:
-        return None
-    return manifest.Program(
-        name=recorded["program"],
-        kind=recorded["program_kind"],  # type: ignore[arg-type]
-        sha256=recorded["program_sha256"],
-        built_sha256=recorded["program_built_sha256"],
-        command=recorded["program_command"],
-        way="/dev/racquet" if "racquet_sha256" in recorded else "GPIO character device",
-        priority=int(recorded["program_priority"]) or None,
-        packages=json.loads(recorded.get("program_packages", "{}")),
-        page_faults=_count(facts, "program_page_faults"),
-        locked_kb=_count(facts, "program_locked_kb"),
-        said=plain(facts.get("program_said", facts.get("program_waiting", "")), 200),
-    )
-
-
-def _count(facts: Mapping[str, str], name: str) -> int | None:
-    said = facts.get(name, "")
-    return int(said) if said.isdecimal() and len(said) < 12 else None
-
-
-def faults(found: Iterable[Fault]) -> list[Fault]:
-    """Return what the target found, with the exit code -1 as one.
-
-    Its shell has 128 more than the signal's number, and there are 64 of them.
-    """
-    return [
-        Fault(code=one.code, message=SIGNAL.sub(_ended, one.message, count=1))
-        if one.code == "program_ended"
-        else one
-        for one in found
-    ]
-
-
-def _ended(how: re.Match[str]) -> str:
-    number = int(how[2])
-    return (
-        f"{how[1]} by signal {number}"
-        if number <= SIGNALS
-        else f"{how[1]} with exit code {128 + number}"
-    )
-
-
-def advice(facts: Mapping[str, str]) -> dict[str, str]:
-    """Return what a program says about a fault, by its code."""
-    said = facts.get("program_waiting")
-    if said is None:
-        return {}
-    words = plain(said, 200) or "nothing"
-    return {"no_answer": f"the program has its lines, and said before the first ball: {words}"}

@@ -10,6 +10,7 @@ import zipfile
 
 import pytest
 
+from tennis.bench.kernels import program_record
 from tennis.bench.virtual import program
 from tennis.checkout import ROOT
 from tennis.rally import open_rally
@@ -66,7 +67,7 @@ def test_init_is_that_of_all_rallies_but_for_the_racquet():
 def test_a_high_exit_code_is_no_signal(said, meant):
     """Programs that others wrote return -1."""
     found = [Fault(code="program_ended", message=said), Fault(code="other", message=said)]
-    assert [one.message for one in program.faults(found)] == [meant, said]
+    assert [one.message for one in program_record.faults(found)] == [meant, said]
 
 
 def test_behind_the_racquet_only_its_process_is_another():

@@ -1,37 +1,39 @@
 # SPDX-FileCopyrightText: The Tennis authors
 # SPDX-License-Identifier: MIT
-"""Debian's packages of a program of somebody's own, as they lie on the target.
+"""Debian's packages of a program of somebody's own, for arm64: what it is built with, or needs.
 
-They come with all that they depend on, of the suite of the target's own programs, and unpacked
-only: no script of theirs is run. What the target has already, the C library, it keeps.
+They come with all that they depend on, of the suite of the virtual target's own programs, and
+unpacked only: no script of theirs is run. What the target has already, the C library, it keeps.
 """
 
 import json
+import tomllib
 from collections.abc import Iterable
 from dataclasses import asdict
 from pathlib import Path
 
 from tennis.bench.cache import digest, once
 from tennis.bench.debian import Suite
-from tennis.bench.virtual import initramfs
-from tennis.bench.virtual.initramfs import Link
+from tennis.checkout import ROOT
 from tennis.errors import UsageError
 from tennis.listener import say
 
+PROGRAMS = ROOT / "target" / "virtual" / "programs.toml"  # what the virtual target has
 RECIPE = 1  # another number fetches everything again
 # what each target has, and what only installs
 THERE = frozenset({"libc6", "dpkg", "tar"})
 BYTES_MAX = 200 << 20  # unpacked: the target's root is in its memory
-# what no program needs while it answers
-LEFT_OUT = tuple(
-    f"usr/share/{name}/" for name in ("doc", "man", "info", "lintian", "locale", "bug")
-)
 RECORD = "packages.json"
+
+
+def suite() -> str:
+    """Return the suite of Debian that the virtual target's programs are of."""
+    return str(tomllib.loads(PROGRAMS.read_text())["suite"])
 
 
 def _folder(names: Iterable[str]) -> Path:
     wanted = sorted(set(names))
-    name = initramfs.suite()
+    name = suite()
 
     def build(folder: Path) -> None:
         say(f"packages of a program ({', '.join(wanted)}): looking in Debian's {name}")
@@ -70,20 +72,3 @@ def versions(names: Iterable[str]) -> dict[str, str]:
     return {
         one["name"]: one["version"] for one in json.loads((_folder(names) / RECORD).read_text())
     }
-
-
-def files(names: Iterable[str]) -> dict[str, bytes | Path | Link]:
-    """Return place on the target -> file here, or where a link leads."""
-    if not names:
-        return {}
-    root = _folder(names) / "root"
-    found: dict[str, bytes | Path | Link] = {}
-    for path in sorted(root.rglob("*")):
-        place = str(path.relative_to(root))
-        if place.startswith(LEFT_OUT):
-            continue
-        if path.is_symlink():
-            found[f"/{place}"] = Link(str(path.readlink()))
-        elif path.is_file():
-            found[f"/{place}"] = path
-    return found

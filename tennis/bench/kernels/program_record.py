@@ -1,0 +1,100 @@
+# SPDX-FileCopyrightText: The Tennis authors
+# SPDX-License-Identifier: MIT
+"""What a rally keeps of a program of somebody's own, from a target's words: on every bench."""
+
+import json
+import re
+from collections.abc import Iterable, Mapping
+
+from tennis.bench.kernels.own_program import OwnProgram
+from tennis.rally import manifest
+from tennis.rally.manifest import PROGRAM, Fault
+from tennis.rally.text import plain
+
+SIGNALS = 64
+SIGNAL = re.compile(r"^([^;]*) by signal (\d+)(?=;)")
+OVER = "program_over_s"  # the fact that all was told of it
+
+
+def versions(program: OwnProgram, packages: Mapping[str, str]) -> dict[str, str]:
+    """Return what a program's answers depend on; ``packages``: their versions on the target."""
+    brought = program.brought
+    return {
+        **({"program_packages": json.dumps(dict(packages))} if packages else {}),
+        "program": brought.name,
+        "program_kind": brought.kind,
+        "program_sha256": brought.sha256,
+        "program_built_sha256": program.sha256,
+        "program_command": plain(brought.about.command, 400),
+        "program_priority": str(brought.about.priority or 0),
+    }
+
+
+def priorities_of(program: OwnProgram, priorities: str) -> tuple[str, str, str]:
+    """Return what of priorities is neither its own nor its line's, then these two; "": not set.
+
+    ``priorities``: as ``flavours.priorities_on`` has them, in which ``program`` is its own
+    priority, and ``irq`` that of its line's thread.
+    """
+    every = dict(entry.split("=") for entry in priorities.split(",") if entry)
+    own = every.pop(PROGRAM, str(program.brought.about.priority or 0))
+    irq = every.pop("irq", "")
+    return ",".join(f"{thread}={number}" for thread, number in every.items()), own, irq
+
+
+def record(recorded: Mapping[str, str], facts: Mapping[str, str]) -> manifest.Program | None:
+    """Return what a manifest says of a program, from a rally's versions and its console's facts.
+
+    None where none answered.
+    """
+    if "program_sha256" not in recorded:
+        return None
+    return manifest.Program(
+        name=recorded["program"],
+        kind=recorded["program_kind"],  # type: ignore[arg-type]
+        sha256=recorded["program_sha256"],
+        built_sha256=recorded["program_built_sha256"],
+        command=recorded["program_command"],
+        way="/dev/racquet" if "racquet_sha256" in recorded else "GPIO character device",
+        priority=int(recorded["program_priority"]) or None,
+        packages=json.loads(recorded.get("program_packages", "{}")),
+        page_faults=_count(facts, "program_page_faults"),
+        locked_kb=_count(facts, "program_locked_kb"),
+        said=plain(facts.get("program_said", facts.get("program_waiting", "")), 200),
+    )
+
+
+def _count(facts: Mapping[str, str], name: str) -> int | None:
+    said = facts.get(name, "")
+    return int(said) if said.isdecimal() and len(said) < 12 else None
+
+
+def faults(found: Iterable[Fault]) -> list[Fault]:
+    """Return what the target found, with the exit code -1 as one.
+
+    Its shell has 128 more than the signal's number, and there are 64 of them.
+    """
+    return [
+        Fault(code=one.code, message=SIGNAL.sub(_ended, one.message, count=1))
+        if one.code == "program_ended"
+        else one
+        for one in found
+    ]
+
+
+def _ended(how: re.Match[str]) -> str:
+    number = int(how[2])
+    return (
+        f"{how[1]} by signal {number}"
+        if number <= SIGNALS
+        else f"{how[1]} with exit code {128 + number}"
+    )
+
+
+def advice(facts: Mapping[str, str]) -> dict[str, str]:
+    """Return what a program says about a fault, by its code."""
+    said = facts.get("program_waiting")
+    if said is None:
+        return {}
+    words = plain(said, 200) or "nothing"
+    return {"no_answer": f"the program has its lines, and said before the first ball: {words}"}
