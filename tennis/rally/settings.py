@@ -364,10 +364,10 @@ class Settings(StrictModel):
             recorded=_program,
             planned=lambda settings: known_by(settings.program),
             is_given=True,
-            taken_by=VIRTUAL,
+            taken_by=SET_UP,
             linux_only=True,
-            why="nobody starts one on a board yet",
-            instead="start it there yourself, and play without --target",
+            why="nobody starts one on a board that tennis does not manage",
+            instead="start it there yourself, or use --target",
             apart=(
                 *((None, name, None) for name in ("racquet", "beneath", "stage")),
                 *((None, name, None) for name in ("interrupt_cpu", "bottom_half_cpu")),
@@ -379,8 +379,8 @@ class Settings(StrictModel):
             shown=lambda known: str(known or "none: a Racquet"),
             asked_as=Path,
             metavar="FILE|DIR",
-            help="A program of your own answers by itself, through the GPIO character device "
-            "(virtual bench). No module of the kit's is in the kernel. FILE is C or C++, or a "
+            help="A program of your own answers by itself, through the GPIO character device. "
+            "No module of the kit's is in the kernel. FILE is C or C++, or a "
             "static executable for arm64; DIR has a program.toml (docs/programs.md).",
         ),
     ] = None

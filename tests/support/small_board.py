@@ -15,6 +15,7 @@ from pathlib import Path
 from tennis.bench.cache import digest, once
 from tennis.bench.debian import Suite
 from tennis.bench.kernels import catalogue, modules
+from tennis.bench.qemu import device_tree
 from tennis.bench.qemu import plugins as instrument
 from tennis.bench.virtual import drivers, initramfs
 from tennis.checkout import ROOT
@@ -26,9 +27,13 @@ PROGRAMS = {
     "bash": ["usr/bin/bash"],
     "kmod": ["usr/bin/kmod"],
     "tar": ["usr/bin/tar"],
-    "util-linux": ["usr/bin/dmesg", "usr/bin/flock", "usr/bin/setsid"],
+    "util-linux": [
+        f"usr/bin/{name}" for name in ("dmesg", "flock", "prlimit", "setpriv", "setsid")
+    ],
     "libacl1": [f"{LIBRARIES}/libacl.so.1"],
+    "libcap-ng0": [f"{LIBRARIES}/libcap-ng.so.0"],
     "libkmod2": [f"{LIBRARIES}/libkmod.so.2"],
+    "libsmartcols1": [f"{LIBRARIES}/libsmartcols.so.1"],
     "liblzma5": [f"{LIBRARIES}/liblzma.so.5"],
     "libtinfo6": [f"{LIBRARIES}/libtinfo.so.6"],
 }
@@ -109,6 +114,10 @@ class SmallBoard:
             *("-netdev", f"user,id=net,restrict=on,hostfwd=tcp:127.0.0.1:{port}-:22"),
             *("-device", "virtio-net-pci,netdev=net,romfile="),
         ]
+        tree = folder / "board.dtb"
+        device_tree.dump(command, tree)
+        device_tree.name_lines(tree, ["GPIO17", "GPIO27"])
+        command += ["-dtb", str(tree)]
         with (folder / "qemu.log").open("wb") as log:
             process = subprocess.Popen(
                 command,

@@ -21,9 +21,9 @@ from tennis.bench.configuration import Flavour
 from tennis.bench.findings import Finding
 from tennis.bench.fitting import Capabilities
 from tennis.bench.fleet import boot, inventory, leases, state
-from tennis.bench.kernels import boards, modules, requirements
+from tennis.bench.kernels import boards, modules, program_record, requirements
 from tennis.bench.patience import USUAL, Patience
-from tennis.bench.physical import drills
+from tennis.bench.physical import drills, programs
 from tennis.bench.physical.differences import changes, kept_snapshot, other_interrupts
 from tennis.bench.physical.managed_session import PiSession, SetUpSteps
 from tennis.bench.physical.refusals import (
@@ -147,6 +147,7 @@ class PiBench(ResumableBench, PreparingBench):
             flavour = refuse_target(plan, seen, self.target.host)
             refuse_packages(plan, load, self.target)
             refuse_witness(plan, flavour, self.target)
+            own = programs.read(plan)
             builds, tasks = self._builds_there(load, flavour)
             findings = self._unsound(seen, flavour)
             for finding in findings:
@@ -161,6 +162,7 @@ class PiBench(ResumableBench, PreparingBench):
                 "target_module": seen.module,
                 "target_module_sha256": known.get(f"{seen.module}.sha256", UNKNOWN),
                 **(drills.versions_of(plan.drill) if plan.drill else {}),
+                **(programs.versions(own, self.target) if own else {}),
                 "load": load.command,
                 **load_folder.cycle_version(load, None),
                 **({"load_builds": " ".join(builds)} if builds else {}),
@@ -275,20 +277,20 @@ class PiBench(ResumableBench, PreparingBench):
         """Bring to the target what it needs."""
         agent.doing = "building the load's programs"
         load = load_folder.find(plan.load, plan.load_options)
-        programs: dict[str, Path] = {}
+        load_programs: dict[str, Path] = {}
         files: dict[str, bytes | Path] = {}
         for part in load.parts:
             for source in part.sources:
                 if facts.flavour not in part.file.flavours:
-                    programs[source.stem] = modules.program(source, part.file.libraries)
+                    load_programs[source.stem] = modules.program(source, part.file.libraries)
                 elif built := part.prebuilt(source.stem, facts.flavour):
-                    programs[source.stem] = built
+                    load_programs[source.stem] = built
                 else:
                     place = _installed(part.name, source.stem, facts.flavour)
                     files[f"load/{part.name}/{source.stem}"] = (
                         f'#!/bin/sh\nexec {place} "$@"\n'.encode()
                     )
-        for name, content in load.files(programs).items():
+        for name, content in load.files(load_programs).items():
             files[f"load/{name}"] = content
         if plan.bottom_half == "user":
             files["racquet-user"] = modules.program(RACQUET_USER)
@@ -296,21 +298,27 @@ class PiBench(ResumableBench, PreparingBench):
             files["witness"] = witnesses.SCRIPT
         if plan.drill:
             files.update(drills.files_of(plan.drill))
+        priorities = ""
+        if not plan.drill:
+            priorities = flavours.priorities_on(
+                facts.flavour, plan.top_half, plan.bottom_half, plan.priorities
+            )
+        its_own: dict[str, str | int] = {"program": ""}
+        if own := programs.read(plan):
+            files.update(programs.files(own, agent.folder))
+            its_own, priorities = programs.settings(own, priorities)
         (folder / AFTER).unlink(missing_ok=True)
         agent.doing = f"copying to {self.target.host}"
         agent.copy(
             files,
             {
-                "module": drills.module_of(plan, facts),
+                **its_own,
+                "module": "" if own else drills.module_of(plan, facts),
                 # Xenomai's have one bottom half only, and no parameter for it
                 "module_parameters": _module_parameters(plan, facts.module),
                 "bottom_half": plan.bottom_half,
                 "bottom_half_cpu": "" if plan.bottom_half_cpu is None else plan.bottom_half_cpu,
-                "priorities": ""
-                if plan.drill
-                else flavours.priorities_on(
-                    facts.flavour, plan.top_half, plan.bottom_half, plan.priorities
-                ),
+                "priorities": priorities,
                 "drill": plan.drill.name if plan.drill else "",
                 "context": plan.drill.context if plan.drill else "",
                 "period_ns": plan.drill.period_ns if plan.drill else "",
@@ -345,6 +353,7 @@ class PiBench(ResumableBench, PreparingBench):
             interrupt_cpu=_placed(plan, report.facts),
             module=recorded["target_module"],
             module_sha256=_known_hash(recorded["target_module_sha256"]),
+            program=program_record.record(recorded, report.facts),
             top_half=plan.top_half,
             bottom_half=plan.bottom_half,
             bottom_half_cpu=plan.bottom_half_cpu,
@@ -368,6 +377,8 @@ class PiBench(ResumableBench, PreparingBench):
                     for zone, value in seen.pairs("temperature_mc").items()
                 ]
         events += other_interrupts(before, after)
+        own = plan.program is not None
+        found = program_record.faults(report.faults) if own else report.faults
         counts = {name: report.facts[name] for name in COUNTED if name in report.facts}
         if counts:
             events.append({"what": "racquet", **counts})
@@ -384,14 +395,16 @@ class PiBench(ResumableBench, PreparingBench):
                 health=list(report.health.values()),
             ),
             # the target's own words are the cause of what the instrument saw
-            faults=[*report.faults, *changes(before, after), *known.faults],
+            faults=[*found, *changes(before, after), *known.faults],
+            advice={**known.advice, **(program_record.advice(report.facts) if own else {})},
             events=[*events, *known.events, *report.events],
             where=[
                 OnProcessor(processor=cpu, pings=pings, replies=None, busy=None)
                 for cpu, pings in sorted(report.pings.items())
             ],
             unchecked=report.unchecked(plan.witness)
-            or ("" if after else "what the target is (governor, power, heat)"),
+            or ("" if after else "what the target is (governor, power, heat)")
+            or ("what the program did" if own and program_record.OVER not in report.facts else ""),
         )
 
     @classmethod

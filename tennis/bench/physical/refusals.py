@@ -47,7 +47,14 @@ def refuse_target(plan: Plan, facts: snapshot.Snapshot, host: str) -> Flavour:
             f"{host} was booted without {' '.join(missing)}: it has {plain(running)}",
             next_step="put it into the target's cmdline.txt, and reboot",
         )
-    for found in (boards.gpio_lock(facts), requirements.check_module(facts)):
+    machine = facts.line("machine")
+    if plan.program and machine not in {None, "aarch64"}:
+        raise BenchError(
+            f"{host} is {machine}, and programs are built for arm64",
+            next_step="use a 64-bit system there",
+        )
+    needed = None if plan.program else requirements.check_module(facts)
+    for found in (boards.gpio_lock(facts), needed):
         if found and found.verdict == "bad":
             raise BenchError(f"{host}: {found.found}", next_step=found.advice)
     _check_place(plan, facts, host)

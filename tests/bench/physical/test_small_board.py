@@ -17,6 +17,7 @@ import pytest
 from tennis.bench.physical.managed import PiBench
 from tennis.bench.targets import snapshot
 from tennis.bench.targets.ssh import SshTarget
+from tennis.checkout import ROOT
 from tennis.errors import BenchError, RallyError
 from tennis.play.commissioning.equipment import Boards, CommissionRequest
 from tennis.play.commissioning.measure import Work, measure
@@ -105,6 +106,79 @@ def test_a_rally_leaves_the_board_as_it_was(target, tmp_path, bottom_half, answe
     assert "Linux version" not in rally.console()  # the kernel's words since the rally began
     assert f"bottom half: {bottom_half}" in rally.console()
     assert state(target) == before
+
+
+PROGRAM = ROOT / "target" / "programs" / "answer.c"
+# what a program of somebody's own changes, as the board tells it
+OF_A_PROGRAM = (
+    "ls -l /dev/gpiochip*; ls /run | grep program; find /proc -maxdepth 1 -user 64917; "
+    "grep -e GPIO17 -e GPIO27 /sys/kernel/debug/gpio"
+)
+
+
+def test_a_program_answers_as_nobody_and_leaves_the_board_as_it_was(target, tmp_path):
+    """The fake instrument pings nobody: the program has its lines, a priority, locked memory."""
+    target.run("modprobe racquet bottom_half=workqueue", what="loading")  # as at boot
+    looked = f"{STATE}; {OF_A_PROGRAM}"
+    before = target.run(looked, what="looking")
+    rally = played(
+        tmp_path / "r", load="stress", kernel="mainline", program=PROGRAM, priorities="irq=60"
+    )
+    manifest = rally.manifest
+    assert (rally.balls, manifest.faults, manifest.ended) == (200, [], "complete")
+    target_of = manifest.target
+    assert (target_of.module, target_of.module_sha256) == ("none", None)
+    assert target_of.program.name == "answer.c"
+    assert target_of.program.locked_kb > 100
+    assert target_of.program.page_faults == 0
+    tasks = {(task.task, task.policy, task.priority) for task in target_of.tasks}
+    line, own = (task for task in sorted(tasks, reverse=True) if task[0].endswith("answer"))
+    assert line[0].startswith("irq/")
+    assert line[1:] == ("SCHED_FIFO", 60)
+    assert own == ("answer", "SCHED_FIFO", 50)
+    assert target.run(looked, what="looking") == before
+
+
+@pytest.mark.parametrize(
+    ("code", "said"),
+    [
+        ('puts("no lines here"); return 3;', "ended before the first ball with exit code 3.*here"),
+        ("for (;;) if (fork() < 0) pause();", "did not take GPIO17"),
+        ('puts(setuid(0) ? "nobody" : "root"); return 4;', "exit code 4; it said last: nobody"),
+    ],
+)
+def test_a_bad_program_ends_the_rally_and_is_gone(target, tmp_path, code, said):
+    looked = f"{STATE}; {OF_A_PROGRAM}"
+    before = target.run(looked, what="looking")
+    folder = tmp_path / "bad"
+    folder.mkdir()
+    text = f"#include <stdio.h>\n#include <unistd.h>\nint main(void) {{ {code} }}\n"
+    (folder / "bad.c").write_text(text)
+    (folder / "program.toml").write_text(
+        'command = "./bad"\nsources = ["bad.c"]\nlimits = {start_s = 2, processes = 20}\n'
+    )
+    with pytest.raises(BenchError, match=said):
+        played(tmp_path / "r", kernel="mainline", program=folder)
+    assert target.run(looked, what="looking") == before
+
+
+def test_a_program_that_ends_during_the_rally_is_a_fault_of_it(target, tmp_path):
+    killed = []
+
+    def kill(progress) -> None:
+        if progress.balls >= 20 and not killed:
+            pids = "find /proc -maxdepth 1 -user 64917 | sed s,/proc/,,"
+            killed.append(target.run(f"kill -9 $({pids})", what="killing it"))
+
+    with FakeBrickwall() as fake:
+        fake.balls_a_second = 100
+        plan = plan_of(bench="pi", port=fake.port, target=HOST, balls=100_000, program=PROGRAM)
+        rally = play(PiBench(HOST, fake.port), plan, tmp_path / "r", Watch(kill))
+    fault = rally.manifest.faults[0]
+    assert (rally.manifest.ended, fault.code) == ("fault", "program_ended")
+    assert "during the rally by signal 9; it said last: waits for GPIO17" in fault.message
+    assert rally.balls >= 20
+    assert "answer" not in target.run(OF_A_PROGRAM, what="looking")
 
 
 def drilled(out: Path, name: str, context: str, *, rate: float = 1e9, **asked) -> Rally:

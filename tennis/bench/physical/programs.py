@@ -1,0 +1,134 @@
+# SPDX-FileCopyrightText: The Tennis authors
+# SPDX-License-Identifier: MIT
+"""A program of somebody's own on a board, in the Racquet's place: what goes there, and how it runs.
+
+It is compiled here, and copied. ``target/agent-program`` starts it as nobody's user, in a folder
+of the rally, and removes both in the end.
+"""
+
+import re
+import shlex
+from collections.abc import Mapping
+from pathlib import Path
+
+from tennis.bench.kernels import own_program, program_packages, program_record
+from tennis.bench.kernels.own_program import HOME, OwnProgram
+from tennis.bench.targets.ssh import SshTarget
+from tennis.checkout import ROOT
+from tennis.digests import sha256_of
+from tennis.errors import BenchError, UsageError
+from tennis.rally import program
+from tennis.rally.manifest import NO_MODULE
+from tennis.rally.plan import UNKNOWN, Plan
+from tennis.rally.program import RACQUET, TOML
+from tennis.rally.text import plain
+
+SCRIPT = ROOT / "target" / "agent-program"
+USER = 64917  # as SCRIPT has it
+FOLDER = "program"  # of its files, in the rally's folder on the board
+FILE_MAX_BYTES = 64 << 20  # of a file that it writes, and so of its words, too
+ENVIRONMENT = {"HOME": "/run/program", "LANG": "C.UTF-8"}
+VERSION = re.compile(r"installed (\S{1,100}) (\S{1,100})")
+
+
+def read(plan: Plan) -> OwnProgram | None:
+    """Return the program of a plan, compiled; None: a Racquet answers.
+
+    Raises UsageError for one that no board plays, NotBuiltError and BenchError.
+    """
+    if plan.program is None:
+        return None
+    brought = program.read(Path(plan.program))
+    if brought.about.way == RACQUET:
+        raise UsageError(
+            f"--program {brought.path}: its {TOML} says that it is behind the Racquet, which is "
+            "for the virtual bench so far",
+            next_step="leave --target out",
+        )
+    if plan.drill:
+        raise UsageError(
+            "--program: a program that wakes by itself does its drill on the virtual bench so far",
+            next_step="leave --target out",
+        )
+    return own_program.built(brought, program_packages.root_of(brought.about.build_packages))
+
+
+def versions(own: OwnProgram, target: SshTarget) -> dict[str, str]:
+    """Return what must stay the same of a program, its packages on the board among it.
+
+    Raises BenchError if the board lacks one of these.
+    """
+    names = own.brought.about.packages
+    found: dict[str, str] = {}
+    if names:
+        shown = "${db:Status-Status} ${Package} ${Version}\\n"
+        words = " ".join(map(shlex.quote, names))
+        done = target.attempt(f"dpkg-query -W -f '{shown}' {words}")
+        found = dict(VERSION.findall(done.output))
+        missing = [name for name in names if name not in found]
+        if missing:
+            raise BenchError(
+                f"{target.host} lacks what the program {own.brought.name} needs",
+                next_step=f"there, as root, run `apt-get install {' '.join(missing)}`",
+            )
+    return {
+        **program_record.versions(own, {name: plain(found[name], 100) for name in names}),
+        "target_module": NO_MODULE,
+        "target_module_sha256": UNKNOWN,
+        "program_start_sha256": sha256_of(SCRIPT),
+    }
+
+
+def files(own: OwnProgram, folder: str) -> dict[str, bytes | Path]:
+    """Return what the board needs of a program; ``folder``: that of the rally there."""
+    here = {
+        place.removeprefix(f"{HOME}/"): content
+        for place, content in (own.files or {f"{HOME}/{TOML}": b""}).items()
+    }
+    return {
+        "agent-program": SCRIPT,
+        "program-command": _command(own, f"{folder}/{FOLDER}"),
+        **{f"{FOLDER}/{place}": content for place, content in here.items()},
+    }
+
+
+def settings(own: OwnProgram, priorities: str) -> tuple[dict[str, str | int], str]:
+    """Return the settings of target/agent for a program, and what is left of ``priorities``."""
+    others, priority, irq = program_record.priorities_of(own, priorities)
+    limits = own.brought.about.limits
+    return {
+        "program": "yes",
+        "program_priority": priority,
+        "program_irq": irq,
+        "program_start_s": limits.start_s,
+    }, others
+
+
+def _command(own: OwnProgram, folder: str) -> bytes:
+    """Return the script that starts a program as nobody's user, with its limits.
+
+    Each command of util-linux becomes the next one, so that the last one is the program.
+    """
+    about = own.brought.about
+    limits = about.limits
+    variables: Mapping[str, str] = {
+        **ENVIRONMENT,
+        "PATH": f"/usr/bin:/bin:{folder}",
+        **about.environment,
+    }
+    words = [
+        *("prlimit", f"--rtprio={limits.priority}", "--nice=20", "--core=0"),
+        *(f"--memlock={limits.locked_mb << 20}", f"--nproc={limits.processes}"),
+        f"--fsize={FILE_MAX_BYTES}",
+    ]
+    user = ["setpriv", f"--reuid={USER}", f"--regid={USER}", "--clear-groups", "--no-new-privs"]
+    environment = ["env", "-i", *(f"{name}={value}" for name, value in variables.items())]
+    return (
+        "#!/bin/sh\n"
+        "# short of memory, the kernel ends this one first, and not the load\n"
+        "echo 1000 > /proc/self/oom_score_adj\n"
+        f"cd {shlex.quote(folder)} || exit\n"
+        '[ "$1" = 0 ] && priority= || priority="chrt -f $1"\n'
+        f"exec setsid {shlex.join(words)} $priority {shlex.join([*user, *environment])} "
+        f"{shlex.join(about.words)}\n"
+    ).encode()
