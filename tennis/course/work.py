@@ -268,44 +268,51 @@ def read_answers(path: Path) -> Answers:
         with open_regular(path) as file:
             data = file.read(ANSWERS_MAX)
         text = "a text stands between three quotes on each side: ''' and '''"
-        content = toml_of(data, text)
+        return _answers_in(toml_of(data, text))
     except EditedError as error:
         raise WorkError(f"{path} {error}", next_step=error.next_step) from error
+    except _PlaceError as error:
+        raise WorkError(f"{path}: {error.message}", next_step=error.next_step) from error
     except OSError as error:
         raise WorkError(f"{path} cannot be read: {plain(str(error), 120)}") from error
+
+
+class _PlaceError(TennisError):
+    """What stands at a place of ``answers.toml`` is not an answer; the file's name comes first."""
+
+
+def _answers_in(content: Mapping[str, object]) -> Answers:
+    """Return what ``answers.toml`` says. Raises EditedError and _PlaceError, without its name."""
     lab, student, minutes = (content.get(key) for key in ("lab", "student", "minutes"))
     given, seed = content.get("answers", {}), content.get("seed")
     if not isinstance(lab, str) or not isinstance(student, str) or not isinstance(given, dict):
-        raise WorkError(f"{path} lacks lab, student or answers: `tennis lab start` wrote them")
+        raise EditedError("lacks lab, student or answers: `tennis lab start` wrote them", "")
     student = unicodedata.normalize("NFC", student)  # an editor may have taken letters apart
-    members = _members(path, content.get("members", []))
+    members = _members(content.get("members", []))
     # a group is called by all of its names
     if why := why_no_name(student, GROUP_MAX if members else STUDENT_MAX):
-        raise WorkError(f"{path}: student: {plain(student, 60)} is not a name: {why}")
+        raise _PlaceError(f"student: {plain(student, 60)} is not a name: {why}")
     if isinstance(minutes, bool) or not isinstance(minutes, int) or not 0 <= minutes <= MINUTES_MAX:
-        raise WorkError(f"{path}: minutes: a whole number, 0 to {MINUTES_MAX:,}")
+        raise _PlaceError(f"minutes: a whole number, 0 to {MINUTES_MAX:,}")
     if seed is not None and (isinstance(seed, bool) or not isinstance(seed, int)):
-        raise WorkError(f"{path}: seed: a whole number: `tennis lab start` wrote it")
+        raise _PlaceError("seed: a whole number: `tennis lab start` wrote it")
     guesses = {
-        name: _prediction(path, name, value)
-        for name, value in given.items()
-        if isinstance(value, dict)
+        name: _prediction(name, value) for name, value in given.items() if isinstance(value, dict)
     }
     texts = {name: guess.text for name, guess in guesses.items()}
-    number = _contact(path, content, "number", NUMBER)
-    email = _contact(path, content, "email", EMAIL)
-    every = dict(_answers(path, given | texts))
+    number, email = _contact(content, "number", NUMBER), _contact(content, "email", EMAIL)
+    every = dict(_answers(given | texts))
     asked = frozenset(given)
     return Answers(lab, student, minutes, every, seed, guesses, number, email, members, asked)
 
 
-def _members(path: Path, value: object) -> tuple[Member, ...]:
-    """Return the members of a group. Raises WorkError where somebody broke the lines."""
+def _members(value: object) -> tuple[Member, ...]:
+    """Return the members of a group. Raises _PlaceError where somebody broke the lines."""
     every = value if isinstance(value, list) else [value]
     entries = [one for one in every if isinstance(one, dict)]
     if len(entries) < len(every) or len(every) > MEMBERS_MAX:
-        raise WorkError(
-            f'{path}: members: {MEMBERS_MAX} at most, each as {{ name = "..." }}',
+        raise _PlaceError(
+            f'members: {MEMBERS_MAX} at most, each as {{ name = "..." }}',
             next_step="write them as `tennis lab start` did",
         )
     found = []
@@ -313,52 +320,52 @@ def _members(path: Path, value: object) -> tuple[Member, ...]:
         name = entry.get("name")
         name = unicodedata.normalize("NFC", name) if isinstance(name, str) else ""
         if why := why_no_name(name):
-            raise WorkError(
-                f"{path}: members: {plain(str(entry.get('name')), 60)} is not a name: {why}",
+            raise _PlaceError(
+                f"members: {plain(str(entry.get('name')), 60)} is not a name: {why}",
                 next_step="write it as `tennis lab start` did",
             )
-        number = _contact(path, entry, "number", NUMBER)
-        found.append(Member(name, number, _contact(path, entry, "email", EMAIL)))
+        number = _contact(entry, "number", NUMBER)
+        found.append(Member(name, number, _contact(entry, "email", EMAIL)))
     return tuple(found)
 
 
-def _prediction(path: Path, name: str, value: dict[str, object]) -> Prediction:
-    """Return a prediction as it stands there. Raises WorkError."""
-    where = f"{path}: {plain(name, 40)}"
+def _prediction(name: str, value: dict[str, object]) -> Prediction:
+    """Return a prediction as it stands there. Raises _PlaceError."""
+    where = plain(name, 40)
     if not set(value) <= {"number", "reason"}:
-        raise WorkError(f"{where}: only {plain(name, 40)}.number and {plain(name, 40)}.reason")
-    parts = dict(_answers(path, {f"{name}.{part}": text for part, text in value.items()}))
+        raise _PlaceError(f"{where}: only {where}.number and {where}.reason")
+    parts = dict(_answers({f"{name}.{part}": text for part, text in value.items()}))
     number, reason = parts.get(f"{name}.number", ""), parts.get(f"{name}.reason", "")
     if not isinstance(reason, str):
-        raise WorkError(f"{where}.reason: a text in quotes")
+        raise _PlaceError(f"{where}.reason: a text in quotes")
     return Prediction(number, reason.strip())
 
 
-def _contact(path: Path, content: dict[str, object], key: str, form: re.Pattern[str]) -> str:
+def _contact(content: dict[str, object], key: str, form: re.Pattern[str]) -> str:
     """Return the student's number or e-mail; nothing where it is missing or empty."""
     value = content.get(key, "")
     value = str(value) if isinstance(value, int) and not isinstance(value, bool) else value
     if not isinstance(value, str) or (value and not form.fullmatch(value)):
-        raise WorkError(
-            f"{path}: {key}: {plain(str(value), 60)!a} is not one",
+        raise _PlaceError(
+            f"{key}: {plain(str(value), 60)!a} is not one",
             next_step=f'write it in quotes, or take the line "{key} = ..." out',
         )
     return value
 
 
-def _answers(path: Path, values: dict[str, object]) -> list[tuple[str, int | float | str]]:
+def _answers(values: dict[str, object]) -> list[tuple[str, int | float | str]]:
     found: list[tuple[str, int | float | str]] = []
     for name, value in values.items():
-        where = f"{path}: {plain(name, 40)}"
+        where = plain(name, 40)
         if isinstance(value, bool) or not isinstance(value, int | float | str):
-            raise WorkError(f"{where}: a number, or a text in quotes")
+            raise _PlaceError(f"{where}: a number, or a text in quotes")
         if isinstance(value, str):
             if len(value) > TEXT_MAX:
-                raise WorkError(f"{where}: longer than {TEXT_MAX:,} characters")
+                raise _PlaceError(f"{where}: longer than {TEXT_MAX:,} characters")
             if not value.strip():
                 continue
         elif not -NUMBER_MAX <= value <= NUMBER_MAX:  # nan too
-            raise WorkError(f"{where}: the number is out of range")
+            raise _PlaceError(f"{where}: the number is out of range")
         found.append((name, value))
     return found
 

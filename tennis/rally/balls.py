@@ -223,58 +223,70 @@ def check(path: Path, *, balls: int, tick_hz: int) -> list[int]:
     limits = {"thrift_string_size_limit": 1 << 20, "thrift_container_size_limit": 1 << 18}
     with Reading(path):
         form = footer.read(path)
-    _check_form(path, form)
-    with Reading(path), pq.ParquetFile(path, **limits) as file:
-        there = file.schema_arrow
-    wanted = schema(tick_hz)
-    have = {field.name: str(field.type) for field in there}
-    need = {field.name: str(field.type) for field in wanted}
-    if have != need or there.names != wanted.names:
-        columns = ", ".join(f"{name} {kind}" for name, kind in list(have.items())[:8])
-        raise RallyError(
-            f"{path} has the columns {columns!a}, not those of a rally", next_step="play it again"
-        )
-    told = (there.metadata or {}).get(TICK_HZ_KEY)
-    if told != str(tick_hz).encode():
-        raise RallyError(
-            f"{path} counts ticks of {(told or b'unknown')[:20]!r} Hz, the manifest of {tick_hz} "
-            "Hz: the files are from different rallies",
-            next_step="use the original folder",
-        )
-    groups = form.groups
-    if form.rows != balls or sum(groups) != balls:
-        raise RallyError(
-            f"{path} has {form.rows} balls, the manifest counts {balls}: "
-            "the files are from different rallies",
-            next_step="use the original folder",
-        )
-    small = any(rows < min(MIN_GROUP_ROWS, GROUP_ROWS) for rows in groups[:-1])
-    if small or any(not 0 < rows <= MAX_GROUP_ROWS for rows in groups):
-        raise RallyError(
-            f"{path} was not written by tennis (row groups)", next_step="use the original folder"
-        )
-    return list(itertools.accumulate(groups, initial=0))
+        _check_form(form)
+        with pq.ParquetFile(path, **limits) as file:
+            _check_columns(file.schema_arrow, tick_hz)
+        _check_groups(form, balls)
+    return list(itertools.accumulate(form.groups, initial=0))
 
 
-def _check_form(path: Path, form: footer.Footer) -> None:
-    """Refuse what ``write`` never writes, before any of it is unpacked. Raises RallyError."""
+def _check_form(form: footer.Footer) -> None:
+    """Refuse what ``write`` never writes, before any of it is unpacked. Raises TableError."""
     if form.rows > MAX_BALLS or len(form.groups) > MAX_BALLS // MIN_GROUP_ROWS + 1:
-        raise RallyError(
-            f"{path} has more than {MAX_BALLS} balls: it was not written by tennis",
-            next_step="use the original folder",
+        raise TableError(
+            f"has more than {MAX_BALLS} balls: it was not written by tennis",
+            "use the original folder",
         )
     for chunk in form.chunks:
         how = chunk.encodings - ENCODINGS | {chunk.codec} - CODECS
         if how or chunk.dictionary:
             forms = plain(" ".join(sorted(how)) or "a dictionary", 60)
-            raise RallyError(
-                f"{path} was not written by tennis (encoding {forms})",
-                next_step="use the original folder",
+            raise TableError(
+                f"was not written by tennis (encoding {forms})", "use the original folder"
             )
 
 
+def _check_columns(there: pa.Schema, tick_hz: int) -> None:
+    """Refuse other columns than ``schema``, and those of another clock. Raises TableError."""
+    wanted = schema(tick_hz)
+    have = {field.name: str(field.type) for field in there}
+    need = {field.name: str(field.type) for field in wanted}
+    if have != need or there.names != wanted.names:
+        columns = ", ".join(f"{name} {kind}" for name, kind in list(have.items())[:8])
+        raise TableError(f"has the columns {columns!a}, not those of a rally", "play it again")
+    written_hz = (there.metadata or {}).get(TICK_HZ_KEY)
+    if written_hz != str(tick_hz).encode():
+        raise TableError(
+            f"counts ticks of {(written_hz or b'unknown')[:20]!r} Hz, the manifest of {tick_hz} "
+            "Hz: the files are from different rallies",
+            "use the original folder",
+        )
+
+
+def _check_groups(form: footer.Footer, balls: int) -> None:
+    """Refuse another number of balls, and row groups of odd sizes. Raises TableError."""
+    groups = form.groups
+    if form.rows != balls or sum(groups) != balls:
+        raise TableError(
+            f"has {form.rows} balls, the manifest counts {balls}: "
+            "the files are from different rallies",
+            "use the original folder",
+        )
+    small = any(rows < min(MIN_GROUP_ROWS, GROUP_ROWS) for rows in groups[:-1])
+    if small or any(not 0 < rows <= MAX_GROUP_ROWS for rows in groups):
+        raise TableError("was not written by tennis (row groups)", "use the original folder")
+
+
+class TableError(ValueError):
+    """What ``balls.parquet`` holds is not a rally's; ``Reading`` puts the file's name before it."""
+
+    def __init__(self, message: str, next_step: str) -> None:
+        super().__init__(message)
+        self.next_step = next_step
+
+
 class Reading:
-    """Turns what a damaged file does to the reader into one line."""
+    """Turns what is wrong with a file into one line about it, also what breaks the reader."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -283,6 +295,8 @@ class Reading:
         return None
 
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        if isinstance(error, TableError):
+            raise RallyError(f"{self.path} {error}", next_step=error.next_step) from error
         if isinstance(error, pa.ArrowException | OSError | ValueError | OverflowError):
             raise RallyError(
                 f"{self.path} cannot be read as a table of balls",

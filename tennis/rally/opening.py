@@ -157,7 +157,8 @@ def _count(balls: Path, manifest: Manifest, pool: ThreadPoolExecutor) -> tuple[T
     ]
     counted = [job.result() for job in jobs]
     spans = {number: span for part in counted for number, span in part.spans.items()}
-    rows.check_spans(balls, spans, rules)
+    with table.Reading(balls):
+        rows.check_spans(spans, rules)
     misses = sum(part.misses for part in counted)
     if misses != counts.misses or sum(part.balls for part in counted) != counts.balls:
         raise RallyError(

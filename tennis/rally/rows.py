@@ -13,8 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-from tennis.errors import RallyError
-from tennis.rally.balls import BATCH_ROWS, FIELDS, Reading
+from tennis.rally.balls import BATCH_ROWS, FIELDS, Reading, TableError
 from tennis.rally.tally import Counter
 from tennis.units import NS_PER_S
 
@@ -60,33 +59,29 @@ class RowGroup:
     misses: int
 
 
-def _refuse(path: Path, what: str) -> NoReturn:
-    raise RallyError(
-        f"{path} holds {what}: it was damaged or made up", next_step="use the original folder"
-    )
+def _refuse(what: str) -> NoReturn:
+    raise TableError(f"holds {what}: it was damaged or made up", "use the original folder")
 
 
-def _check_rows(
-    path: Path, rows: pa.RecordBatch, first: int, before: Span, rules: BallRules
-) -> Span:
-    """Check rows against each other, the ball before them and the manifest. Raises RallyError."""
+def _check_rows(rows: pa.RecordBatch, first: int, before: Span, rules: BallRules) -> Span:
+    """Check rows against each other, the ball before them and the manifest. Raises TableError."""
     if rows["ball"].null_count or rows["served_ns"].null_count:
-        _refuse(path, "a ball without a number or a time")
+        _refuse("a ball without a number or a time")
     ball, served = _numbers(rows["ball"], np.uint32), _numbers(rows["served_ns"], np.int64)
     if ball[0] != first or not np.array_equal(ball - ball[0], NUMBERS[: ball.size]):
-        _refuse(path, f"balls that are not numbered one after the other, near ball {first}")
+        _refuse(f"balls that are not numbered one after the other, near ball {first}")
     if served.min() < 0:
-        _refuse(path, "a ball that was served before the rally began")
+        _refuse("a ball that was served before the rally began")
     rise, no_rise = _plain(rows["rise_ticks"])
     fall, no_fall = _plain(rows["fall_ticks"])
     if no_rise is not None:
         if no_fall is None or np.any(no_rise > no_fall):
-            _refuse(path, "a reply that fell and never rose")
+            _refuse("a reply that fell and never rose")
         rise = np.where(no_rise, np.uint32(0), rise)
     if no_fall is not None:
         fall = np.where(no_fall, np.uint32(0), fall)
     if max(rise.max(), fall.max()) > rules.latest_ticks:
-        _refuse(path, f"an answer later than the timeout of {rules.timeout_ns} ns")
+        _refuse(f"an answer later than the timeout of {rules.timeout_ns} ns")
     last_ns = float(served[-1] + fall[-1] * (NS_PER_S / rules.tick_hz) - ROUNDING_NS)
     rounding_ns = ROUNDING_NS
     if rules.alone:
@@ -100,11 +95,11 @@ def _check_rows(
         and shortest < fall.max() * tick_ns - rounding_ns
         and np.any(steps < fall[:-1] * tick_ns - rounding_ns)
     ):
-        _refuse(path, "a ball that was served before the one before it was over")
+        _refuse("a ball that was served before the one before it was over")
     return Span(int(served[0]), last_ns)
 
 
-def _group(path: Path, rows: pa.RecordBatch, room: Ticks) -> RowGroup:
+def _group(rows: pa.RecordBatch, room: Ticks) -> RowGroup:
     rise, no_rise = _plain(rows["rise_ticks"])
     fall, no_fall = _plain(rows["fall_ticks"])
     interrupt = rise if no_rise is None else rise[~no_rise]
@@ -116,9 +111,7 @@ def _group(path: Path, rows: pa.RecordBatch, room: Ticks) -> RowGroup:
     # a fall before its rise wraps around: to a large difference, or it comes from a large rise
     large = scheduling.size and max(scheduling.max(), rise.max()) >= 2**31
     if large and np.any(fall < rise):
-        raise RallyError(
-            f"{path} holds a reply that fell before it rose", next_step="play the rally again"
-        )
+        raise TableError("holds a reply that fell before it rose", "play the rally again")
     return RowGroup(interrupt, scheduling, rows.num_rows, rows["fall_ticks"].null_count)
 
 
@@ -177,24 +170,24 @@ def count(path: Path, groups: Iterable[int], begins: list[int], rules: BallRules
         for number in groups:
             first, began, span = begins[number], -1, Span(0, 0.0)
             for rows in file.iter_batches(BATCH_ROWS, [number], names, use_threads=False):
-                span = _check_rows(path, rows, first, span, rules)
+                span = _check_rows(rows, first, span, rules)
                 began = span.served_ns if began < 0 else began
-                group = _group(path, rows, room)
+                group = _group(rows, room)
                 counted.interrupt.add(group.interrupt)
                 counted.scheduling.add(group.scheduling)
                 counted.balls += group.balls
                 counted.misses += group.misses
                 first += group.balls
             if first != begins[number + 1]:
-                _refuse(path, f"{first} balls where its list says {begins[number + 1]}")
+                _refuse(f"{first} balls where its list says {begins[number + 1]}")
             counted.spans[number] = Span(began, span.over_ns)
     counted.interrupt.settle()
     counted.scheduling.settle()
     return counted
 
 
-def check_spans(path: Path, spans: dict[int, Span], rules: BallRules) -> None:
-    """Check that no row group begins before the one before it is over. Raises RallyError."""
+def check_spans(spans: dict[int, Span], rules: BallRules) -> None:
+    """Check that no row group begins before the one before it is over. Raises TableError."""
     ordered = [spans[number] for number in sorted(spans)]
     if rules.ordered and any(b.served_ns < a.over_ns for a, b in itertools.pairwise(ordered)):
-        _refuse(path, "a ball that was served before the one before it was over")
+        _refuse("a ball that was served before the one before it was over")
