@@ -3,7 +3,7 @@
 """Which Racquet plays on which kernel, from where it can answer there, and in which threads."""
 
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Literal, Protocol
 
 from tennis.bench.configuration import Flavour
 from tennis.errors import UsageError
@@ -13,6 +13,22 @@ from tennis.rally.priorities import PRESETS, entries
 # SLOTH is no kernel of Linux (target/sloth). In-band: the ordinary Racquet, where a core is beneath
 InBand = Literal["evl in-band", "cobalt in-band"]
 Player = Flavour | InBand | Literal["sloth"]
+
+
+class Halves(Protocol):
+    """How an answer is asked for: a plan, or a combination of a match."""
+
+    @property
+    def top_half(self) -> str:
+        """Where the interrupt is taken."""
+
+    @property
+    def bottom_half(self) -> str:
+        """Where it is answered from."""
+
+    @property
+    def priorities(self) -> str:
+        """A preset, or a map of threads."""
 
 
 @dataclass(frozen=True)
@@ -116,8 +132,9 @@ def defaults(player: Player) -> dict[str, str]:
     }
 
 
-def check(flavour: Player, top_half: str, bottom_half: str, priorities: str) -> None:
+def check(flavour: Player, halves: Halves) -> None:
     """Raise UsageError where a kernel of this flavour cannot be answered from like that."""
+    top_half, bottom_half, priorities = halves.top_half, halves.bottom_half, halves.priorities
     racquet = racquet_of(flavour, bottom_half)
     mapped = priorities not in PRESETS and bool(racquet.threads)
     for option, asked, possible in (
@@ -137,11 +154,12 @@ def check(flavour: Player, top_half: str, bottom_half: str, priorities: str) -> 
             "--top-half explicit takes the interrupt's thread, which --bottom-half thread needs",
             next_step="use --top-half hard, or another bottom half",
         )
-    there = _threads(flavour, top_half, bottom_half)
+    there = _threads(flavour, halves)
     for thread in entries(priorities) if mapped else ():
         if thread not in there:
-            halves = f"a {top_half} top half and the bottom half {bottom_half}"
-            with_what = "a program that answers" if bottom_half == PROGRAM else halves
+            with_what = f"a {top_half} top half and the bottom half {bottom_half}"
+            if bottom_half == PROGRAM:
+                with_what = "a program that answers"
             raise UsageError(
                 f"--priorities {thread}=...: there is no such thread on a kernel of flavour "
                 f"{flavour} with {with_what}",
@@ -149,10 +167,11 @@ def check(flavour: Player, top_half: str, bottom_half: str, priorities: str) -> 
             )
 
 
-def _threads(flavour: Player, top_half: str, bottom_half: str) -> set[str]:
+def _threads(flavour: Player, halves: Halves) -> set[str]:
     """Return which threads take part in an answer."""
+    bottom_half = halves.bottom_half
     there = {
-        "irq": top_half in {*THREADED, PROGRAM} or bottom_half == "thread",
+        "irq": halves.top_half in {*THREADED, PROGRAM} or bottom_half == "thread",
         "kworker": bottom_half == "workqueue",
         "user": bottom_half == "user",
     }
@@ -160,15 +179,15 @@ def _threads(flavour: Player, top_half: str, bottom_half: str) -> set[str]:
     return {name for name in every if there.get(name, True)}
 
 
-def priorities_on(flavour: Player, top_half: str, bottom_half: str, priorities: str) -> str:
+def priorities_on(flavour: Player, halves: Halves) -> str:
     """Return what the target's side is told: ``irq=99,kworker=99?``; empty: nothing to be done.
 
     A thread with a question mark may be missing: of a preset, those that not every kernel has.
     """
-    there = _threads(flavour, top_half, bottom_half)
-    preset = priorities in PRESETS
+    there = _threads(flavour, halves)
+    preset = halves.priorities in PRESETS
     return ",".join(
         f"{thread}={number}{'?' if preset and thread in {'kworker', 'ktimers'} else ''}"
-        for thread, number in entries(priorities).items()
+        for thread, number in entries(halves.priorities).items()
         if thread in there
     )

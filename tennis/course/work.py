@@ -341,7 +341,7 @@ def _prediction(name: str, value: dict[str, object]) -> Prediction:
     return Prediction(number, reason.strip())
 
 
-def _contact(content: dict[str, object], key: str, form: re.Pattern[str]) -> str:
+def _contact(content: Mapping[str, object], key: str, form: re.Pattern[str]) -> str:
     """Return the student's number or e-mail; nothing where it is missing or empty."""
     value = content.get(key, "")
     value = str(value) if isinstance(value, int) and not isinstance(value, bool) else value

@@ -4,7 +4,7 @@
 
 import hashlib
 from collections.abc import Iterable, Iterator, Mapping, Sized
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -422,9 +422,7 @@ def _impossible(kernel: MatchKernel, combination: _Combination) -> str:  # noqa:
         which = f"bottom half {combination.bottom_half}"
         return f"{which} is not for {player} kernels: {possible} is"
     try:  # a map names threads, and which there are depends on both halves
-        flavours.check(
-            player, combination.top_half, combination.bottom_half, combination.priorities
-        )
+        flavours.check(player, combination)
     except UsageError as error:
         return str(error)
     return ""
@@ -433,7 +431,7 @@ def _impossible(kernel: MatchKernel, combination: _Combination) -> str:  # noqa:
 def _for_a_program(player: flavours.Player, combination: _Combination) -> str:
     """Say why no program can answer in a combination; empty where it can."""
     try:
-        flavours.check(player, PROGRAM, PROGRAM, combination.priorities)
+        flavours.check(player, replace(combination, top_half=PROGRAM, bottom_half=PROGRAM))
     except UsageError as error:
         return str(error)
     return ""

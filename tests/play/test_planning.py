@@ -143,7 +143,7 @@ def test_the_flavour_of_a_tree(tmp_path, option, flavour, module, answer):
     assert flavours.RACQUETS[flavour].module == module
     plan = plan_of(kernel=tree)
     assert (plan.bottom_half, plan.priorities) == answer
-    flavours.check(flavour, plan.top_half, plan.bottom_half, plan.priorities)
+    flavours.check(flavour, plan)
 
 
 def test_a_top_half_that_the_kernel_lacks():
@@ -208,9 +208,9 @@ def test_the_ordinary_racquet_answers_in_band(tmp_path, option, module):
     flavour = catalogue.flavour_of(tree)
     plan = plan_of(kernel=tree, stage="in-band", bottom_half="thread", priorities="chrt")
     player = flavours.player_on(flavour, plan.stage)
-    flavours.check(player, plan.top_half, plan.bottom_half, plan.priorities)
+    flavours.check(player, plan)
     assert flavours.racquet_of(player).module == "racquet"
-    told = flavours.priorities_on(player, plan.top_half, plan.bottom_half, plan.priorities)
+    told = flavours.priorities_on(player, plan)
     assert told == "irq=99,ksoftirqd=99"  # the recorded kernels' command line has it
     usual = plan_of(kernel=tree, stage="in-band")
     assert (usual.bottom_half, usual.priorities) == ("tasklet", "default")

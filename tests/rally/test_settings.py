@@ -2,6 +2,8 @@
 # SPDX-License-Identifier: MIT
 """Maps of priorities and words for the command line: kept in one form, or refused in one line."""
 
+from typing import NamedTuple
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -12,6 +14,12 @@ from tennis.errors import UsageError
 from tennis.match.plan import Name
 from tennis.play.planning import plan_of
 from tennis.rally import command_line, priorities
+
+
+class Halves(NamedTuple):
+    top_half: str
+    bottom_half: str
+    priorities: str
 
 
 def plan(**asked):
@@ -54,7 +62,7 @@ def test_what_is_no_map_is_refused(asked):
 )
 def test_threads_that_do_not_exist_are_refused(flavour, halves, asked, missing):
     with pytest.raises(UsageError, match=f"--priorities {missing}=...: there is no such thread"):
-        check(flavour, *halves, asked)
+        check(flavour, Halves(*halves, asked))
 
 
 @pytest.mark.parametrize(
@@ -73,20 +81,20 @@ def test_threads_that_do_not_exist_are_refused(flavour, halves, asked, missing):
     ],
 )
 def test_what_the_target_is_told(flavour, halves, asked, told):
-    check(flavour, *halves, asked)
-    assert priorities_on(flavour, *halves, asked) == told
+    check(flavour, Halves(*halves, asked))
+    assert priorities_on(flavour, Halves(*halves, asked)) == told
 
 
 @pytest.mark.parametrize("flavour", ["mainline", "rt"])
 def test_one_thread_is_not_both_halves(flavour):
     with pytest.raises(UsageError, match=r"takes the interrupt's thread.* use --top-half hard, or"):
-        check(flavour, "explicit", "thread", "default")
+        check(flavour, Halves("explicit", "thread", "default"))
 
 
 @pytest.mark.parametrize("asked", ["thesis-2008", "irq=5", "chrt"])
 def test_a_xenomai_core_has_its_own_priorities_only(asked):
     with pytest.raises(UsageError, match="use native"):
-        check("evl", "hard", "thread", asked)
+        check("evl", Halves("hard", "thread", asked))
 
 
 @pytest.mark.parametrize(

@@ -6,6 +6,7 @@ import json
 import re
 import shutil
 import tomllib
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from functools import cache
 from pathlib import Path
@@ -42,9 +43,14 @@ class Kernel:
     config: Path
 
     @property
+    def options(self) -> Mapping[str, str]:
+        """Return its configuration: option -> value; what is not set is not there."""
+        return _options(self.config)
+
+    @property
     def flavour(self) -> Flavour:
         """What answers in real time, as the kernel's configuration says."""
-        return configuration.flavour_of(_options(self.config))
+        return configuration.flavour_of(self.options)
 
     @property
     def is_tree(self) -> bool:

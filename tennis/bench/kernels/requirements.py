@@ -16,7 +16,7 @@ from typing import Annotated, Literal, TypeVar
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
 from tennis.bench import witnesses
-from tennis.bench.configuration import FLAVOURS, Flavour, read_config
+from tennis.bench.configuration import FLAVOURS, Flavour
 from tennis.bench.findings import Finding, Mark
 from tennis.bench.kernels import boards, loading
 from tennis.bench.kernels.catalogue import Kernel
@@ -209,7 +209,7 @@ def check_config(requirements: Requirements, config: Mapping[str, str]) -> Itera
 def check_witness(witness: Witness, kernel: Kernel) -> None:
     """Raise UsageError where this kernel was built without what is to look on."""
     option = witnesses.OPTIONS.get(witness)
-    options = read_config(kernel.config.read_text(errors="replace"))
+    options = kernel.options
     if not option or options.get(option) == "y":
         return
     forbidden = requirements(kernel.flavour).forbidden.get(option)

@@ -300,9 +300,7 @@ class PiBench(ResumableBench, PreparingBench):
             files.update(drills.files_of(plan.drill))
         priorities = ""
         if not plan.drill:
-            priorities = flavours.priorities_on(
-                facts.flavour, plan.top_half, plan.bottom_half, plan.priorities
-            )
+            priorities = flavours.priorities_on(facts.flavour, plan)
         its_own: dict[str, str | int] = {"program": ""}
         if own := programs.read(plan):
             files.update(programs.files(own, agent.folder))

@@ -37,7 +37,7 @@ def refuse_target(plan: Plan, facts: snapshot.Snapshot, host: str) -> Flavour:
             next_step=f"boot it with `tennis benches boot {host} {plan.kernel}`",
         )
     if plan.drill is None:
-        flavours.check(flavour, plan.top_half, plan.bottom_half, plan.priorities)
+        flavours.check(flavour, plan)
     elif flavour not in {"mainline", "rt"}:
         raise UsageError(f"drills are for Linux so far: {host} runs {flavour}")
     running = facts.line("command_line") or ""

@@ -41,5 +41,5 @@ class SecondPicoBench(WiredBench):
             )
         defaults = flavours.defaults("sloth")
         halves = {name: options.get(name) or value for name, value in defaults.items()}
-        flavours.check("sloth", **halves)
+        flavours.check("sloth", plan.model_copy(update=halves))
         return {"instrument": "pico", "load": UNKNOWN, **defaults}

@@ -164,7 +164,7 @@ def _check(plan: Plan) -> None:
     elif plan.protocol.timeout_ns > plugins.TIMEOUT_MAX_NS:
         raise UsageError("a timeout of the built-in instrument is at most 4 s (4000 ms)")
     if not plan.racquet:
-        flavours.check("sloth", plan.top_half, plan.bottom_half, plan.priorities)
+        flavours.check("sloth", plan)
     if plan.kernel != PICO and MACHINE not in _machines(path := plugins.find_qemu().path):
         raise BenchError(
             f"{path} has no board {MACHINE}", next_step="use the QEMU of Debian, Ubuntu or Fedora"

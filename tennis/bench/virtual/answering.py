@@ -82,10 +82,10 @@ def check_answer(plan: Plan, kernel: Kernel) -> None:
             raise UsageError(
                 f"--beneath sloth: a kernel of flavour {flavour} cannot be used with it"
             )
-        flavours.check("sloth", plan.top_half, plan.bottom_half, plan.priorities)
+        flavours.check("sloth", plan)
     elif plan.program:
         flavours.racquet_of(flavour, PROGRAM)  # a program is for Linux alone
-        flavours.check(flavour, plan.top_half, plan.bottom_half, plan.priorities)
+        flavours.check(flavour, plan)
     elif plan.racquet:
         if flavour not in LINUX:
             raise UsageError(f"--racquet is for Linux: on {flavour} its core's own API answers")
@@ -96,7 +96,7 @@ def check_answer(plan: Plan, kernel: Kernel) -> None:
             )
     elif plan.drill is None:
         player = flavours.player_on(flavour, plan.stage)
-        flavours.check(player, plan.top_half, plan.bottom_half, plan.priorities)
+        flavours.check(player, plan)
 
 
 def built(plan: Plan, kernel: Kernel, application: str | Path) -> Answerer:
@@ -105,7 +105,7 @@ def built(plan: Plan, kernel: Kernel, application: str | Path) -> Answerer:
     ``application``: which of SLOTH's, beneath Linux.
     """
     player = flavours.player_on(kernel.flavour, plan.stage)
-    priorities = flavours.priorities_on(player, plan.top_half, plan.bottom_half, plan.priorities)
+    priorities = flavours.priorities_on(player, plan)
     name, its_own, brought, start = flavours.racquet_of(player).module, "", None, None
     if plan.program:
         code = read_program(Path(plan.program))

@@ -94,6 +94,7 @@ class VirtualBench:
             load.check_processors(plan.processors)
             kernel = catalogue.find(plan.kernel)
             check_witness(plan.witness, kernel)
+            loading.check_command_line(plan.command_line)
             loading.check_known(plan.command_line, kernel.name, kernel.image)
             answering.check_answer(plan, kernel)
             qemu = instrument.find_qemu()
@@ -233,7 +234,6 @@ def _check(plan: Plan) -> None:
                 next_step=f"use 0 to {plan.processors - 1}, or more --processors",
             )
     isolation.check_words(plan.command_line, plan.processors)
-    loading.check_command_line(plan.command_line)
     if plan.instrument != "pico" and plan.protocol.timeout_ns > instrument.TIMEOUT_MAX_NS:
         raise UsageError("a timeout of the built-in instrument is at most 4 s (4000 ms)")
 

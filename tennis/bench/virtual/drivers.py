@@ -6,7 +6,6 @@ import lzma
 import re
 from pathlib import Path
 
-from tennis.bench.configuration import read_config
 from tennis.bench.kernels.catalogue import Kernel
 from tennis.bench.kernels.requirements import virtual_needs
 from tennis.errors import BenchError, UsageError
@@ -20,7 +19,7 @@ def network(kernel: Kernel) -> dict[str, bytes]:
 
     Empty where all is built in. Raises UsageError for a kernel that lacks something.
     """
-    options = read_config(kernel.config.read_text(errors="replace"))
+    options = kernel.options
     missing = [
         name
         for name, option in virtual_needs().network.items()

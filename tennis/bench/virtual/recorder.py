@@ -4,13 +4,12 @@
 
 import os
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any, BinaryIO
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tennis.bench import configuration
 from tennis.bench.qemu import plugins
 from tennis.bench.virtual.machine import Parts, QemuPlugin
 from tennis.errors import BenchError
@@ -135,7 +134,4 @@ def _signed(address: int) -> int:
 
 def _preempt_offset(parts: Parts) -> int:
     """Return where a task has its preempt_count: behind the flags of arm64's thread_info."""
-    options: Mapping[str, str] = configuration.read_config(
-        parts.kernel.config.read_text(errors="replace")
-    )
-    return 16 if options.get("CONFIG_ARM64_SW_TTBR0_PAN") == "y" else 8
+    return 16 if parts.kernel.options.get("CONFIG_ARM64_SW_TTBR0_PAN") == "y" else 8

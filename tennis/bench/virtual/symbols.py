@@ -18,7 +18,6 @@ import zlib
 from collections.abc import Mapping
 from pathlib import Path
 
-from tennis.bench import configuration
 from tennis.bench.cache import digest, once
 from tennis.bench.kernels.catalogue import Kernel, fingerprint
 from tennis.bench.virtual import elf, program
@@ -102,8 +101,7 @@ def in_place(kernel: Kernel) -> str:
 
     A kernel without it would say that it does not know the parameter.
     """
-    options = configuration.read_config(kernel.config.read_text(errors="replace"))
-    return "nokaslr" if options.get("CONFIG_RANDOMIZE_BASE") == "y" else ""
+    return "nokaslr" if kernel.options.get("CONFIG_RANDOMIZE_BASE") == "y" else ""
 
 
 def _kernel(parts: Parts) -> str:
