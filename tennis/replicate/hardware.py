@@ -75,16 +75,16 @@ class Group:
         """
         board = np.array([pair.point.us for pair in self.pairs])
         bench = np.array([pair.bench_us for pair in self.pairs])
-        if len(self.pairs) < RANKED_MIN or np.ptp(_ranks(bench)) == 0 or np.ptp(board) == 0:
+        if len(self.pairs) < RANKED_MIN or np.ptp(ranks(bench)) == 0 or np.ptp(board) == 0:
             return None
         draw = np.random.default_rng(SEED)
         found: list[float] = []
         while len(found) < RESAMPLES:
             chosen = draw.integers(0, len(board), len(board))
-            if np.ptp(board[chosen]) and np.ptp(_ranks(bench[chosen])):
-                found.append(_spearman(board[chosen], bench[chosen]))
+            if np.ptp(board[chosen]) and np.ptp(ranks(bench[chosen])):
+                found.append(spearman(board[chosen], bench[chosen]))
         low, high = np.quantile(found, [0.025, 0.975]).tolist()
-        return _spearman(board, bench), low, high
+        return spearman(board, bench), low, high
 
     @property
     def factor(self) -> tuple[float, float, float]:
@@ -121,18 +121,19 @@ class Group:
         }
 
 
-def _ranks(values: NDArray[np.float64]) -> NDArray[np.float64]:
+def ranks(values: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return ranks from 1; equal values share the mean of theirs."""
     order = np.argsort(values, kind="stable")
-    ranks = np.empty(len(values))
-    ranks[order] = np.arange(1, len(values) + 1)
+    places = np.empty(len(values))
+    places[order] = np.arange(1, len(values) + 1)
     _, inverse, counts = np.unique(values, return_inverse=True, return_counts=True)
-    means: NDArray[np.float64] = np.bincount(inverse, ranks) / counts
+    means: NDArray[np.float64] = np.bincount(inverse, places) / counts
     return means[inverse]
 
 
-def _spearman(one: NDArray[np.float64], other: NDArray[np.float64]) -> float:
-    return float(np.corrcoef(_ranks(one), _ranks(other))[0, 1])
+def spearman(one: NDArray[np.float64], other: NDArray[np.float64]) -> float:
+    """Return how far two rows of numbers rank alike, from -1 to 1 (Spearman 1904)."""
+    return float(np.corrcoef(ranks(one), ranks(other))[0, 1])
 
 
 def cell_of(rally: Rally) -> str | None:

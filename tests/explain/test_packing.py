@@ -258,10 +258,10 @@ def test_balls_that_nobody_could_play_again(tmp_path):
 
 
 def test_a_large_rally(monkeypatch, tmp_path):
-    rally = make_rally(tmp_path / "r", balls=10)
+    rally = make_rally(tmp_path / "r", balls=10, bench="virtual")
     monkeypatch.setattr(packing, "RALLY_MAX", 1000)
     with pytest.raises(UsageError, match="at most 0 MB are packed: play fewer balls"):
-        packing._refuse_large(rally)
+        pack(rally.path, 0, tmp_path / "late.zip")
 
 
 def test_what_came_otherwise_is_named(tmp_path):

@@ -13,6 +13,7 @@ from tennis.bench.fleet.inventory import ListedBench
 from tennis.bench.fleet.state import (
     HOLDER,
     Damaged,
+    Lease,
     LeaseAnswer,
     NotProvisionedError,
     Status,
@@ -22,6 +23,7 @@ from tennis.bench.fleet.state import (
 )
 from tennis.bench.targets.ssh import SshTarget
 from tennis.errors import BenchError, UsageError
+from tennis.listener import say
 from tennis.rally.text import plain
 
 LEASE_S = (60, 14 * 86400)  # the shortest and the longest
@@ -82,6 +84,19 @@ def refuse_if_held(target: SshTarget, holder: str, *, playing: bool = True) -> S
             f"a rally is being played on {target.host}", next_step="wait until it ends"
         )
     return status
+
+
+def say_if_it_ends(status: Status | None, host: str, holder: str, rally_s: float) -> None:
+    """Say that somebody else may take a bench as soon as a rally of ``rally_s`` is over."""
+    if status is None or not isinstance(status.lease, Lease):
+        return
+    left_s = status.lease.expires - status.now
+    if status.lease.holder == holder and left_s < rally_s:
+        over = "is over" if left_s <= 0 else f"ends in {left_s // 60} min, before the rally"
+        say(
+            f"your lease of {host} {over}: the rally is safe, but then anybody may take the bench: "
+            f"`tennis benches lease {host} --as {holder}`"
+        )
 
 
 def who_else(host: str, status: Status, holder: str) -> str:

@@ -20,7 +20,7 @@ from tennis.bench import loads as load_folder
 from tennis.bench.configuration import Flavour
 from tennis.bench.findings import Finding
 from tennis.bench.fitting import Capabilities
-from tennis.bench.fleet import boot, inventory, leases, state
+from tennis.bench.fleet import boot, inventory, leases
 from tennis.bench.kernels import boards, modules, program_record, requirements
 from tennis.bench.patience import USUAL, Patience
 from tennis.bench.physical import drills, programs
@@ -142,7 +142,7 @@ class PiBench(ResumableBench, PreparingBench):
         try:
             load = load_folder.find(plan.load, plan.load_options)
             held = leases.refuse_if_held(self.target, self._holder)
-            self._say_if_lease_ends(plan, held)
+            leases.say_if_it_ends(held, self.target.host, self._holder, seconds_of(plan.protocol))
             seen = self._seen = self.target.facts()
             flavour = refuse_target(plan, seen, self.target.host)
             refuse_packages(plan, load, self.target)
@@ -172,18 +172,6 @@ class PiBench(ResumableBench, PreparingBench):
         except BaseException:
             self.target.close()
             raise
-
-    def _say_if_lease_ends(self, plan: Plan, status: state.Status | None) -> None:
-        """Say that somebody else may take the bench as soon as the rally is over."""
-        if status is None or not isinstance(status.lease, state.Lease):
-            return
-        left_s = status.lease.expires - status.now
-        if status.lease.holder == self._holder and left_s < seconds_of(plan.protocol):
-            over = "is over" if left_s <= 0 else f"ends in {left_s // 60} min, before the rally"
-            say(
-                f"your lease of {self.target.host} {over}: the rally is safe, but then anybody "
-                f"may take the bench: `tennis benches lease {self.target.host} --as {self._holder}`"
-            )
 
     def _builds_there(self, load: load_folder.Load, flavour: str) -> tuple[list[str], str | None]:
         """Return which programs somebody built for this flavour, "NAME.FLAVOUR SHA256" each.

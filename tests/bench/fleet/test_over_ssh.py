@@ -25,6 +25,7 @@ from click.testing import CliRunner, Result
 from tennis.bench.fleet import boot, inventory, leases, state
 from tennis.bench.patience import Patience
 from tennis.bench.physical import managed
+from tennis.bench.physical.refusals import seconds_of
 from tennis.bench.targets.ssh import SshError
 from tennis.checkout import ROOT
 from tennis.cli import cli
@@ -265,12 +266,15 @@ def test_nobody_gets_or_restarts_a_bench_on_which_a_rally_is_played(room):
 
 def test_a_lease_that_ends_before_the_rally_is_said(room, heard):
     leases.take(room.bench, "blue", 300)
-    bench = managed.PiBench("bench-1", "socket://127.0.0.1:1")
     with inventory.connect("bench-1") as target:
         status = leases.refuse_if_held(target, "blue")
-    bench._say_if_lease_ends(plan_of(bench="pi", target="x", balls=1000), status)
+    short, long = (
+        seconds_of(plan_of(bench="pi", target="x", balls=balls).protocol)
+        for balls in (1000, 1_000_000)
+    )
+    leases.say_if_it_ends(status, "bench-1", "blue", short)
     assert heard == []
-    bench._say_if_lease_ends(plan_of(bench="pi", target="x", balls=1_000_000), status)
+    leases.say_if_it_ends(status, "bench-1", "blue", long)
     assert len(heard) == 1
     assert "ends in 4 min, before the rally" in heard[0] or "ends in 5 min" in heard[0]
 
