@@ -102,7 +102,8 @@ WITH = {
     help="Play it again with another setting, beside RALLY, in pairs of boots of one seed, and "
     "compare its late balls: kernel, command-line, priorities, top-half, bottom-half. May be "
     "repeated. With memory=0, tlb=0 or registers=0 it plays the latest ball (or --ball) again. "
-    "That cost of --memory is zero from its ping on.",
+    "That cost of --memory is zero from its ping on. With --ball and priorities=irq=NUMBER it "
+    "plays that shot again, and the Racquet's thread has another priority from its ping on.",
 )
 @click.option(
     "--boots",
@@ -154,6 +155,7 @@ def explain(
       tennis explain first --try command-line=rcu_nocbs=0
       tennis explain first --try kernel=rt-7 --over 100us
       tennis explain cold --ball 0 --try memory=0 --try tlb=0
+      tennis explain instants --ball 7 --try priorities=irq=90
       tennis explain evl-idle --kernel ../linux-evl
       tennis explain switches --over 4us
       tennis explain my-program --program answer.c
@@ -163,7 +165,12 @@ def explain(
     if settings:
         looks = stages or sections or exact
         of_a_ball = ball is not None and not _costs(settings)
-        if of_a_ball or worst is not None or kernel or looks or out is not None:
+        if of_a_ball and not all(one.startswith("priorities=") for one in settings):
+            raise UsageError(
+                "--try with --ball takes a cost of --memory, or priorities of one shot",
+                next_step="leave --ball out",
+            )
+        if worst is not None or kernel or looks or out is not None:
             raise UsageError("--try stands alone (or with --over, --boots)")
         _try(rally, settings, over_ns, boots, ball, as_json=as_json)
         return
@@ -281,6 +288,38 @@ def _without(rally: Path, costs: list[str], ball: int | None, *, as_json: bool) 
     print_line(console, said, "dim")
 
 
+def _with_priorities(rally: Path, settings: tuple[str, ...], ball: int, *, as_json: bool) -> None:
+    from tennis.cli.stop import Stop
+    from tennis.play.with_priority import with_priorities
+
+    with listening(lambda text: echo(text, err=True)), progress_line("try") as observe:
+        found = with_priorities(
+            open_rally(rally), settings, ball=ball, watch=Watch(observe, Stop())
+        )
+    if as_json:
+        echo(json.dumps({"ball": ball, **asdict(found)}, indent=2))
+        return
+    console = Console(highlight=False)
+    print_line(console, f"Shot {ball}, at {found.at_ns:,} ns.", "bold")
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    table.add_column("from its ping on")
+    for title in ("to the rise", "to the fall", "earlier by"):
+        table.add_column(title, justify="right", no_wrap=True)
+    table.add_row("as it was", *map(_edge, (found.rise_ns, found.fall_ns)), "")
+    for one in found.now:
+        earlier = _signed(found.rise_ns - one.rise_ns)
+        table.add_row(
+            f"priorities=irq={one.priority}", *map(_edge, (one.rise_ns, one.fall_ns)), earlier
+        )
+    console.print(table)
+    print_line(
+        console,
+        "All were played in one boot: one run up to the ping, and different ones behind it. "
+        "Earlier is that of the rise.",
+        "dim",
+    )
+
+
 def _edge(ns: int | None) -> str:
     return "missed" if ns is None else format_ns(ns)
 
@@ -309,6 +348,11 @@ def _try(
                 next_step="try the others in a command of their own",
             )
         _without(rally, costs, ball, as_json=as_json)
+        return
+    if ball is not None:
+        if over_ns is not None or boots is not None:
+            raise UsageError("--try with --ball", next_step="leave --over and --boots out")
+        _with_priorities(rally, settings, ball, as_json=as_json)
         return
     with listening(lambda text: echo(text, err=True)), progress_line("try") as observe:
         tried = try_setting(

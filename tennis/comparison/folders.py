@@ -14,6 +14,7 @@ from tennis.comparison.order import DRIFT, InTime, drift, in_turns
 from tennis.comparison.rallies import BENCH_PARTS, KERNEL_PARTS, Measured, boot_of
 from tennis.comparison.sides import Side
 from tennis.errors import RallyError, UsageError
+from tennis.explain.instants.agreement import apart
 from tennis.match.folder import MATCH, open_match
 from tennis.match.plan import RALLIES_MAX
 from tennis.rally import Rally, open_rally
@@ -234,6 +235,7 @@ def matched(before: Sequence[Cell], after: Sequence[Cell], *, recorded: bool = T
                 f"of each boot the first {min(lengths):,} balls are compared: boots have "
                 + " and ".join(f"{length:,}" for length in sorted(lengths))
             )
+        remarks += _one_run_until(one, other)
         times.append(in_time({"before": one.rallies}, {"after": other.rallies}))
         pairs += [
             Pair(one.name or other.name, latency, *_partners(one, other, latency, min(lengths)))
@@ -255,6 +257,15 @@ def matched(before: Sequence[Cell], after: Sequence[Cell], *, recorded: bool = T
         remarks,
         InTime(time.in_turns, drifts),
     )
+
+
+def _one_run_until(one: Cell, other: Cell) -> list[str]:
+    """Say of the first pair of shots with one seed until when an instant is the same in both."""
+    theirs = {rally.manifest.protocol: rally for rally in other.rallies}
+    for ours in one.rallies:
+        if are_shots(ours.manifest.protocol) and (after := theirs.get(ours.manifest.protocol)):
+            return [f"seed {ours.manifest.protocol.seed}: {apart(ours, after).words}"]
+    return []
 
 
 def in_time(

@@ -6,8 +6,10 @@ Each is the first ball of that boot. docs/shots.md says how.
 """
 
 import contextlib
+import struct
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -22,6 +24,7 @@ from tennis.errors import BenchError, UsageError
 from tennis.play.progress import Progress
 from tennis.play.rally import Watch
 from tennis.play.replaying import NONE
+from tennis.play.sealing import SHOT_EVENTS
 from tennis.rally import Rally
 from tennis.rally.balls import records
 from tennis.rally.manifest import Protocol
@@ -29,6 +32,7 @@ from tennis.rally.plan import Plan
 from tennis.rally.shots import SHOTS
 
 GAP_NS = 10_000  # of a ball that is played by itself
+NOT_RAISED = 256 + 5  # what the instrument says of a child that target/virtual/priority.c ended
 REPEATS = "`tennis check` tells whether the rally repeats here"
 
 
@@ -79,21 +83,23 @@ def shoot(
     plan: Plan,
     every: Sequence[int],
     watch: Watch,
-    memory: Mapping[str, int] | None = None,
+    extras: Extras | None = None,
 ) -> NDArray[np.int64]:
     """Play a ball at each of some instants, which rise; ns. ``plan`` is the rally's, played again.
 
-    ``memory``: more parameters of target/virtual/memory.c.
+    ``extras``: what is added to the target.
     Returns served, rise and fall of each, int64, shape (instants, 3). Raises UsageError for an
     instant at which the target was not ready, and BenchError where a ball did not come, or was not
-    answered in time.
+    answered in time, or its child did not end.
     """
+    if not every:
+        return np.zeros((0, 3), np.int64)
     if every[0] <= ready_ns(rally):
         raise UsageError(
             f"at {every[0]:,} ns the target of {rally.path} was not ready",
             next_step=f"name instants behind {ready_ns(rally):,} ns",
         )
-    balls = _played(plan, Extras(instants_ns=every, memory=memory or {}), watch)
+    balls = _played(plan, replace(extras or Extras(), instants_ns=every), watch)
     for at_ns, (served_ns, rise_ns, _) in zip(every, balls.tolist(), strict=True):
         # between two instructions nothing can be served
         if not 0 <= served_ns - at_ns < plan.instruction_ns:
@@ -118,6 +124,8 @@ def _played(plan: Plan, extras: Extras, watch: Watch) -> NDArray[np.int64]:
             if watch.stop():
                 raise KeyboardInterrupt
             watch.observe(progress)
+            if frame is not None and frame.kind == wire.EVENTS:
+                _refuse_lost(frame.payload)
             if frame is not None and frame.kind == wire.BALLS:
                 progress.add(frame.payload)
                 found.append(rows(frame.payload))
@@ -125,3 +133,18 @@ def _played(plan: Plan, extras: Extras, watch: Watch) -> NDArray[np.int64]:
                 session.stop()
                 return np.concatenate(found)
     raise BenchError(f"no ball came at {every[progress.balls]} ns", next_step=REPEATS)
+
+
+def _refuse_lost(payload: bytes) -> None:
+    """Raise BenchError where the child of a shot hung or broke: its row is no answer."""
+    for at_ns, what, value in struct.iter_unpack(wire.EVENT, payload):
+        if what not in SHOT_EVENTS:
+            continue
+        if value == NOT_RAISED:
+            raise BenchError(
+                f"at {at_ns:,} ns the Racquet's interrupt thread does not sleep, or has no "
+                "real-time priority: another one cannot be given there",
+                next_step="--try without --ball plays other boots",
+            )
+        how = "did not end" if SHOT_EVENTS[what] == "shot_hung" else f"broke ({value})"
+        raise BenchError(f"the child of the shot at {at_ns:,} ns {how}", next_step="try again")

@@ -107,7 +107,7 @@ def _in_children(
     say(f"playing the instant {int(shot[0]):,} ns in one boot, with {'=0, '.join(costs)}=0")
     free = sum(_causes(cost) << (number * CAUSES) for number, cost in enumerate(costs, start=1))
     every = [int(shot[0])] * (1 + len(costs))
-    rows = shoot(rally, plan, every, watch, memory={"free_shots": free})
+    rows = shoot(rally, plan, every, watch, Extras(memory={"free_shots": free}))
     if not np.array_equal(rows[0], shot):
         raise unlike(rally, f"the shot at {shot[0]:,} ns differs", VirtualBench().versions(plan))
     return [_edges(row[1], row[2]) for row in rows[1:]]

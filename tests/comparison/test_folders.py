@@ -92,3 +92,20 @@ def test_a_memory_profile_is_a_difference_and_no_bench_of_its_own(tmp_path):
     assert "times" not in differences
     with pytest.raises(UsageError, match="were played on different benches"):
         matched([Cell("", [usual])], [played_with("pxa270@12345678", note.replace("2", "4"))])
+
+
+def test_shots_of_one_seed_say_until_when_an_instant_is_the_same(tmp_path):
+    """And balls do not: each follows the one before."""
+
+    def side(name: str, loop: str, rise: list[int]) -> Cell:
+        rally = make_rally(tmp_path / name, rise=rise, schedule=[9] * 3, seed=5)
+        protocol = rally.manifest.protocol.model_copy(update={"loop": loop})
+        manifest = rally.manifest.model_copy(update={"protocol": protocol})
+        return Cell("", [replace(rally, manifest=manifest)])
+
+    before, after = side("b", "shots", [5, 6, 7]), side("a", "shots", [5, 6, 8])
+    (said,) = [one for one in matched([before], [after]).remarks if "differ" in one]
+    assert said.startswith("seed 5: By a shot the runs differ from")
+    assert said.endswith("2 of 3 shots met the same in both.")
+    before, after = side("c", "closed", [5, 6, 7]), side("d", "closed", [5, 6, 8])
+    assert not [one for one in matched([before], [after]).remarks if "differ" in one]

@@ -30,8 +30,9 @@ INSIDE = ("inside.h", "qemu.h", "parameters.c", "parameters.h")  # of those that
 LANES = ("lanes.c", "lanes.h", "machine.h", "clock.h")
 MEMORY = ("stalls.c", "stalls.h", "machine.h", "clock.h")
 SHOTS = ("shots.c", "shots.h")
+PRIORITY = ("machine.h", "qemu.h", "parameters.c", "parameters.h")
 SECTIONS = ("masks.c", "waits.c", "watched.c", "sections.h")
-Plugin = Literal["instrument", "link", "profile", "guest", "sections", "memory"]
+Plugin = Literal["instrument", "link", "profile", "guest", "sections", "memory", "priority"]
 FIRMWARE_VERSION = "1"
 TICK_HZ = 1_000_000_000
 # A latency is a uint32 of ticks on the wire, and its last value means "none".
@@ -117,6 +118,7 @@ def sources(plugin: Plugin) -> list[Path]:
         "guest": INSIDE,
         "sections": (*SECTIONS, *INSIDE),
         "memory": (*MEMORY, *INSIDE),
+        "priority": PRIORITY,
     }
     return [FOLDER / name for name in (f"{plugin}.c", *inside.get(plugin, SOURCES))]
 

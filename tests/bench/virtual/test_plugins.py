@@ -22,7 +22,7 @@ REFUSED = {
 }
 KNOWN = {
     **{"instrument": "fd", "link": "places", "profile": "out", "guest": "out", "sections": "out"},
-    "memory": "line_bytes",
+    **{"memory": "line_bytes", "priority": "shots"},
 }
 
 

@@ -28,13 +28,15 @@ from tennis.explain.stalls import COSTS
 from tennis.play.planning import plan_of
 from tennis.play.rally import Watch, play, resume
 from tennis.play.replaying import plan_again
-from tennis.play.shooting import first_ball_at
+from tennis.play.shooting import first_ball_at, shoot
+from tennis.play.with_priority import with_priorities
 from tennis.play.without_cost import without
 from tennis.rally.balls import records
 from tennis.rally.serving import Serving
 from tennis.rally.settings import kind_of, unusual
 from tennis.rally.shots import instants, span_ns
-from tests.support.virtual import played
+from tests.support.synthetic import make_rally
+from tests.support.virtual import played, script
 
 virtual = pytest.mark.virtual
 HELD_US = 200
@@ -112,6 +114,14 @@ def test_what_shots_do_not_go_with_is_refused_before_the_boot(tmp_path, words, s
 def test_too_many_shots_are_refused(tmp_path, count):
     words = ["rally", "--shots", count, "--out", str(tmp_path / "r")]
     assert CliRunner().invoke(cli, words).exit_code
+
+
+def test_instants_before_the_target_was_ready_are_refused(tmp_path):
+    rally = make_rally(tmp_path / "r", events=[{"what": "ready", "at_ns": 5000, "value": 0}])
+    for every in ([5000, 9000], [0]):
+        with pytest.raises(UsageError, match=rf"at {every[0]:,} ns the target of .* was not ready"):
+            shoot(rally, plan_of(shots=2), every, Watch())
+    assert not len(shoot(rally, plan_of(shots=2), [], Watch()))
 
 
 def test_as_many_children_as_the_host_bears():
@@ -208,6 +218,45 @@ def test_a_shot_without_a_cost_is_what_its_own_boot_would_be(tmp_path):
     freed = {"free_causes": sum(1 << cause for cause in COSTS["tlb"]), "free_from_ns": shot[0]}
     protocol = first_ball_at(rally, plan, shot[0])
     assert first_of_a_boot(plan, protocol, tmp_path, memory=freed) == (shot[0], *found[0].now)
+
+
+# a task at SCHED_FIFO 40 that runs for some milliseconds, rests, and so on
+AT_40 = """
+cat > /tmp/at-40 << 'END'
+while :; do
+  usleep 500
+  i=0
+  while [ $i -lt 1000 ]; do i=$((i + 1)); done
+done
+END
+chrt -f 40 sh /tmp/at-40 &
+"""
+
+
+@virtual
+def test_a_shot_with_another_priority_waits_for_what_is_more_urgent(tmp_path):
+    """The thread is at 50: above 40 the shot is what it was, and below it waits for that task."""
+    extras = Extras(files={"/tennis/after": script(AT_40)})
+    asked = {**ASKED, "load": "idle", "load_options": {}, "timeout_ms": 200}
+    rally = played(tmp_path / "r", extras, shots=3, top_half="explicit", **asked)
+    settings = [f"priorities=irq={priority}" for priority in (50, 90, 41, 39)]
+    found = with_priorities(rally, settings, ball=1, extras=extras)
+    shot = rows(rally)[1]
+    assert (found.at_ns, found.rise_ns, found.fall_ns) == shot
+    assert [(one.rise_ns, one.fall_ns) for one in found.now[:3]] == [shot[1:]] * 3
+    assert found.now[3].rise_ns > 10 * shot[1]
+
+
+@virtual
+def test_what_has_no_priority_at_an_instant_is_refused(shots):
+    for words, said in (
+        (["priorities=ksoftirqd=90"], "only the Racquet's own interrupt thread surely sleeps"),
+        (["priorities=irq=90"], "its top half is in the interrupt itself"),
+        (["priorities=irq=90", "top-half=hard"], "--try with --ball takes a cost"),
+    ):
+        every = [word for one in words for word in ("--try", one)]
+        done = CliRunner().invoke(cli, ["explain", str(shots.path), "--ball", "1", *every])
+        assert said in str(done.exception)
 
 
 @virtual
