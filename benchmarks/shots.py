@@ -190,6 +190,7 @@ def main() -> None:
     parser.add_argument("--bottom-half", default="tasklet")
     parser.add_argument("--memory", default="none")
     parser.add_argument("--program", type=Path)
+    parser.add_argument("--racquet", type=Path)
     parser.add_argument("--processors", type=int, default=1)
     parser.add_argument("--alone", type=int, default=0)
     parser.add_argument("--model", action="store_true")
@@ -221,6 +222,8 @@ def compare(asked: argparse.Namespace, folder: Path, kind: tuple[str, str, str, 
     }
     if asked.program:
         settings = {"program": asked.program.resolve()}
+    if asked.racquet:
+        settings = {"racquet": asked.racquet.resolve()}
     words = "-".join(str(part) for part in (kernel, load, *settings.values()))
     words = words.replace("/", "-")
     plan = plan_of(kernel=kernel, load=load, shots=asked.shots, seed=asked.seed, **settings)
