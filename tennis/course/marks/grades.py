@@ -125,6 +125,7 @@ def _questions(lab: Lab, one: Marked) -> list[dict[str, Any]]:
                 "id": question.id,
                 "text": MARKUP.sub("", lab.fill(question.text)),
                 "answer": answer,
+                "file": question.file if question.file in report.facts.files else None,
                 "points": None if points is None else number(points),
                 "of": mark.of,
                 "why": why,
