@@ -3,7 +3,7 @@
 """``tennis explain``: why a ball of the virtual bench was late."""
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
@@ -414,11 +414,17 @@ def _try(
     console.print(Text(f"The first rally after: {plain(str(tried.after.path))}", style="dim"))
 
 
+def _told(stories: Sequence[Story]) -> Sequence[Story]:
+    """Return whose sentences are printed: each of a few, and of many that of the latest alone."""
+    return stories if len(stories) <= ROWS else stories[:1]
+
+
 def _print(explanation: Explanation, out: Path | None) -> None:
     console = Console(highlight=False)
 
     line = partial(print_line, console)
-    line(explanation.story.sentence, "bold")
+    for number, story in enumerate(_told(explanation.stories)):
+        line(story.sentence, "" if number else "bold")
     line("")
     rule = explanation.rule[0].upper() + explanation.rule[1:]
     line(f"{rule}: {format_ns(explanation.waited)} of waiting.")

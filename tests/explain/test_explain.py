@@ -5,6 +5,7 @@
 import json
 import re
 import shutil
+from dataclasses import replace
 from xml.etree import ElementTree
 
 import numpy as np
@@ -13,8 +14,10 @@ import pytest
 
 from tennis.bench.virtual.symbols import table_of
 from tennis.cli import main
+from tennis.cli.explain import _print
 from tennis.cli.numbers import time_ns
 from tennis.errors import BenchError, RallyError, UsageError
+from tennis.explain.explanation import Explanation
 from tennis.explain.flame import FlameFrame, flame
 from tennis.explain.phases import USER, Symbol
 from tennis.explain.segments import Names
@@ -163,6 +166,18 @@ def test_interrupts_that_are_off_come_first_for_a_thread_too():
 def test_a_thread_that_is_merely_woken():
     story = threaded((2, 0, 10), (4, 1, 20), (7, 0, 300), (10, 0, 40))
     assert "taken after 20 ns, and irq/9-racquet (FIFO 99) ran after 60 ns" in story.sentence
+
+
+@pytest.mark.parametrize(("late", "told"), [(3, 3), (9, 1)])
+def test_a_few_late_balls_have_a_sentence_each(tmp_path, capsys, late, told):
+    ball = late_ball()
+    stories = [replace(ball, sentence=f"Ball {number} waited") for number in range(late)]
+    rally = make_rally(tmp_path / "r", balls=10)
+    _print(Explanation(rally, "the latest", stories, 10, []), None)
+    lines = capsys.readouterr().out.splitlines()
+    assert [line for line in lines if line.endswith(" waited")] == [
+        f"Ball {number} waited" for number in range(told)
+    ]
 
 
 def test_what_reads_the_same_is_one_row():
