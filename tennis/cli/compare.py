@@ -54,6 +54,13 @@ WIDE = 400  # columns: a table is never cut
 @setting_option("kernel", "The kernel of a side that names none.")
 @setting_option("load", "The load of a side that names none.")
 @click.option("--balls", type=Whole(1, 10**8), metavar="COUNT", help="Balls of a boot.")
+@click.option(
+    "--period-us",
+    type=Real(10, 1_000_000),
+    metavar="US",
+    help="Play control loops of this period in place of balls (`tennis drill periodic`). --balls "
+    "is then how often they wake.",
+)
 @field_option(Serving, "seed", "The first seed. Each pair of boots gets its own seed from it.")
 @click.option(
     "--margin",
@@ -129,6 +136,7 @@ def compare(
     kernel: str | None,
     load: str | None,
     balls: int | None,
+    period_us: float | None,
     seed: int,
     margin: float,
     boots: int,
@@ -147,9 +155,10 @@ def compare(
 ) -> None:
     """Show what became later or earlier from BEFORE to AFTER, and which code made the difference.
 
-    A side is a played folder (a rally, rallies, a match), or a setting to play. A setting is a
-    kernel, a Racquet's C file, a match's plan, or words such as "rt top-half=explicit". The command
-    plays pairs of boots until each level (a quantile) is decided, or the budget is spent.
+    A side is a played folder (a rally, rallies, a match, control loops), or a setting to play. A
+    setting is a kernel, a Racquet's C file, a match's plan, or words such as "rt
+    top-half=explicit". The command plays pairs of boots until each level (a quantile) is decided,
+    or the budget is spent.
 
     \b
     Examples:
@@ -158,6 +167,7 @@ def compare(
       tennis compare racquet-before.c racquet.c --load stress --out gate
       tennis compare ../linux-before ../linux --load stress --minutes 20
       tennis compare rt "rt command-line=nohz=off" --margin 1
+      tennis compare program=loop.c program=other-loop.c --period-us 1000
       tennis compare racquet-before.c racquet.c --worst-instant 5us
       tennis compare last-week/before last-week/after --json
       tennis compare mainline rt --markdown > request.md
@@ -174,16 +184,17 @@ def compare(
     _refuse_forms(over, summary, as_json=as_json, as_markdown=as_markdown)
     common: dict[str, Any] = {"bench": bench, "target": target, "port": port}
     common |= {"kernel": kernel, "load": load} | ({} if balls is None else {"balls": balls})
-    asked: list[SideRequest] = [
-        side_of(text, {key: value for key, value in common.items() if value is not None})
-        for text in (before, after)
-    ]
+    common = {key: value for key, value in common.items() if value is not None}
+    period_ns = None if period_us is None else round(period_us * 1000)
+    asked: list[SideRequest] = [side_of(text, common, period_ns) for text in (before, after)]
     stop = Stop()
     playing = Playing(seed, Budget(boots, minutes, once), workers, progress_line, stop)
     one, other = asked
     if isinstance(one, Recorded) and isinstance(other, Recorded):
         _refuse_options(kernel=kernel, load=load, balls=balls, minutes=minutes, target=target)
-        _refuse_options(once=once or None)
+        _refuse_options(once=once or None, period_us=period_us)
+    if over is not None and period_us is not None:
+        raise UsageError(f"--period-us: {WORST} is of balls", next_step="use one of them")
     if over is not None:
         _compare_worst(one, other, out, over, playing, fail_on=fail_on, as_json=as_json)
     aside = partial(echo, err=True) if as_json or as_markdown else tell
@@ -340,7 +351,8 @@ def _refuse_options(**given: object) -> None:
     """Refuse what belongs to boots that are played."""
     for name, value in given.items():
         if value is not None:
-            raise UsageError(f"--{name}: both sides were played already", next_step="leave it out")
+            option = f"--{name.replace('_', '-')}"
+            raise UsageError(f"{option}: both sides were played already", next_step="leave it out")
 
 
 def _again(compared: "Compared") -> str:

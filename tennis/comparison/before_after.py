@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from math import inf, isnan, log, nan
 from typing import Literal
 
+from tennis.comparison import loops
 from tennis.comparison.boots import Boot
 from tennis.comparison.findings import Finding, QuantityRatio, between, compare, what_words
 from tennis.comparison.kinds import ShareBeyond, between_kinds_at
@@ -44,11 +45,19 @@ class Pair:
     latency: str
     before: Side
     after: Side
+    drift: loops.Drift | None = None  # in place of levels: each boot of a side has one value
 
     @property
     def levels(self) -> list[float]:
-        """Return the levels that both sides have."""
-        return [one_in for one_in in LEVELS if self.before.has(one_in) and self.after.has(one_in)]
+        """Return the levels that both sides have; of jitter no sooner ones than the median.
+
+        A period that is off by nearly nothing is not better than one that is off by twice that.
+        """
+        if self.drift is not None:
+            return []
+        least = MEDIAN if self.latency == loops.JITTER else 0
+        both = (one_in for one_in in LEVELS if self.before.has(one_in) and self.after.has(one_in))
+        return [one_in for one_in in both if one_in >= least]
 
 
 @dataclass(frozen=True)
@@ -75,17 +84,25 @@ class Statement:
     @property
     def quantity(self) -> str:
         """Name what decides: "median", "1 in 1,000", "share of balls later than 120 us"."""
-        return what_words(self.decisive.what)
+        return self._said(what_words(self.decisive.what))
 
     @property
     def before(self) -> str:
         """Return the median boot's value before, with its unit."""
-        return self.decisive.format(self.decisive.to)
+        return self._said(self.decisive.format(self.decisive.to))
 
     @property
     def after(self) -> str:
         """Return the median boot's value after, with its unit."""
-        return self.decisive.format(self.decisive.of)
+        return self._said(self.decisive.format(self.decisive.of))
+
+    @property
+    def is_of_a_loop(self) -> bool:
+        """Tell whether it is about a control loop's periods, and not about balls."""
+        return self.latency in {loops.JITTER, loops.DRIFT}
+
+    def _said(self, text: str) -> str:
+        return loops.words(text) if self.is_of_a_loop else text
 
     @property
     def ratio(self) -> Ratio:
@@ -148,6 +165,11 @@ class Judgement:
         return "no worse" if decided else "undecided"
 
     @property
+    def is_of_loops(self) -> bool:
+        """Tell whether all of it is about control loops."""
+        return bool(self.statements) and all(one.is_of_a_loop for one in self.statements)
+
+    @property
     def more_of_some(self) -> list[Boots]:
         """Return of what more boots have some, if no level of theirs shows that they are later."""
         later = {(one.cell, one.latency) for one in self.statements if one.change == "later"}
@@ -191,6 +213,7 @@ def judge(
     # where two kinds of balls mix, their shares and each kind's own times are statements
     count = sum(1 if threshold is None else 3 for threshold in kinds.values())
     count += OF_BOOTS * len(pairs) + len({pair.cell for pair in pairs})  # its suspect boots
+    count += sum(pair.drift is not None for pair in pairs)
     both = all(paired(pair.after, pair.before) for pair in pairs)
     tail = tail_of(count, look, paired=both)
     alone = tail_of(1, look, paired=both)
@@ -200,23 +223,19 @@ def judge(
         found, most = (
             between(pair.after, pair.before, one_in, threshold, one) for one in (tail, alone)
         )
-        alone_ratios = [one.ratio for one in (most.judged, *most.beside)]
-        ends = [
-            (_number(one.high), _number(one.high / (one.estimate or nan))) for one in alone_ratios
-        ]
-        statements.append(
-            Statement(
-                pair.cell,
-                pair.latency,
-                found,
-                margin,
-                max(high for high, _ in ends),
-                log(max(1.0, *(half for _, half in ends))),
+        statements.append(_statement(pair, found, most, margin))
+    for pair in pairs:
+        if pair.drift is not None:
+            found, most = (
+                Finding(MEDIAN, compare(pair.after, pair.before, pair.drift, one))
+                for one in (tail, alone)
             )
-        )
-    happened = [one for pair in pairs for one in _in_some_boots(pair, margin, tail)]
+            statements.append(_statement(pair, found, most, margin))
+    happened = [
+        one for pair in pairs if pair.drift is None for one in _in_some_boots(pair, margin, tail)
+    ]
     happened += [_suspect(one, tail) for one in suspects]
-    sides = [side for pair in pairs for side in (pair.before, pair.after)]
+    sides = [side for pair in pairs if not pair.drift for side in (pair.before, pair.after)]
     met = unseen(min(s.balls for s in sides), min(len(s.boots) for s in sides)) if sides else None
     return Judgement(
         statements,
@@ -226,6 +245,20 @@ def judge(
         happened,
         met,
         time or InTime(),
+    )
+
+
+def _statement(pair: Pair, found: Finding, most: Finding, margin: float) -> Statement:
+    """Return what is said of two sides; ``most``: the same finding as if it were the only one."""
+    alone_ratios = [one.ratio for one in (most.judged, *most.beside)]
+    ends = [(_number(one.high), _number(one.high / (one.estimate or nan))) for one in alone_ratios]
+    return Statement(
+        pair.cell,
+        pair.latency,
+        found,
+        margin,
+        max(high for high, _ in ends),
+        log(max(1.0, *(half for _, half in ends))),
     )
 
 
@@ -242,12 +275,17 @@ def _in_some_boots(pair: Pair, margin: float, tail: float) -> Iterator[Boots]:
     found = latest_balls(before, after, margin=margin, tail=tail)
     if found is not None:
         beyond, counts, said = found
-        what = f"with an answer later than {format_round_ns(beyond)}"
+        what = _of(pair, f"with an answer later than {format_round_ns(beyond)}")
         yield Boots(pair.cell, pair.latency, what, *counts, *boots, said, beyond)
     lost = (sum(boot.lost > 0 for boot in before), sum(boot.lost > 0 for boot in after))
     if any(lost):
         said = _misses(pair, lost, margin, tail / 2)
-        yield Boots(pair.cell, pair.latency, "with a missed ball", *lost, *boots, said, inf)
+        what = _of(pair, "with a missed ball")
+        yield Boots(pair.cell, pair.latency, what, *lost, *boots, said, inf)
+
+
+def _of(pair: Pair, text: str) -> str:
+    return loops.words(text) if pair.latency == loops.JITTER else text
 
 
 def _misses(pair: Pair, lost: tuple[int, int], margin: float, tail: float) -> Seen:

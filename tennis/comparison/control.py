@@ -3,7 +3,7 @@
 """The side before compared with itself: how often a comparison of these boots is a false alarm."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -52,4 +52,4 @@ def _halves(pair: Pair, number: int) -> Pair:
     order = np.random.default_rng([number, len(boots)]).permutation(len(boots))
     half = len(boots) // 2
     one, other = ([boots[place] for place in some] for some in (order[:half], order[half:]))
-    return Pair(pair.cell, pair.latency, Side(one), Side(other))
+    return replace(pair, before=Side(one), after=Side(other))

@@ -19,6 +19,7 @@ from tennis.comparison.kinds import (
     between_kinds,
     is_near,
 )
+from tennis.comparison.loops import Drift
 from tennis.comparison.medians import Median, median
 from tennis.comparison.ranks import rank
 from tennis.comparison.ratios import MARGIN, TAIL, Ratio, Relation
@@ -50,6 +51,8 @@ class QuantityRatio:
             return "none"
         if isinstance(self.what, ShareBeyond) and not isinstance(self.what, MedianBeyond):
             return f"{float(f'{100 * value:.2g}'):g} %"  # never 1e+02
+        if isinstance(self.what, Drift) and value <= self.what.least_ns * (1 + 1e-9):
+            return f"at most {format_ns(self.what.least_ns)}"
         return "no answer" if np.isinf(value) else format_ns(value)
 
 
@@ -62,6 +65,8 @@ def what_words(what: What) -> str:
         return QUARTILES.get(what, f"1 in {what:,.10g}")
     if isinstance(what, str):
         return what
+    if isinstance(what, Drift):
+        return "of a period"
     unanswered = np.isinf(what.threshold_ns)
     if isinstance(what, LevelUpTo):
         kept = (

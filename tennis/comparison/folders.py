@@ -8,7 +8,9 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
+from tennis.comparison import loops
 from tennis.comparison.before_after import Pair, Suspects, with_partners
+from tennis.comparison.boots import Boot
 from tennis.comparison.levels import median
 from tennis.comparison.order import DRIFT, InTime, drift, in_turns
 from tennis.comparison.rallies import BENCH_PARTS, KERNEL_PARTS, Measured, boot_of
@@ -17,15 +19,16 @@ from tennis.errors import RallyError, UsageError
 from tennis.explain.instants.agreement import apart
 from tennis.match.folder import MATCH, open_match
 from tennis.match.plan import RALLIES_MAX
-from tennis.rally import Rally, open_rally
+from tennis.rally import Rally
 from tennis.rally.copies import Copies, answers_of
 from tennis.rally.cycles import too_short
 from tennis.rally.folder import MANIFEST
 from tennis.rally.memory import stalls_in
+from tennis.rally.opening import open_folder
 from tennis.rally.settings import OF_A_BOOT, SETTINGS, facts
 from tennis.rally.shots import are_shots, span_ns
 from tennis.rally.text import plain
-from tennis.units import format_count
+from tennis.units import format_count, format_ns
 
 RECORD = "compare.json"  # of a folder that `tennis compare` wrote
 LATENCIES: tuple[Measured, ...] = ("interrupt", "scheduling")
@@ -50,7 +53,9 @@ class Cell:
 
 
 def read_side(path: Path, names: Sequence[str] | None = None) -> list[Cell]:
-    """Read a rally, a match, or a folder of rallies. Raises RallyError, UsageError.
+    """Read a rally, a match, or a folder of rallies, or of control loops.
+
+    Raises RallyError, UsageError.
 
     ``names``: the only rallies of a folder that count.
     """
@@ -96,7 +101,9 @@ def _cells_of_match(path: Path) -> list[Cell]:
 def _cell(paths: Sequence[Path]) -> Cell:
     cell = Cell("")
     for path in paths:
-        _take(cell, path.name, open_rally(path))
+        rally = open_folder(path)
+        loops.is_loop(rally)  # other drills are refused
+        _take(cell, path.name, rally)
     return cell
 
 
@@ -152,8 +159,11 @@ def _facts(rally: Rally) -> dict[str, str]:
     served = f"{protocol.rate_hz:g} Hz" if protocol.rate_hz else f"gaps of {gaps}"
     if are_shots(protocol):
         served = f"at random instants of {span_ns(protocol) / 1000:g} us"
+    drill = manifest.drill
     found: dict[str, str] = {
         "bench": manifest.bench,
+        "what it does": f"{drill.name} every {format_ns(drill.period_ns)}" if drill else "",
+        "context": drill.context if drill else "",
         # a memory is a setting, which two sides may differ in; what a nanosecond is, is none
         "times": manifest.time_note.removesuffix(stalls_in(target.memory)),
         **facts(manifest),
@@ -236,11 +246,18 @@ def matched(before: Sequence[Cell], after: Sequence[Cell], *, recorded: bool = T
                 + " and ".join(f"{length:,}" for length in sorted(lengths))
             )
         remarks += _one_run_until(one, other)
-        times.append(in_time({"before": one.rallies}, {"after": other.rallies}))
+        is_loop = one.rallies[0].manifest.drill is not None
+        latencies = (loops.JITTER,) if is_loop else LATENCIES
+        times.append(in_time({"before": one.rallies}, {"after": other.rallies}, latencies))
+        name = one.name or other.name
         pairs += [
-            Pair(one.name or other.name, latency, *_partners(one, other, latency, min(lengths)))
-            for latency in LATENCIES
+            Pair(name, latency, *_partners(one, other, latency, min(lengths)))
+            for latency in latencies
         ]
+        if is_loop:
+            drift, boots = loops.drifts_of([one.rallies, other.rallies], min(lengths))
+            sides = (_side(cell, some) for cell, some in zip((one, other), boots, strict=True))
+            pairs.append(Pair(name, loops.DRIFT, *with_partners(*sides), drift))
     time = next((one for one in times if one.condition), InTime())
     drifts = [words for one in times for words in one.drifts]
     remarks += [*filter(None, [time.words]), *drifts]
@@ -288,9 +305,10 @@ def in_time(
         for latency in latencies:
             chance = drift([median(boot_of(rally, latency)) for rally in ordered])
             if chance <= DRIFT / (len(cells) * len(latencies)):
+                what = latency if latency == loops.JITTER else f"{latency} latency"
                 drifts.append(
-                    f"{name}: the {latency} latency's median drifted: boots that follow each other "
-                    f"are alike (Bartels' test, p = {chance:.2g})"
+                    f"{name}: the {what}'s median drifted: boots that follow each other are "
+                    f"alike (Bartels' test, p = {chance:.2g})"
                 )
     times = ([rally.manifest.created for rally in side] for side in sides)
     return InTime(in_turns(*times), drifts)
@@ -299,14 +317,15 @@ def in_time(
 def _partners(
     one: Cell, other: Cell, latency: Measured, at_most: int | None = None
 ) -> tuple[Side, Side]:
-    sides = [
-        Side(
-            [boot_of(rally, latency, at_most) for rally in cell.rallies],
-            [rally.manifest.protocol.seed for rally in cell.rallies],
-        )
+    sides = (
+        _side(cell, [boot_of(rally, latency, at_most) for rally in cell.rallies])
         for cell in (one, other)
-    ]
-    return with_partners(sides[0], sides[1])
+    )
+    return with_partners(*sides)
+
+
+def _side(cell: Cell, boots: Sequence[Boot]) -> Side:
+    return Side(boots, [rally.manifest.protocol.seed for rally in cell.rallies])
 
 
 def _kinds(
@@ -330,6 +349,12 @@ def _kinds(
 def _refuse_strangers(before: Cell, after: Cell) -> None:
     """Raise UsageError where times mean different things."""
     one, other = before.rallies[0], after.rallies[0]
+    if differ := unlike(one, other).get("what it does"):
+        ours, theirs = (words or "a rally of balls" for words in differ)
+        raise UsageError(
+            f"{one.path} is {ours} and {other.path} is {theirs}: they do not compare",
+            next_step="compare balls with balls, and loops of one period",
+        )
     for what in ("bench", "times"):
         differ = unlike(one, other).get(what)
         if differ:

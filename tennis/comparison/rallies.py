@@ -7,6 +7,7 @@ from typing import Literal
 import numpy as np
 
 from tennis.comparison.boots import Boot
+from tennis.comparison.loops import jitter_of
 from tennis.errors import RallyError
 from tennis.rally import Rally
 from tennis.rally.cycles import balls_in_whole_cycles
@@ -14,9 +15,10 @@ from tennis.stats.balls import latencies_ns
 from tennis.stats.drill import spans_of
 
 # of a rally's balls: the first two;
+# of a control loop: how far off the end of a period each rise came, and overruns;
 # of a drill: how far off the period a repetition came, and how long after the one before it, by the
 # instrument's clock; how long it took, by the target's
-Measured = Literal["interrupt", "scheduling", "deviation", "interval", "duration"]
+Measured = Literal["interrupt", "scheduling", "jitter", "deviation", "interval", "duration"]
 
 # what must be the same in all rallies of a comparison, and in all of one kernel
 BENCH_PARTS = {
@@ -47,6 +49,8 @@ def boot_of(rally: Rally, latency: Measured, at_most: int | None = None) -> Boot
     target's own, as the papers have it: the instrument's holds the line's cost, too, which is ten
     times as large for a process as for the kernel. Raises RallyError.
     """
+    if latency == "jitter":
+        return jitter_of(rally, at_most)
     whole = balls_in_whole_cycles(rally, at_most)
     if rally.manifest.drill is not None:
         spans = spans_of(rally)

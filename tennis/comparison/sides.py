@@ -11,12 +11,14 @@ import numpy as np
 from tennis.comparison import levels, medians
 from tennis.comparison.boots import Boot, Values, levels_without_each
 from tennis.comparison.kinds import LevelUpTo, ShareBeyond
+from tennis.comparison.loops import Drift
 from tennis.comparison.medians import Median
 from tennis.comparison.ranks import rank
 from tennis.comparison.ratios import TAIL, Ratio, divided, ratio, ratio_of_pairs
 
-# the level that one ball in so many exceeds, the name of a figure, or something of late balls
-What = float | str | ShareBeyond | LevelUpTo
+# the level that one ball in so many exceeds, the name of a figure, something of late balls, or a
+# control loop's drift
+What = float | str | ShareBeyond | LevelUpTo | Drift
 ODD = 10**0.5  # a boot is odd if it is that many times the median boot, or less than its inverse
 
 
@@ -49,7 +51,7 @@ class Side:
     def _values_of(self, what: What) -> list[float]:
         if isinstance(what, str):
             return [levels.FIGURES[what](boot) for boot in self.boots]
-        if isinstance(what, (ShareBeyond, LevelUpTo)):
+        if isinstance(what, (ShareBeyond, LevelUpTo, Drift)):
             return [what.of(boot) for boot in self.boots]
         return [levels.level(boot, what) for boot in self.boots]
 

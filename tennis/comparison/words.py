@@ -6,6 +6,7 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
+from tennis.comparison import loops
 from tennis.comparison.before_after import Judgement, Statement
 from tennis.comparison.findings import what_words
 from tennis.comparison.folders import Sides
@@ -74,25 +75,26 @@ def _number(one: float) -> str:
 def change(statement: Statement) -> str:
     """Say what became of a level; a difference within the margin is said, too."""
     found, margin = statement.ratio, f"{100 * statement.margin:g} %"
+    later, earlier = ("more", "less") if statement.is_of_a_loop else ("later", "earlier")
     within = {
         "equal": f"equal within {margin}",
-        "not later": f"not later by more than {margin}",
+        "not later": f"not {later} by more than {margin}",
     }
     said = within.get(statement.change, _word(statement))
     if statement.change == "equal" and found.low > 1:
-        said = f"later by {_percent(found.estimate)}, within {margin}"
+        said = f"{later} by {_percent(found.estimate)}, within {margin}"
     elif statement.change == "equal" and found.high < 1:
-        said = f"earlier by {_percent(found.estimate)}, within {margin}"
+        said = f"{earlier} by {_percent(found.estimate)}, within {margin}"
     return said
 
 
 def _word(statement: Statement) -> str:
-    shares = {"later": "more", "earlier": "fewer"}
-    return (
-        shares.get(statement.change, statement.change)
-        if _is_share(statement)
-        else (statement.change)
-    )
+    words = {}
+    if statement.is_of_a_loop:
+        words = {"later": "more", "earlier": "less"}
+    if _is_share(statement):
+        words = {"later": "more", "earlier": "fewer"}
+    return words.get(statement.change, statement.change)
 
 
 def _percent(factor: float) -> str:
@@ -102,7 +104,7 @@ def _percent(factor: float) -> str:
 def by_how_much(statement: Statement) -> str:
     """Say a change in a sentence without a full stop."""
     times = statement.ratio.estimate
-    where = f"{statement.latency} latency, {statement.quantity}"
+    where = f"{_whose(statement.latency)}{statement.quantity}"
     values = f"{statement.before} before, {statement.after} after"
     if math.isinf(times) or times == 0:
         return f"{where}: {_word(statement)} ({values})"
@@ -115,8 +117,14 @@ def by_how_much(statement: Statement) -> str:
 def in_boots(one: Boots) -> str:
     """Say in how many boots something happened, in a sentence without a full stop."""
     before, after = one.counts
-    whose = f"{one.latency} latency, " if one.latency else ""
-    return f"{whose}{one.quantity}: {before} before, {after} after"
+    return f"{_whose(one.latency)}{one.quantity}: {before} before, {after} after"
+
+
+def _whose(latency: str) -> str:
+    """Say what a level is of; empty: it is of the whole boot."""
+    if not latency or latency in {loops.JITTER, loops.DRIFT}:
+        return f"{latency}, " if latency else ""
+    return f"{latency} latency, "
 
 
 def unseen(judgement: Judgement) -> str:
@@ -125,11 +133,15 @@ def unseen(judgement: Judgement) -> str:
         return ""
     balls, boots = judgement.unseen
     times = f"{NEAR * (1 + judgement.margin):.2g}"
-    return (
+    said = (
         f"Not judged: events of fewer than 1 in {balls:,} balls, or of fewer than 1 in {boots:.2g} "
         f"boots. An event rarer than {what_words(judgement.rarest)} was only seen if it was "
         f"{times} times as late as the latest other ball."
     )
+    if judgement.is_of_loops:
+        said = said.replace("balls", "periods").replace("late", "far off", 1)
+        said = said.replace("latest other ball", "farthest other period")
+    return said
 
 
 def verdict(judgement: Judgement) -> str:
@@ -144,11 +156,13 @@ def verdict(judgement: Judgement) -> str:
     given = f", {judgement.time.condition}" if judgement.time.condition else ""
     if judgement.verdict == "worse":
         later = sum(one.change == "later" for one in judgement.statements)
-        said = [f"{later} of {levels} became later by more than {margin}"] if later else []
+        worse = "worse" if judgement.is_of_loops else "later"
+        said = [f"{later} of {levels} became {worse} by more than {margin}"] if later else []
         return f"Worse{given}: {'; '.join([*said, *map(in_boots, judgement.more_of_some)])}."
     if judgement.verdict == "no worse":
-        better = f"; {format_count(earlier, 'level')} became earlier" if earlier else ""
-        return f"No worse{given}: no level became later by more than {margin}{better}."
+        worse, better = ("worse", "better") if judgement.is_of_loops else ("later", "earlier")
+        also = f"; {format_count(earlier, 'level')} became {better}" if earlier else ""
+        return f"No worse{given}: no level became {worse} by more than {margin}{also}."
     if not judgement.statements:
         return "Undecided: boots of fewer than 6 balls have no level."
     said = [f"{open_} of {levels}"] if open_ else []

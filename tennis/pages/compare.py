@@ -131,10 +131,12 @@ def _cell(
         f"{row.latency}, {row.level}: {row.before} before, {row.after} after, {row.change}."
         for row in rows
     )
+    is_loop = before.rallies[0].manifest.drill is not None
+    shown = "periods off by more than x" if is_loop else "balls later than x"
     picture = picture_of(before.rallies, after.rallies, title, alt)
     return _Cell(
         plain(name, 64),
-        embed(picture, "The share of balls later than x, of each boot."),
+        embed(picture, f"The share of {shown}, of each boot."),
         rows,
         [one for one in causes if one.cell == name],
         _circumstances_beside(before.rallies, after.rallies),

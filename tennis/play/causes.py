@@ -34,7 +34,7 @@ from tennis.play.rally import Stop, Watch
 from tennis.play.replaying import NONE, balls_of, plan_again
 from tennis.rally import Rally
 from tennis.rally.plan import Plan
-from tennis.rally.text import plain
+from tennis.rally.text import plain, quoted
 from tennis.units import format_count, format_ns
 
 BALLS = 15  # of a boot, for a statement
@@ -94,6 +94,14 @@ def find_causes(
     found: list[LevelCauses] = []
     unexplained: list[str] = []
     judgement = compared.judgement
+    if judgement.is_of_loops:
+        if judgement.verdict != "worse":
+            return [], []
+        boot = compared.sides.cells[0][1].rallies[0]
+        target = boot.manifest.target
+        program = " --program PROGRAM" if target.program else ""
+        command = f"tennis explain {quoted(boot.path)}{program}"
+        return [], [f"loops are not played again here; why one was late says {command}"]
     for before, after in compared.sides.cells:
         kind = before.name or after.name
         head = f"{kind}: " if kind else ""

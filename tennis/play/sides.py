@@ -14,13 +14,16 @@ from tennis.comparison.folders import RECORD, Cell, read_side
 from tennis.errors import UsageError
 from tennis.match.folder import MATCH
 from tennis.match.plan import read_plan
-from tennis.play.planning import plan_of
+from tennis.play.planning import drill_plan, plan_of
 from tennis.play.schedule import cycle_of, scheduled_rallies
 from tennis.rally.folder import MANIFEST
+from tennis.rally.manifest import PROGRAM, Drill
 from tennis.rally.plan import UNKNOWN, Plan
+from tennis.rally.serving import Serving
 from tennis.rally.settings import SETTINGS, option_of
 from tennis.rally.text import plain
 
+REPETITIONS = 3000  # of a control loop, at least
 # what a side may say, as people write it, and each setting's name
 NAMED = {
     option_of(name).removeprefix("--"): name for name, row in SETTINGS.items() if row.of_a_side
@@ -47,10 +50,11 @@ class Recorded:
 SideRequest = ToPlay | Recorded
 
 
-def side_of(text: str, common: Mapping[str, Any]) -> SideRequest:
+def side_of(text: str, common: Mapping[str, Any], period_ns: int | None = None) -> SideRequest:
     """Read a side: a folder, a plan's file, or words such as ``kernel=rt top-half=explicit``.
 
-    ``common``: what ``plan_of`` takes of both sides. Raises UsageError, RallyError.
+    ``common``: what ``plan_of`` takes of both sides. ``period_ns``: what is played are control
+    loops of this period, and no balls. Raises UsageError, RallyError.
     """
     path = Path(text)
     if catalogue.is_folder(path) and not _is_tree(path):
@@ -61,6 +65,11 @@ def side_of(text: str, common: Mapping[str, Any]) -> SideRequest:
             )
         return Recorded(path, read_side(path))
     if path.suffix == ".toml":
+        if period_ns is not None:
+            raise UsageError(
+                f"--period-us: {text} is a plan, which says itself what is played",
+                next_step='name one combination a side, as in "program=loop.c"',
+            )
         return ToPlay(text, _of_plan(path))
     try:
         words = shlex.split(text)
@@ -71,8 +80,18 @@ def side_of(text: str, common: Mapping[str, Any]) -> SideRequest:
         _set(settings, word)
     if not settings:
         raise UsageError("a side is empty", next_step=f"name {HOW}")
-    plan = plan_of(**{**common, **settings})
+    asked = {**common, **settings}
+    plan = plan_of(**asked) if period_ns is None else _loop(asked, period_ns)
     return ToPlay(text, {"": plan if "balls" in common else _long_enough(plan)})
+
+
+def _loop(asked: Mapping[str, Any], period_ns: int) -> Plan:
+    """Return the plan of a control loop: a program's own, or the kit's in the kernel."""
+    drill = Drill(
+        name="periodic", context=PROGRAM if "program" in asked else "kernel", period_ns=period_ns
+    )
+    others = {name: value for name, value in asked.items() if name != "balls"}
+    return drill_plan(drill, asked.get("balls", REPETITIONS), Serving().seed, **others)
 
 
 def _long_enough(plan: Plan) -> Plan:

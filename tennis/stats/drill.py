@@ -170,6 +170,16 @@ def overruns_seen(intervals: Spans, period_ns: int) -> int:
     return int(np.maximum(periods_in(intervals, period_ns) - 1, 0).sum())
 
 
+def jitter_ns(intervals: Spans, period_ns: int) -> tuple[Spans, int]:
+    """Return how far off the nearest end of a period each rise came after the one before it.
+
+    ns, float64, the shape of ``intervals``; and how many periods were overruns. A rise that makes
+    up for one that came late is as early as that.
+    """
+    periods = np.maximum(periods_in(intervals, period_ns), 1)
+    return np.abs(intervals - periods * period_ns), overruns_seen(intervals, period_ns)
+
+
 def drift_ns(intervals: Spans, period_ns: int) -> float | None:
     """Return how much longer than ``period_ns`` a period is in the mean, from first to last rise.
 

@@ -62,9 +62,7 @@ def test_a_page_says_which_file_is_the_answer_and_that_one_is_not(tmp_path):
     for completed in ({question.file: "0" * 64}, {}):
         facts = {"lab": LAB.slug, "student": "zoe", "minutes": 1, "rallies": {}, "texts": {}}
         marks = [Mark(question=question.id, points=0, of=question.points, why="")]
-        report = Report(
-            facts=Facts(**facts, files=completed, answers={}), results=[], marks=marks
-        )
+        report = Report(facts=Facts(**facts, files=completed, answers={}), results=[], marks=marks)
         graded = Graded(file="z.zip", sha256="1" * 64, checks_sha256="2" * 64, student="zoe")
         one = Marked(graded.model_copy(update={"report": report}), Person({}, ""))
         grades.write(tmp_path, LAB, [one])
