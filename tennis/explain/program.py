@@ -33,6 +33,14 @@ WAITS_FOR_PINGS = frozenset(
 )
 # until it is through, the stack is still that of the task before
 SWITCHES = frozenset({"__switch_to", "cpu_switch_to"})
+# there the kernel takes the processor from a task that could go on
+TAKES = frozenset(
+    {
+        *("preempt_schedule", "preempt_schedule_notrace", "preempt_schedule_common"),
+        *("preempt_schedule_irq", "dynamic_preempt_schedule", "__cond_resched"),
+    }
+)
+GONE = "{gone}"  # in a reason, where the time stands
 SLEEPS = frozenset({"system call nanosleep", "system call clock_nanosleep"})
 Named = Callable[[str], str]
 
@@ -127,11 +135,9 @@ def _own_time(part: Segments, its: range, context: int) -> tuple[Blame | None, s
     away = [i for i in its if part.context(i) != context]
     took = format_ns(_sum(part, its))
     if 2 * _sum(part, away) >= _sum(part, its):
-        cause = part.blame(part.weights_of(away))
-        gone = format_ns(_sum(part, away))
-        before = [i for i in range(its.start, away[0]) if part.context(i) == context]
-        reason = _reason(part, before, away)
-        waited = f"waited {gone} {reason}" if reason else f"lost the processor for {gone}"
+        why, gone = _most(part, its, context)
+        cause = part.blame(part.weights_of(gone))
+        waited = why.replace(GONE, format_ns(_sum(part, gone)))
         return cause, f"{waited}; most of the time the processor was in {cause}"
     here = [i for i in its if part.context(i) == context]
     groups = _groups(part, here)
@@ -140,17 +146,53 @@ def _own_time(part: Segments, its: range, context: int) -> tuple[Blame | None, s
     return cause, f"answered {took} later: {format_ns(ns)} of {most}, most in {cause}"
 
 
+def _most(part: Segments, its: range, context: int) -> tuple[str, list[int]]:
+    """Return why a task was away for longest, and all segments in which it was away for that."""
+    gone: dict[str, list[int]] = defaultdict(list)
+    before: list[int] = []
+    away: list[int] = []
+    for i in (*its, None):
+        if i is not None and part.context(i) != context:
+            away.append(i)
+            continue
+        if away:
+            gone[_reason(part, before, away)] += away
+            away = []
+        if i is not None:
+            before.append(i)
+    why = max(gone, key=lambda why: _sum(part, gone[why]))
+    return why, gone[why]
+
+
 def _reason(part: Segments, before: Sequence[int], away: Sequence[int]) -> str:
-    """Say what a task waited for, from what it did last; empty: nothing that is known."""
-    wanted = errand(part.stack(int(part.node[before[-1]]))) if before else ""
+    """Say what a task waited for, from what it did last, with ``GONE`` for how long.
+
+    It waited for nothing if the kernel took the processor from it: whatever it was at, it could
+    have gone on.
+    """
+    if not before:
+        return f"lost the processor for {GONE}"
+    last = part.stack(int(part.node[before[-1]]))
+    wanted = errand(last)
+    if TAKES & {base(name) for name in last}:
+        within = " within a page fault" if wanted == PAGE_FAULT else ""
+        within = f" within its {wanted}" if wanted.startswith("system call ") else within
+        return f"lost the processor for {GONE}{within}"
+    reason = _wanted(part, before, away, wanted)
+    return f"waited {GONE} {reason}" if reason else f"lost the processor for {GONE}"
+
+
+def _wanted(part: Segments, before: Sequence[int], away: Sequence[int], wanted: str) -> str:
+    """Say what a task waited for on an errand; empty: nothing that is known."""
     if wanted == PAGE_FAULT:
         return "for a page of its memory"
     if wanted != FUTEX:
         return f"in its {wanted}" if "system call" in wanted else ""
-    last = next((i for i in reversed(before) if part.whats[i].kind == "program"), None)
-    stack = [] if last is None else part.stack(int(part.node[last]))
-    callers = {name.partition(" [")[0] for name in stack}
-    inherits = any(INHERITS & _bases(part, i) for i in before)
+    since = next(
+        (n for n, i in reversed([*enumerate(before)]) if part.whats[i].kind == "program"), 0
+    )
+    callers = {name.partition(" [")[0] for name in part.stack(int(part.node[before[since]]))}
+    inherits = any(INHERITS & _bases(part, i) for i in before[since:])
     python = INTERPRETERS_LOCK & callers
     lock = "for the lock of Python's interpreter" if python else "for a lock of its own"
     if not inherits:

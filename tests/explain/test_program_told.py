@@ -41,9 +41,13 @@ FUNCTIONS = [
     Symbol(0xFA00, "__arm64_sys_read"),
     Symbol(0xFB00, "__switch_to"),
     Symbol(0xFC00, UNNAMED_OF_PYTHON, PROGRAM),
+    Symbol(0xFD00, "preempt_schedule_irq"),
+    Symbol(0xFD10, "__arm64_sys_write"),
+    Symbol(0xFD20, "__schedule"),
 ]
 MAIN, SET, IRQ, EDGE, THREAD, IDLE, IOCTL, FAULT, LOCK, PAGES, FUTEX, WORK = range(12)
 PYTHONS, COLLECTOR, RESTORES, LENDS, NANOSLEEP, READ, SWITCH, UNNAMED = range(12, 20)
+PREEMPT, WRITE, SCHEDULE = range(20, 23)
 TASKS = ["swapper/0", "irq/18-answer", "answer", "stress", "helper"]
 PRIORITIES = {"irq/18-answer": "FIFO 50", "answer": "FIFO 50"}
 SWAPPER, LINE, ANSWER, STRESS, HELPER = range(5)
@@ -57,12 +61,14 @@ NODES = [
     (-1, HELPER), (20, USER), (21, WORK), (8, PYTHONS),
     (23, COLLECTOR), (23, RESTORES), (15, LENDS),
     (2, NANOSLEEP), (2, READ), (12, SWITCH), (8, UNNAMED), (8, COLLECTOR),
+    (12, IRQ), (32, PREEMPT), (33, SCHEDULE), (2, WRITE), (35, PREEMPT), (36, SCHEDULE),
 ]  # fmt: skip
 IDLES, TAKEN, HANDLED, THREADED, IN_MAIN, IN_SET, RAISES = 4, 5, 6, 7, 9, 10, 11
 FAULTS, WAITS, HOLDS, LOCKS, ELSEWHERE, WORKS = 12, 13, 14, 15, 18, 19
 HELPS, INTERPRETS, COLLECTS, RESTORED, LENT, SLEEPS, READS, SWITCHED, TRAVERSES, COLLECTED = range(
     22, 32
 )
+TAKEN_IN_FAULT, TAKEN_IN_WRITE = 34, 37
 FALLS = [(RAISES, 0, 800), (IN_MAIN, 0, 20), (IN_SET, 0, 80), (RAISES, 0, 2000)]
 
 
@@ -75,6 +81,7 @@ def story(*until_the_rise, names=None):
 
 WAY = [(IDLES, 0, 200), (TAKEN, 1, 800), (HANDLED, 1, 400), (THREADED, 0, 9000)]
 CAME = [*WAY, (IN_MAIN, 0, 100)]
+PAGE_WAITED = [(WAITS, 0, 50), (HOLDS, 0, 200_000)]
 
 
 def test_its_moments_are_those_of_a_program():
@@ -102,6 +109,23 @@ def test_its_moments_are_those_of_a_program():
                 "answer (FIFO 50) ran after 10.4 µs, and waited 1.00 ms for a page of its memory; "
                 "most of the time the processor was in __rmqueue_pcplist"
             ),
+        ),
+        # the processor was taken from it there, and it waited for no page
+        (
+            [*CAME, (FAULTS, 0, 50), (TAKEN_IN_FAULT, 1, 50), (ELSEWHERE, 0, 1_000_000)],
+            (
+                "answer (FIFO 50) ran after 10.4 µs, and lost the processor for 1.00 ms within a "
+                "page fault; most of the time the processor was in user space of stress"
+            ),
+        ),
+        (
+            [*CAME, (TAKEN_IN_WRITE, 0, 50), (ELSEWHERE, 0, 1_000_000)],
+            "and lost the processor for 1.00 ms within its system call write; most of the time",
+        ),
+        # it was away more than once: what took longest is told, and for how long that was
+        (
+            [*CAME, (TAKEN_IN_FAULT, 1, 50), (ELSEWHERE, 0, 90_000), *2 * PAGE_WAITED],
+            "and waited 400 µs for a page of its memory; most of the time the processor was in",
         ),
         # its own lock
         (
