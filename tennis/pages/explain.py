@@ -19,6 +19,7 @@ from tennis.pages.templates import template
 from tennis.pages.timeline import timeline_svg
 from tennis.rally import Rally
 from tennis.rally.disk import writing
+from tennis.stats.summary import long_ping
 from tennis.units import format_ns
 
 PAGE = "index.html"
@@ -78,7 +79,8 @@ def about(explanation: Explanation) -> str:
     """Return where the explanation comes from, in a sentence or two."""
     text = (
         f"{note(explanation)}. It was played again: {explanation.replayed:,} "
-        f"{explanation.story.noun}s, all the same in every tick."
+        f"{explanation.story.noun}s, all the same in every tick"
+        f"{long_ping(explanation.rally.manifest)}."
     )
     if explanation.changed:
         text += f" (Changed since, without effect on them: {', '.join(explanation.changed)}.)"

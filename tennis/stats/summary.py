@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from tennis.rally import Rally, Tally
 from tennis.rally.calibration import doubt
 from tennis.rally.manifest import Manifest
+from tennis.rally.settings import USUAL_PROTOCOL
 from tennis.rally.shots import SHOTS
 from tennis.rally.text import plain
 from tennis.stats.figures import Figures
@@ -24,7 +25,7 @@ from tennis.stats.intervals import (
     quantile_rank,
     quantile_ranks,
 )
-from tennis.units import NS_PER_S, format_count, format_ns, tick_ns, ticks_to_ns
+from tennis.units import NS_PER_S, format_count, format_ns, format_round_ns, tick_ns, ticks_to_ns
 
 QUANTILES = {
     "q1": Fraction(1, 4),
@@ -233,7 +234,22 @@ def summarize(rally: Rally) -> Summary:
 
 def _program(manifest: Manifest) -> str:
     program = manifest.target.program
-    return plain(f"{program.name} {program.deeds}") if program else ""
+    return plain(f"{program.name} {program.deeds}{long_ping(manifest)}") if program else ""
+
+
+def long_ping(manifest: Manifest) -> str:
+    """Say, behind a sentence about a program, that a fall may be late by the ping's own length.
+
+    Empty: no program answered, or no ping was longer than usual. Who follows its input goes down
+    when the ping does.
+    """
+    pulse_ns = manifest.protocol.pulse_ns
+    if manifest.target.program is None or manifest.drill or pulse_ns <= USUAL_PROTOCOL.pulse_ns:
+        return ""
+    return (
+        f"; a ping was up for {format_round_ns(pulse_ns)}, and the time to the fall of a program "
+        "that follows it contains that"
+    )
 
 
 def latencies(rallies: Sequence[Rally], *, claim: bool = True) -> dict[str, Latency]:

@@ -10,12 +10,15 @@ import pytest
 from tennis.bench.kernels import own_program
 from tennis.bench.virtual import elf
 from tennis.checkout import ROOT
+from tennis.explain.explanation import Explanation
 from tennis.explain.phases import GARBAGE, OUTSIDE, PROGRAM, UNNAMED_OF_PYTHON, USER, Symbol
 from tennis.explain.segments import Names
 from tennis.explain.telling import tell
+from tennis.pages.explain import about
 from tennis.play.explain import priorities_of
 from tennis.rally.manifest import Priority
 from tennis.rally.program import read
+from tennis.stats.summary import summarize
 from tests.support.hand_ins import answered
 from tests.support.phases import made_phase
 from tests.support.synthetic import make_rally
@@ -252,6 +255,21 @@ def test_a_program_without_a_priority_says_so(tmp_path):
     target = made.manifest.target.model_copy(update=settings)
     rally = replace(made, manifest=made.manifest.model_copy(update={"target": target}))
     assert priorities_of(rally) == {"answer": "no real-time priority", "two": "FIFO 50"}
+
+
+@pytest.mark.parametrize(("pulse_ns", "said"), [(1_000, False), (250_000, True)])
+def test_what_follows_a_long_ping_falls_later_and_that_is_said(tmp_path, pulse_ns, said):
+    made = make_rally(tmp_path / "made", balls=3)
+    manifest = made.manifest
+    target = manifest.target.model_copy(update=answered(ROOT / "target/programs/answer.c"))
+    protocol = manifest.protocol.model_copy(update={"pulse_ns": pulse_ns})
+    update = {"target": target, "protocol": protocol}
+    rally = replace(made, manifest=manifest.model_copy(update=update))
+    words = "a ping was up for 250 µs, and the time to the fall of a program that follows it"
+    told = about(Explanation(rally, "", [story(*CAME, (RAISES, 0, 2000))], 3, []))
+    assert [words in " ".join(summarize(rally).claims()), words in told] == [said, said]
+    by_racquet = replace(made, manifest=manifest.model_copy(update={"protocol": protocol}))
+    assert words not in " ".join(summarize(by_racquet).claims())
 
 
 def test_a_program_s_functions_are_those_of_its_symbols(tmp_path):
