@@ -374,6 +374,10 @@ class Settings(StrictModel):
                 *((None, "processors", several) for several in (2, 4)),
                 (None, "instrument", "pico"),
             ),
+            apart_why=(
+                ("processors", "nobody has tried whether such a rally repeats"),
+                ("instrument", "nobody has tried whether such a rally repeats"),
+            ),
             of_a_side=True,
             of_a_match="setting",
             shown=lambda known: str(known or "none: a Racquet"),
