@@ -171,6 +171,15 @@ def sentences(boots: Boots) -> Iterable[str]:
             f"Locked memory, {kernel} {load}: 1 in 1,000 {free[1]} in place of {locked[1]} µs; "
             f"latest {free[2]} in place of {locked[2]}."
         )
+    for kernel, load in CELLS:
+        spreads = [
+            max(medians) / min(medians) - 1
+            for row in ROWS
+            if len(some := boots.get((row, kernel, load), [])) > 1
+            if (medians := [float(np.median(one)) for one in some])
+        ]
+        if spreads:
+            yield f"Medians of boots, {kernel} {load}: at most {100 * max(spreads):.1f} % apart."
     for row in ("c", "python"):
         yield (
             f"PREEMPT_RT, {row} under stress: 1 in 1,000 from {of(row, 'mainline', 'stress')[1]} "
