@@ -78,6 +78,11 @@ def read_side(path: Path, names: Sequence[str] | None = None) -> list[Cell]:
         if len(inside) > RALLIES_MAX:
             raise RallyError(f"{path} holds more than {RALLIES_MAX:,} rallies")
         cells = [_cell(inside)]
+    if not cells:
+        raise UsageError(
+            f"{path} is a match of drills alone",
+            next_step="name the folders of one drill, periodic, as a side",
+        )
     for cell in cells:
         check_boots(cell, path)
     return [cell for cell in cells if cell.rallies or cell.left_out]

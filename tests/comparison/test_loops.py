@@ -14,6 +14,7 @@ from tennis.plots import sides
 from tennis.rally.manifest import Drill
 from tests.support.synthetic import make_rally
 from tests.support.synthetic_drill import make_drill
+from tests.support.synthetic_match import MatchMaker
 
 PERIOD_NS = 1_000_000
 RISES = 600
@@ -111,6 +112,15 @@ def test_what_does_not_compare_is_said_in_one_line(good, tmp_path, other, said):
     assert done.exit_code, done.output
     assert said in str(done.exception)
     assert len(str(done.exception).splitlines()) == 1
+
+
+def test_a_match_of_drills_alone_is_no_side(good, tmp_path):
+    made = MatchMaker(tmp_path / "match")
+    drill = Drill(name="periodic", context="user", period_ns=PERIOD_NS)
+    made.drill("rt", "idle", drill, np.full(20, PERIOD_NS), np.full(21, 1000), boots=1)
+    made.sealed()
+    done = compare(good, tmp_path / "match")
+    assert "is a match of drills alone: name the folders of" in str(done.exception)
 
 
 @pytest.mark.parametrize(
