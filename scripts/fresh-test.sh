@@ -57,11 +57,17 @@ inside() {
     ' fresh-test "$root" "$line" "${pass[@]}" </dev/null
 }
 
+# Print the processor seconds of all that this shell has waited for: on a busy machine, the time on the wall says little.
+used_s() {
+    awk -v ticks="$(getconf CLK_TCK)" '{ sub(/.*\) /, ""); print int(($14 + $15) / ticks) }' "/proc/$$/stat"
+}
+
 # Run a step, say how long it took, and where its words are when it fails.
 step() {
-    local suite=$1 root=$2 line=$3 log began
+    local suite=$1 root=$2 line=$3 log began used
     log=$LOGS/$suite.log
     began=$SECONDS
+    used=$(used_s)
     printf '%s: %s ... ' "$suite" "$line"
     printf '\n== %s\n' "$line" >>"$log"
     # each line with the seconds since its step began: when did the first figure come?
@@ -73,7 +79,8 @@ step() {
         die "$suite: $line failed; all of it: $log"
     fi
     # README and docs/install.md say how much disk each stage takes: this is where they have it from
-    printf '%d s; the system is now %s, of it %s in .venv and %s in the cache\n' "$((SECONDS - began))" \
+    printf '%d s, of processor time %d s; the system is now %s, of it %s in .venv and %s in the cache\n' \
+        "$((SECONDS - began))" "$(($(used_s) - used))" \
         "$(du -shx "$root" | cut -f 1)" \
         "$(du -sh "$root/root/tennis/.venv" 2>/dev/null | cut -f 1)" \
         "$(du -sh "$root/root/.cache/tennis" 2>/dev/null | cut -f 1)"
