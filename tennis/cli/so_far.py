@@ -16,10 +16,10 @@ from tennis.cli.progress import LIVE_COLUMNS, quiet
 from tennis.cli.words import echo
 from tennis.errors import RallyError
 from tennis.rally import open_rally
-from tennis.replicate.so_far import ONE_IN, SoFar, format_time
+from tennis.replicate.so_far import ONE_IN, LineSoFar, SoFar, format_time
 
-# after how many boots of each cell a pipe gets the figures; the last ones are the story's
-SAID_AFTER = frozenset({1, 2, 3, 5, 8, 13, 20, 50, 100})
+# after how many boots of each cell a pipe gets all figures again; the last ones are the story's
+SAID_AFTER = frozenset({2, 3, 5, 8, 13, 20, 50, 100})
 THERE = re.compile(r"(\d+)/(\d+) (\S+): (played|kept),(?!.*SUSPECT)")
 NOTE = f"1 in {ONE_IN:,} of the median boot, which lies between two boots' with that chance."
 
@@ -47,22 +47,30 @@ def figures_so_far(
             yield refine
         return
     told = {boots}  # these many the story tells
+    begun = set()  # cells whose first boot was told, which is at once
 
     def tell(line: str) -> None:
         if not (quiet() and THERE.match(line)):
             echo(line)
-        if _take(known, line, out) and not quiet():
-            lines = known.lines()
-            if known.boots in SAID_AFTER - told and len(lines) == cells:
-                told.add(known.boots)
-                for one in lines:
-                    middle, late, latest = map(format_time, (one.usual, one.late, one.latest))
-                    echo(
-                        f"  so far, {one.load}, {one.kernel}: usually {middle}, 1 in {ONE_IN:,} "
-                        f"after {late} ({one.said_interval}), the latest {latest}"
-                    )
+        if not _take(known, line, out) or quiet():
+            return
+        lines = known.lines()
+        refined = known.boots in SAID_AFTER - told and len(lines) == cells
+        told.update({known.boots} if refined else ())
+        for one in lines:
+            if refined or (boots > 1 and (one.load, one.kernel) not in begun):
+                begun.add((one.load, one.kernel))
+                echo(_words(one))
 
     yield tell
+
+
+def _words(one: LineSoFar) -> str:
+    middle, late, latest = map(format_time, (one.usual, one.late, one.latest))
+    return (
+        f"  so far, {one.load}, {one.kernel}: usually {middle}, 1 in {ONE_IN:,} "
+        f"after {late} ({one.said_interval}), the latest {latest}"
+    )
 
 
 def _take(so_far: SoFar, line: str, out: Path) -> str | None:

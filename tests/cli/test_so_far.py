@@ -45,14 +45,15 @@ def lines(tmp_path):
     return [*said, "10/10 bad: played, 3000 balls, 0 missed, SUSPECT: a fault"]
 
 
-def test_a_pipe_gets_lines_from_the_first_round_on(lines, tmp_path, capsys):
+def test_a_pipe_gets_a_line_from_each_cells_first_boot_on(lines, tmp_path, capsys):
     with so_far.figures_so_far(tmp_path, 3, 3, live=True) as tell:
         heard = []
         for line in lines:
             tell(line)
             heard.append(capsys.readouterr().out)
     assert "".join(heard).count("so far") == 6  # after three rounds the story tells
-    assert "so far" not in "".join(heard[:3])
+    assert [text.count("so far") for text in heard[:7]] == [0, 1, 1, 1, 0, 0, 3]
+    assert "so far, idle, mainline: usually" in heard[1]
     assert "so far, stress, rt, forced: usually" in heard[3]
     assert "1 in 1,000 after 12.0 µs (one boot), the latest 12.0 µs" in heard[3]
     assert "(3.00 to 6.00 µs, 50 %), the latest 6.00 µs" in heard[6]
