@@ -6,7 +6,7 @@
     make_site.py [OUT]     default: build/site; a folder that is there is written again
 
 It plays three rallies first, and has them explained: some minutes, once; build/site-rallies keeps
-them. The books are those that `make books` built. Two books of 139 pages repeat much: what all
+them. The books are those that `make books` built. Two books of 147 pages repeat much: what all
 pages of a book have alike is moved to one script and one style of that book.
 """
 
@@ -46,6 +46,11 @@ ICONS = re.compile(r'<svg xmlns="[^"]*" style="display: none;">.*?</symbol>\s*</
 TREE = re.compile(r'<div class="sidebar-tree">.*?</div>', re.DOTALL)
 STYLE = re.compile(r"<style>\s*body \{.*?</style>", re.DOTALL)
 ROOT_OF = re.compile(r'data-content_root="([^"]*)"')
+# marks without an effect: blanks in code, words in which no browser breaks a line
+BARE = re.compile(
+    r'<span class="w">(\s*)</span>|<span class="pre">([\w.,:=()\'"&;$]*)</span>|'
+    r'(?<=<code class=")docutils '
+)
 LINK = re.compile(r'(?<=\s)(href|src)="([^"]*)"')
 FRAME = """\
 "use strict";
@@ -179,6 +184,7 @@ def copy_book(book: str, site: Path) -> None:
         text = path.read_text()
         if framed(text):
             text = with_frame(text, path, out)
+        text = BARE.sub(lambda found: found[1] or found[2] or "", text)
         path.write_text(LINK.sub(lambda found, at=path: inside(found, at, site), text))
 
 
