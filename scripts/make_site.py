@@ -52,6 +52,11 @@ BARE = re.compile(
     r'(?<=<code class=")docutils '
 )
 LINK = re.compile(r'(?<=\s)(href|src)="([^"]*)"')
+# above a book's list of pages
+BACK = (
+    '<ul><li class="toctree-l1"><a class="reference internal" href="../index.html">'
+    "Recorded rallies</a></li></ul>"
+)
 FRAME = """\
 "use strict";
 // the icons and the list of pages, which all pages of this book have
@@ -177,6 +182,7 @@ def copy_book(book: str, site: Path) -> None:
     first = out / "index.html"
     text = first.read_text()
     icons, tree, style = (only(one, text, first) for one in (ICONS, TREE, STYLE))
+    tree = tree.replace(">", f">{BACK}", 1)
     script = FRAME.replace("ICONS", json.dumps(icons)).replace("TREE", json.dumps(tree))
     (out / "_static" / "frame.js").write_text(script)
     (out / "_static" / "colours.css").write_text(style[len("<style>") : -len("</style>")])

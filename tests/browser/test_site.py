@@ -104,6 +104,10 @@ def test_a_visitor_reads_why_a_ball_was_late(browser, visited, explored, width):
     page.wait_for_load_state("load")  # what the next page interrupts counts as failed
     assert page.url == (visited / "docs/index.html").as_uri()
     page.goto((visited / "docs/commands/explain.html").as_uri())
+    back = page.locator(".sidebar-tree a", has_text="Recorded rallies")
+    assert (visited / "docs/commands" / back.get_attribute("href")).resolve() == (
+        visited / "index.html"
+    )
     assert page.evaluate(fits)
     assert page.locator(".sidebar-tree .current-page").count() == 1
     named = page.locator(".sidebar-tree a", has_text="Quick start")
