@@ -106,6 +106,9 @@ def check_wheel(tree: Path) -> Iterator[str]:
     dist, version = tree / "dist", version_of(tree)
     names = [f"tennis_rt-{version}-py3-none-any.whl", f"tennis_rt-{version}.tar.gz"]
     missing = [name for name in names if not (dist / name).is_file()]
+    if ".dev" in version:
+        yield f"{version} is no release: what 'make dist' builds of it has the commit in its name"
+        return
     if missing:
         yield f"dist/{missing[0]} is not there: run 'make dist'"
         return

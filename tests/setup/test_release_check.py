@@ -54,6 +54,7 @@ def test_a_release_passes_and_each_fault_is_found(tree, capsys):
         ("codemeta.json", VERSION, "0.2.9", "version", "codemeta.json: 0.2.9, and"),
         ("CITATION.cff", VERSION, "0.2.9", "version", "CITATION.cff: 0.2.9, and"),
         ("pyproject.toml", f'"{VERSION}"', f'"{VERSION}.dev0"', "version", "dev0 is no release"),
+        ("pyproject.toml", f'"{VERSION}"', f'"{VERSION}.dev0"', "wheel", "commit in its name"),
         ("CHANGELOG.md", f"[{VERSION}]", "[0.2.9]", "version", "no heading"),
         ("CHANGELOG.md", " - 2026-12-01", "", "changelog", "has no date"),
         ("CHANGELOG.md", "\n- All.", "", "changelog", "says nothing"),
