@@ -126,9 +126,9 @@ def run(*words: str | Path) -> None:
         raise UsageError(f"tennis {' '.join(map(str, words))}: {last.removeprefix('tennis: ')}")
 
 
-def played(one: Play, kept: Path, alike: str = ALIKE) -> tuple[Path, Path]:
+def played(one: Play, place: Path, alike: str = ALIKE) -> tuple[Path, Path]:
     """Return the folders of a rally and of its explanation; play what is not there."""
-    folder = kept / f"edition-{EDITION}"
+    folder = place / f"edition-{EDITION}"
     folder.mkdir(parents=True, exist_ok=True)
     rally, why = folder / one.name, folder / f"{one.name}-why"
     asked = folder / f"{one.name}.txt"
@@ -150,11 +150,11 @@ def played(one: Play, kept: Path, alike: str = ALIKE) -> tuple[Path, Path]:
     return rally, why
 
 
-def explorer(kept: Path = KEPT) -> str:
+def explorer(place: Path = KEPT) -> str:
     """Play what is not there, and return the page."""
     found = []
     for one in PLAYS:
-        rally, why = played(one, kept)
+        rally, why = played(one, place)
         found.append(recorded(one.title, one.words, open_rally(rally), why))
     return page(found, LINKS)
 

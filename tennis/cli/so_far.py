@@ -66,7 +66,7 @@ def figures_so_far(
 
 
 def _words(one: LineSoFar) -> str:
-    middle, late, latest = map(format_time, (one.usual, one.late, one.latest))
+    middle, late, latest = map(format_time, (one.median, one.late, one.latest))
     return (
         f"  so far, {one.load}, {one.kernel}: usually {middle}, 1 in {ONE_IN:,} "
         f"after {late} ({one.said_interval}), the latest {latest}"
@@ -103,7 +103,7 @@ def _table(so_far: SoFar) -> Group:
             "" if one.load == load else one.load,
             one.kernel,
             str(one.boots),
-            format_time(one.usual),
+            format_time(one.median),
             Text(format_time(one.late), style="bold"),
             one.said_interval,
             format_time(one.latest),

@@ -106,9 +106,9 @@ def add(
     for folder in folders:
         for added in opened.add(folder, about):
             refused += added.id is None
-            fresh += added.id is not None and added.said != "there already"
+            fresh += added.id is not None and added.words != "there already"
             name = added.id or "-"
-            echo(f"{name} {plain(str(added.path), 120)}: {plain(added.said, 200)}")
+            echo(f"{name} {plain(str(added.path), 120)}: {plain(added.words, 200)}")
     count = format_count(fresh, "rally", "rallies")
     echo(f"{quoted(place)}: {count} added, {len(opened.ids())} there")
     if refused:

@@ -33,7 +33,7 @@ def print_story(console: Console, story: MatchStory, match: Path) -> None:
         table.add_row(
             "" if line.load == load else line.load,
             line.kernel,
-            line.format_level(line.usual),
+            line.format_level(line.median),
             Text(line.format_level(line.late), style="bold"),
             line.here.said("max") + (f", {line.misses} missed" if line.misses else ""),
             Text(format_us(line.published_us), style="dim"),

@@ -55,7 +55,7 @@ class Seal(BaseModel):
 class Standing:
     """What is known of a prediction."""
 
-    known: Literal["unchanged", "changed", "nothing"]
+    verdict: Literal["unchanged", "changed", "nothing"]
     words: str
 
 

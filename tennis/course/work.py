@@ -122,7 +122,7 @@ class Answers:
     number: str = ""  # the student's, if known
     email: str = ""
     members: tuple[Member, ...] = ()  # of a group, which is the student then
-    asked: frozenset[str] = frozenset()  # the questions that stand there, answered or not
+    questions: frozenset[str] = frozenset()  # the questions that stand there, answered or not
 
 
 @dataclass(frozen=True)
@@ -302,8 +302,8 @@ def _answers_in(content: Mapping[str, object]) -> Answers:
     texts = {name: guess.text for name, guess in guesses.items()}
     number, email = _contact(content, "number", NUMBER), _contact(content, "email", EMAIL)
     every = dict(_answers(given | texts))
-    asked = frozenset(given)
-    return Answers(lab, student, minutes, every, seed, guesses, number, email, members, asked)
+    questions = frozenset(given)
+    return Answers(lab, student, minutes, every, seed, guesses, number, email, members, questions)
 
 
 def _members(value: object) -> tuple[Member, ...]:

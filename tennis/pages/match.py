@@ -47,7 +47,7 @@ class Cell:
     published: Maximum
     growth: str  # of the published maximum from idle; empty for idle itself
     latency_here: Latency | None  # None: nothing was played
-    usual: str  # what half of a boot's balls exceed, in the median boot
+    median: str  # what half of a boot's balls exceed, in the median boot
     p99: str  # and one in 100
     balls: int
     misses: int
@@ -305,7 +305,7 @@ def _cells(replication: Replication, table: KernelTable) -> list[Cell]:
                 for one_in in (MEDIAN, 100)
                 if here is not None
             ]
-            usual, p99 = levels or ("", "")
+            middle, p99 = levels or ("", "")
             cells.append(
                 Cell(
                     load=load,
@@ -313,7 +313,7 @@ def _cells(replication: Replication, table: KernelTable) -> list[Cell]:
                     published=published,
                     growth=growth,
                     latency_here=here,
-                    usual=usual,
+                    median=middle,
                     p99=p99,
                     balls=sum(rally.balls for rally in rallies),
                     misses=sum(rally.misses for rally in rallies),

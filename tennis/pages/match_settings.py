@@ -23,7 +23,7 @@ class LatencyShown:
     median: str
     late: str
     latest: str
-    said: str  # of 1 in 1,000, beside the first setting; empty for that one
+    interval: str  # of 1 in 1,000, beside the first setting; empty for that one
 
 
 @dataclass(frozen=True)
@@ -76,7 +76,7 @@ def _latency_row(line: Worth) -> LatencyShown:
         median=format_ns(levels[MEDIAN]) if MEDIAN in levels else "-",
         late=format_ns(levels[1000]) if 1000 in levels else "-",
         latest=format_ns(line.latest_ns) if line.side.boots else "-",
-        said=interval_words(line.statements),
+        interval=interval_words(line.statements),
     )
 
 

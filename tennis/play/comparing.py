@@ -235,9 +235,9 @@ class Game:
             clock.finish(1.0, played=became.state == "played")
             self.boots_played += became.state == "played"
             left = f", {clock.left()}" if seen < len(missing) else ""
-            say(f"{seen}/{len(missing)} {place.name}/{boot.name}: {became.said}{left}")
+            say(f"{seen}/{len(missing)} {place.name}/{boot.name}: {became.words}{left}")
             if became.state in {"failed", "unusable"}:
-                raise BenchError(f"{place / boot.name}: {became.trouble or became.said}")
+                raise BenchError(f"{place / boot.name}: {became.trouble or became.words}")
         return seen == len(missing)
 
     def turn(self, number: int) -> Sequence[str]:

@@ -155,12 +155,12 @@ class _Fleet:
                     raise seen
                 self._judge(bench, seen)
                 if seen.state == "failed" and self._elsewhere(job, bench):
-                    say(f"{job.planned.name}: {seen.said} ({bench.name}); once more, elsewhere")
+                    say(f"{job.planned.name}: {seen.words} ({bench.name}); once more, elsewhere")
                     waiting.append(job)
                     continue
                 yield (
                     job.planned,
-                    RallyOutcome(f"{seen.said} ({bench.name})", seen.state, seen.trouble),
+                    RallyOutcome(f"{seen.words} ({bench.name})", seen.state, seen.trouble),
                 )
         finally:
             self._ending.set()

@@ -131,7 +131,7 @@ def play_match(
             _take(outcome, planned, became)
             clock.finish(estimate_s(planned.plan), played=became.state == "played")
             left = f", {clock.left()}" if crew and number < len(scheduled) else ""
-            say(f"{number}/{len(scheduled)} {planned.name}: {became.said}{left}")
+            say(f"{number}/{len(scheduled)} {planned.name}: {became.words}{left}")
             _note(outcome, planned, out)
         outcome.interrupted = outcome.interrupted or outcome.seen < len(scheduled)
         outcome.folder = open_match(out)

@@ -25,7 +25,7 @@ from tennis.units import format_count
 class RallyOutcome:
     """What became of a rally."""
 
-    said: str  # in words
+    words: str  # in words
     state: Literal["played", "kept", "unusable", "failed", "interrupted"]
     trouble: str = ""  # why it failed
 

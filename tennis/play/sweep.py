@@ -82,7 +82,7 @@ def _play_rates(
         planned = record.at(rate_hz)
         seen = player.see_to(planned, progress(f"{where} {rate_hz:,} Hz"))
         if seen.state == "interrupted":
-            say(f"{where} {rate_hz:,} Hz: {seen.said}")
+            say(f"{where} {rate_hz:,} Hz: {seen.words}")
             return True
         if seen.state == "failed":
             done = f"{number - 1} rates are kept" if shares else "no rate was played"
@@ -91,13 +91,13 @@ def _play_rates(
                 next_step="the same `tennis sweep` continues",
             )
         if seen.state == "unusable":
-            raise RallyError(f"{out / planned.name}: {seen.said}", next_step="move it away")
+            raise RallyError(f"{out / planned.name}: {seen.words}", next_step="move it away")
         rate = open_rate(record, out, rate_hz)
         if rate is None:
             raise RallyError(f"{out / planned.name} was interrupted", next_step="move it away")
         shares[rate_hz] = rate.pairing.share
         paired, why = percent_floor(rate.pairing.share), rate.suspect
-        say(f"{where} {rate_hz:,} Hz: {paired} paired, {seen.said}" + (f": {why}" if why else ""))
+        say(f"{where} {rate_hz:,} Hz: {paired} paired, {seen.words}" + (f": {why}" if why else ""))
     return False
 
 

@@ -128,10 +128,10 @@ def _holds_large_number(value: object) -> bool:
     return isinstance(value, int) and not -(2**63) <= value < 2**63
 
 
-def _why(text: str, said: str, next_step: str) -> EditedError:
+def _why(text: str, reason: str, next_step: str) -> EditedError:
     """Return the error of a text that is no TOML: what an editor put there, if that is why."""
     lines = text.split("\n")
-    place = _PLACE.search(said)
+    place = _PLACE.search(reason)
     number, column = (int(place[1]), int(place[2])) if place else (len(lines), 0)
     there = lines[number - 1][column - 1 : column] if column else ""
     if there in _PRINTED and there:
@@ -146,7 +146,7 @@ def _why(text: str, said: str, next_step: str) -> EditedError:
             found = next((mark for mark in marks[:10] if mark in _PRINTED), "")
             if found:
                 return _printed(before, found)
-    return EditedError(f"is not TOML: {said}", next_step)
+    return EditedError(f"is not TOML: {reason}", next_step)
 
 
 def _printed(line: int, mark: str) -> EditedError:

@@ -31,7 +31,7 @@ class LineSoFar:
     kernel: str  # in words
     boots: int
     misses: int
-    usual: float | None
+    median: float | None
     late: float | None
     low: float | None
     high: float | None
@@ -100,7 +100,7 @@ class SoFar:
             *key,
             boots=len(side.boots),
             misses=self._misses[key],
-            usual=median(side.values(MEDIAN), 0).estimate if side.has(MEDIAN) else None,
+            median=median(side.values(MEDIAN), 0).estimate if side.has(MEDIAN) else None,
             late=median(late, 0).estimate if late else None,
             low=min(late) if late else None,
             high=max(late) if late else None,

@@ -45,7 +45,7 @@ class StoryLine:
     further: Latency  # from the handler's answer to the bottom half's
     # what half of a boot's answers exceed, and one in 1,000, in the median boot (ns); infinite: a
     # missed ball; None: boots have too few balls
-    usual: float | None
+    median: float | None
     late: float | None
     published_us: int | None
     rally: Rally  # the one with the latest answer
@@ -167,7 +167,7 @@ def _line(  # noqa: PLR0913, PLR0917 (all that tells a cell from others)
         misses=together.misses,
         here=here,
         further=measured["scheduling_ns"],
-        usual=boots.median(MEDIAN).estimate if boots.has(MEDIAN) else None,
+        median=boots.median(MEDIAN).estimate if boots.has(MEDIAN) else None,
         late=boots.median(_ONE_IN).estimate if boots.has(_ONE_IN) else None,
         published_us=published.max if published else None,
         rally=max(rallies, key=_latest),

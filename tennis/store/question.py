@@ -64,9 +64,9 @@ def ask(store: Store, sql: str, seconds: int = SECONDS, memory_mb: int = MEMORY_
     played = rallies.filter(pc.is_null(rallies["drill"])) if "balls" in sql.lower() else []
     with ExitStack() as unchanged:
         files = [str(path.absolute()) for path in _checked(store, played, unchanged)]
-        asked = {"sql": sql, "seconds": seconds, "memory_mb": memory_mb, "files": files}
-        asked["threads"] = min(THREADS_MAX, processors())
-        return _answer(asked, rallies)
+        query = {"sql": sql, "seconds": seconds, "memory_mb": memory_mb, "files": files}
+        query["threads"] = min(THREADS_MAX, processors())
+        return _answer(query, rallies)
 
 
 def _checked(store: Store, rows: pa.Table, unchanged: ExitStack) -> Iterator[Any]:
@@ -79,12 +79,12 @@ def _checked(store: Store, rows: pa.Table, unchanged: ExitStack) -> Iterator[Any
     store.memory.keep()
 
 
-def _answer(asked: Mapping[str, Any], rallies: pa.Table) -> pa.Table:
+def _answer(query: Mapping[str, Any], rallies: pa.Table) -> pa.Table:
     """Let a process of its own answer."""
     sink = pa.BufferOutputStream()
     with pa.ipc.new_stream(sink, rallies.schema) as stream:
         stream.write_table(rallies)
-    request = json.dumps(asked).encode() + b"\n" + sink.getvalue().to_pybytes()
+    request = json.dumps(query).encode() + b"\n" + sink.getvalue().to_pybytes()
     process = subprocess.Popen(
         # by its path, as it starts sooner without this package; no module beside it is imported
         [sys.executable, "-P", Path(__file__).with_name("answering.py")],
@@ -96,15 +96,15 @@ def _answer(asked: Mapping[str, Any], rallies: pa.Table) -> pa.Table:
     )
     with process:
         try:
-            said, _ = process.communicate(request, timeout=asked["seconds"] + STARTS_S)
+            output, _ = process.communicate(request, timeout=query["seconds"] + STARTS_S)
         except BaseException as error:
             process.kill()
             if isinstance(error, subprocess.TimeoutExpired):
-                raise _too_long(asked["seconds"]) from error
+                raise _too_long(query["seconds"]) from error
             raise
     if process.returncode == -signal.SIGALRM:
-        raise _too_long(asked["seconds"])
-    head, newline, rest = said.partition(b"\n")
+        raise _too_long(query["seconds"])
+    head, newline, rest = output.partition(b"\n")
     if process.returncode or not newline:  # DuckDB may end a process for which no memory is left
         raise UsageError(
             f"the query was not answered: it ended the process that answers "

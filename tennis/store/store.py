@@ -93,7 +93,7 @@ class Added:
 
     path: Path
     id: str | None  # None: it was refused
-    said: str
+    words: str
 
 
 @dataclass

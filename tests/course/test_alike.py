@@ -80,7 +80,7 @@ def test_answers_to_the_same_question_are_not_alike():
 def test_the_questions_words_are_nobodys():
     question = "Where is the peak of each kernel, how wide is it, and which piece of code moved?"
     texts = {"ada": f"{question} It is at 0.7.", "bob": f"{question} I do not know, sorry."}
-    assert pairs(texts, asked=question) == []
+    assert pairs(texts, question=question) == []
     assert pairs(texts)
 
 

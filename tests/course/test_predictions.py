@@ -51,7 +51,7 @@ def play(folder: Path, name: str, **about) -> list[str]:
 
 def known(folder: Path) -> tuple[str, str]:
     found = standing(work.read(folder), "prediction")
-    return found.known, found.words
+    return found.verdict, found.words
 
 
 def test_what_was_sealed_stays_sealed(folder):

@@ -48,10 +48,10 @@ def test_each_setting_is_compared_with_the_first(tmp_path):
     none, isolated, nohz = rows["mainline-stress-default-tasklet"]
     assert [row.setting for row in (none, isolated, nohz)] == ["none", "isolated", "nohz"]
     assert none.balls == "30,000, 10 boots"
-    assert none.latencies[0].said == ""
+    assert none.latencies[0].interval == ""
     assert none.latencies[0].latest == "90.0 µs"
-    assert isolated.latencies[0].said == "earlier: 0.1 (0.1 to 0.1)"
-    assert nohz.latencies[0].said == "equal: 1 (1 to 1)"
+    assert isolated.latencies[0].interval == "earlier: 0.1 (0.1 to 0.1)"
+    assert nohz.latencies[0].interval == "equal: 1 (1 to 1)"
     assert isolated.what == "isolcpus=1, load on 0"
 
 
@@ -63,7 +63,7 @@ def test_what_a_setting_pins_is_said():
 
 def test_settings_of_few_boots_are_not_decided(tmp_path):
     rows = setting_rows(with_settings(tmp_path / "m", boots=2))
-    said = rows["mainline-stress-default-tasklet"][1].latencies[0].said
+    said = rows["mainline-stress-default-tasklet"][1].latencies[0].interval
     assert said == "undecided: 0.1 (no interval)"
 
 
@@ -75,7 +75,7 @@ def test_without_the_first_setting_nothing_is_compared(tmp_path):
             shutil.rmtree(match.path / planned.name)
     none, isolated, nohz = setting_rows(open_match(match.path))["mainline-stress-default-tasklet"]
     assert (none.balls, none.notes) == ("0, 0 boots", "10 rallies left out")
-    assert [row.latencies[0].said for row in (isolated, nohz)] == ["", ""]
+    assert [row.latencies[0].interval for row in (isolated, nohz)] == ["", ""]
 
 
 def test_a_page_keeps_settings_apart(tmp_path):

@@ -121,7 +121,7 @@ def test_what_a_bench_began_waits_for_that_bench(tmp_path):
     part_path(out / name).mkdir()
     wanted.scheduled[0].plan.model_copy(update={"target": "a"}).write(part_path(out / name))
     seen = {
-        planned.name: became.said
+        planned.name: became.words
         for planned, became in seen_by_fleet(fleet(b=Board()), wanted.scheduled, out, lambda: False)
     }
     assert "begun on a, which is not among the benches" in seen[name]

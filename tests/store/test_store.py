@@ -305,7 +305,9 @@ def test_another_process_that_copies_is_waited_for(store, rallies, tmp_path, mon
     with pytest.raises(BenchError, match="another process has copied"):
         list(store.add(tmp_path / "played", About()))
     os.close(held)
-    assert [one.said for one in store.add(tmp_path / "played", About())].count("there already") == 2
+    assert [one.words for one in store.add(tmp_path / "played", About())].count(
+        "there already"
+    ) == 2
     assert sorted(store.ids()) == sorted(set(store.ids()) | {name})
     assert len(store.ids()) == len(rallies)
 

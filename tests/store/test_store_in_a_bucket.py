@@ -59,7 +59,7 @@ def test_its_answers_are_those_of_a_folder(bucket, played, tmp_path):
     stores = [create(bucket), create(tmp_path / "term")]
     for store in stores:
         added = list(store.add(played, About(bench_name="bench-3", student="k7")))
-        assert [one.said for one in added] == [one.said for one in added if one.id]
+        assert [one.words for one in added] == [one.words for one in added if one.id]
     another_machine()
     stores = [open_store(bucket), open_store(tmp_path / "term")]
     rows = [store.catalogue() for store in stores]

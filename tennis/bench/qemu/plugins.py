@@ -172,19 +172,19 @@ def _plugin_api(qemu: Qemu, impossible: Path) -> int:
     return _api_said(refused.stderr, qemu, impossible.name)
 
 
-def _api_said(said: str, qemu: Qemu, plugin: str) -> int:
+def _api_said(output: str, qemu: Qemu, plugin: str) -> int:
     """Return the version of the API that QEMU names as it refuses. Raises BenchError."""
-    match = re.search(r"supports only up to version (\d+)", said)
+    match = re.search(r"supports only up to version (\d+)", output)
     if match:
         return int(match.group(1))
-    if unloaded := re.search(rf"Could not load plugin .*{re.escape(plugin)}: (.+)", said):
+    if unloaded := re.search(rf"Could not load plugin .*{re.escape(plugin)}: (.+)", output):
         # an update of the checkout under a command that runs: its list of sources is the old one
         raise BenchError(
             f"{qemu.path} cannot load {plugin}: {unloaded[1]}",
             next_step="run this again: the kit's files may have changed meanwhile",
         )
     raise BenchError(
-        f"{qemu.path} does not say which plugins it takes ({said.strip()[-200:]})",
+        f"{qemu.path} does not say which plugins it takes ({output.strip()[-200:]})",
         next_step="use the QEMU of Debian, Ubuntu or Fedora",
     )
 

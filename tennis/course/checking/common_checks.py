@@ -47,7 +47,7 @@ def check_answered(work: Work, question: Question, *, blind: bool, note: Note) -
     older = (
         f"answers.toml has no {question.id}: it is older than the question, or a line was removed"
     )
-    expect(question.id in work.answers.asked, older)
+    expect(question.id in work.answers.questions, older)
     expect(question.id in work.answers.by_question, "there is no answer yet")
     try:
         note(_understood(work, question))
@@ -127,9 +127,9 @@ def check_sealed(work: Work, question: Question, note: Note) -> None:
     Hint: your teacher sees both, and decides. A seal does not prove a lie, or honesty.
     """
     found = standing(work, question.id)
-    if found.known == "nothing":
+    if found.verdict == "nothing":
         raise NotRun(found.words)
-    if found.known == "changed":
+    if found.verdict == "changed":
         raise Inconclusive(found.words)
     note(found.words)
 

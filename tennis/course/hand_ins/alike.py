@@ -41,12 +41,12 @@ class Pair(Generic[Author]):
     pieces: tuple[list[Piece], list[Piece]]
 
 
-def pairs(texts: Mapping[Author, str], *, asked: str = "") -> list[Pair[Author]]:
+def pairs(texts: Mapping[Author, str], *, question: str = "") -> list[Pair[Author]]:
     """Return the pairs of texts that are nearly alike, the most alike first, PAIRS_MAX at most.
 
-    ``asked``: the question's own words, which everybody may repeat.
+    ``question``: the question's own words, which everybody may repeat.
     """
-    known = set(_runs(_words(asked)))
+    known = set(_runs(_words(question)))
     runs = {author: set(_runs(_words(text))) - known for author, text in texts.items()}
     # small numbers are compared many times as fast as words
     numbers = {run: number for number, run in enumerate(set().union(*runs.values()))}

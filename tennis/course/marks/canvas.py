@@ -62,20 +62,20 @@ def feedback(lab: Lab, handed: Sequence[HandedIn]) -> ImportFile:
     return ImportFile(zipped(entries), frozenset(held))
 
 
-def assignment(lab: Lab, listed: ClassList | None, asked: str) -> str:
+def assignment(lab: Lab, listed: ClassList | None, name: str) -> str:
     """Return the heading of a lab's points: a title with its number, if that is known.
 
-    Without ``asked`` it is the only column of the list whose title holds the lab's. Raises
+    Without ``name`` it is the only column of the list whose title holds the lab's. Raises
     UsageError for one that the list does not have, and where several would do.
     """
     columns = listed.columns if listed else ()
     known = {column: found["title"] for column in columns if (found := WITH_ID.fullmatch(column))}
-    if asked:
-        several = [column for column, title in known.items() if asked in {column, title}]
+    if name:
+        several = [column for column, title in known.items() if name in {column, title}]
         if known and not several:
             some = ", ".join(plain(title, 60) for title in [*known.values()][:5])
             raise UsageError(
-                f"--assignment {plain(asked, 60)} is not one of the list's", next_step=f"use {some}"
+                f"--assignment {plain(name, 60)} is not one of the list's", next_step=f"use {some}"
             )
     else:
         named = folded(lab.title)
@@ -85,4 +85,4 @@ def assignment(lab: Lab, listed: ClassList | None, asked: str) -> str:
             f"{len(several)} assignments of the list may be lab {lab.number}",
             next_step=f"say --assignment {plain(several[0], 60)!r}, or another one",
         )
-    return several[0] if several else asked or title_of(lab)
+    return several[0] if several else name or title_of(lab)

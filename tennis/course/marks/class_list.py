@@ -189,13 +189,15 @@ def _columns_by_kind(columns: Sequence[str], label: str) -> dict[str, int]:
     return meant
 
 
-def _student(cells: Mapping[str, str], known: Mapping[str, str], label: str, line: int) -> Student:
+def _student(
+    cells: Mapping[str, str], columns: Mapping[str, str], label: str, line: int
+) -> Student:
     """Return what a line says. Raises UsageError."""
-    said = {key: value.strip() for key, value in known.items()}
-    name = said.get("name") or " ".join(filter(None, (said.get("first"), said.get("last"))))
+    values = {key: value.strip() for key, value in columns.items()}
+    name = values.get("name") or " ".join(filter(None, (values.get("first"), values.get("last"))))
     place = f"{label}, line {line}"
     for key in IDENTIFIERS:
-        value = said.get(key, "")
+        value = values.get(key, "")
         if len(value) > CELL_MAX or not value.isprintable() or begins_formula(value):
             raise UsageError(
                 f"{place}: {key} {plain(value, 40)!a} cannot be found again",
@@ -206,16 +208,16 @@ def _student(cells: Mapping[str, str], known: Mapping[str, str], label: str, lin
                 f"{place}: {key} {value}: a spreadsheet rounded it",
                 next_step="format that column as text there, and fill it in again",
             )
-    if said.get("canvas") and not said["canvas"].isdecimal():
+    if values.get("canvas") and not values["canvas"].isdecimal():
         raise UsageError(
-            f"{place}: canvas {plain(said['canvas'], 40)!a} is not a number of a user",
+            f"{place}: canvas {plain(values['canvas'], 40)!a} is not a number of a user",
             next_step="use the column ID of Canvas's export",
         )
-    participant = re.search(r"\d{1,18}$", said.get("moodle", ""))  # "Participant 123"
-    said["moodle"] = participant[0] if participant else ""
-    if not name and not said["moodle"]:
+    participant = re.search(r"\d{1,18}$", values.get("moodle", ""))  # "Participant 123"
+    values["moodle"] = participant[0] if participant else ""
+    if not name and not values["moodle"]:
         raise UsageError(f"{place}: there is no name", next_step="fill it in")
-    about = {key: said.get(key, "") for key in (*IDENTIFIERS, "section")}
+    about = {key: values.get(key, "") for key in (*IDENTIFIERS, "section")}
     return Student(name=name[:CELL_MAX], cells=cells, **about)
 
 

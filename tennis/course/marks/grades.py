@@ -210,7 +210,7 @@ def _alike(lab: Lab, graded: Sequence[Graded]) -> list[dict[str, Any]]:
         texts = {file: str(text) for file, text in given.items() if text is not None}
         every = [
             (pair, [reports[file].facts.student for file in pair.authors])
-            for pair in pairs(texts, asked=lab.fill(question.text))
+            for pair in pairs(texts, question=lab.fill(question.text))
         ]
         of_two = [(pair, names) for pair, names in every if len(set(map(str.casefold, names))) > 1]
         shown = [

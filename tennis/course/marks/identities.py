@@ -107,29 +107,29 @@ def _from_list(one: Student, sender: Sent | None, students: Sequence[Student]) -
     by_platform = _by_platform(sender, students)
     if by_platform is not None and by_platform.student is None:
         return by_platform
-    said = [
+    owners = [
         student
         for student in students
         if (number and student.number == number)
         or (email and folded(student.email) == folded(email))
     ]
     if by_platform is not None and by_platform.student is not None:
-        return replace(by_platform, remark=_claims(one, by_platform.student, said, students))
-    if len(said) > 1:
-        return Identity(None, f"its number is that of {_called(said[0])}, its e-mail is not")
-    if said:
-        other = "" if _words(said[0].name) == _words(one.name) else one.name
+        return replace(by_platform, remark=_claims(one, by_platform.student, owners, students))
+    if len(owners) > 1:
+        return Identity(None, f"its number is that of {_called(owners[0])}, its e-mail is not")
+    if owners:
+        other = "" if _words(owners[0].name) == _words(one.name) else one.name
         return Identity(
-            said[0], remark=f"the hand-in calls itself {plain(other, 60)}" if other else ""
+            owners[0], remark=f"the hand-in calls itself {plain(other, 60)}" if other else ""
         )
     return _by_name(sender.name if sender and sender.name else one.name, number, students)
 
 
 def _claims(
-    one: Student, whose: Student, said: Sequence[Student], students: Sequence[Student]
+    one: Student, whose: Student, owners: Sequence[Student], students: Sequence[Student]
 ) -> str:
     """Say what a hand-in says of another student of the list than the platform's."""
-    if others := [student for student in said if student is not whose]:
+    if others := [student for student in owners if student is not whose]:
         return f"the hand-in has the number or the e-mail of {_called(others[0])}"
     called = [
         student for student in students if student.name and _words(student.name) == _words(one.name)

@@ -181,22 +181,22 @@ class _Foreman:
         sampled = sample([planned.name for planned in missing], check_every)
         doubtful = self._compare([p for p in missing if p.name in sampled and self._is_home(p)])
         for planned, seen in self._play(doubtful):
-            say(f"{planned.name}: {seen.said}, on another worker")
+            say(f"{planned.name}: {seen.words}, on another worker")
 
     def _is_home(self, planned: ScheduledRally) -> bool:
         return planned.name in self._played_by and (self._out / planned.name).is_dir()
 
     def _play(self, planned: list[ScheduledRally]) -> Iterator[tuple[ScheduledRally, RallyOutcome]]:
         """Let workers play rallies, and take them home."""
-        for job, said in self._answers(
+        for job, answer in self._answers(
             tasks.play_there, [_Job(p) for p in planned], with_plan=True
         ):
-            worker = said["worker"]
-            seen = RallyOutcome(said["said"], said["state"], said["trouble"])  # type: ignore[arg-type]
+            worker = answer["worker"]
+            seen = RallyOutcome(answer["words"], answer["state"], answer["trouble"])  # type: ignore[arg-type]
             if seen.state == "played":
-                seen = self._take_home(job.planned, said["manifest"], worker) or seen
+                seen = self._take_home(job.planned, answer["manifest"], worker) or seen
             if seen.state == "failed" and job.tries < TRIES - 1 and not self._stop():
-                say(f"{job.planned.name}: {seen.said} ({worker}); once more, elsewhere if I can")
+                say(f"{job.planned.name}: {seen.words} ({worker}); once more, elsewhere if I can")
                 job.avoid.add(worker)
                 job.tries += 1
                 self._waiting.append(job)
@@ -233,15 +233,16 @@ class _Foreman:
             return []
         wrong: dict[str, str] = {}  # worker -> in which rally
         compared = 0
-        for job, said in self._answers(tasks.check_there, jobs, with_plan=False):
-            name, checker = job.planned.name, said["worker"]
+        for job, answer in self._answers(tasks.check_there, jobs, with_plan=False):
+            name, checker = job.planned.name, answer["worker"]
             player = self._played_by[name]
-            if said.get("verdict") == "same":
+            if answer.get("verdict") == "same":
                 compared += 1
-            elif said.get("verdict") == "differs" and checker != player:
+            elif answer.get("verdict") == "differs" and checker != player:
                 wrong[self._arbitrate(name, player, checker)] = name
             else:
-                say(f"{name} was not compared: {plain(said.get('why', said.get('said', '')), 200)}")
+                why = answer.get("why", answer.get("words", ""))
+                say(f"{name} was not compared: {plain(why, 200)}")
         if sampled:
             say(f"{compared} of {len(sampled)} rallies that were played twice are the same")
         return [one for worker, name in wrong.items() for one in self._put_aside(worker, name)]
@@ -348,4 +349,4 @@ class _Foreman:
         if error is None:
             return dict(future.result())
         why = plain(f"{type(error).__name__}: {error}", 300)
-        return {"said": f"FAILED: {why}", "state": "failed", "trouble": why, "worker": ""}
+        return {"words": f"FAILED: {why}", "state": "failed", "trouble": why, "worker": ""}

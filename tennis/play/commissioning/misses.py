@@ -72,18 +72,18 @@ def script(*, with_balls: bool) -> str:
     return text.replace("EVENTS", ",".join(EVENTS)).replace("SECONDS", f"{COUNTED_S:g}")
 
 
-def counted(said: str) -> Misses:
-    """Return what ``script`` said. Raises BenchError where the processor does not count that."""
+def counted(output: str) -> Misses:
+    """Return what ``script`` output. Raises BenchError where the processor does not count that."""
     found = {}
     for name in EVENTS:
-        line = re.search(rf"^([^,\n]*),[^,\n]*,{name}(?::\w+)?,", said, re.MULTILINE)
+        line = re.search(rf"^([^,\n]*),[^,\n]*,{name}(?::\w+)?,", output, re.MULTILINE)
         if line is None or not re.fullmatch(r"\d{1,18}", line[1]):
             raise BenchError(
                 f"the target's processor does not count {name}",
                 next_step="see what `perf list` names there; virtual machines often count nothing",
             )
         found[name] = int(line[1])
-    balls = re.search(r"^balls (-?\d{1,9})$", said, re.MULTILINE)
+    balls = re.search(r"^balls (-?\d{1,9})$", output, re.MULTILINE)
     if balls is None:
         raise BenchError("perf did not end as it should", next_step="try `perf stat` there by hand")
     return Misses(found, int(balls[1]))
