@@ -6,13 +6,13 @@ import ast
 import os
 import re
 import resource
-import subprocess
 import sys
 
 import pytest
 
 from tennis.checkout import ROOT
 from tests.support.fuzz import READERS, SLOW, TARGETS
+from tests.support.processes import run_to_end
 
 INPUTS = int(os.environ.get("TENNIS_FUZZ_INPUTS", "1000"))
 SEED = int(os.environ.get("TENNIS_FUZZ_SEED", "1"))
@@ -29,14 +29,11 @@ def limit() -> None:
 @pytest.mark.parametrize("what", TARGETS)
 def test_damaged_inputs(what):
     inputs = INPUTS // SLOW.get(what, 1)
-    done = subprocess.run(
+    done = run_to_end(
         [sys.executable, "-m", "tests.support.fuzz", what, str(inputs), str(SEED)],
         cwd=ROOT,
         preexec_fn=limit,
-        capture_output=True,
-        text=True,
         timeout=60 + INPUTS * INPUT_S,
-        check=False,
     )
     assert done.returncode == 0, done.stderr[-3000:]
     assert done.stdout.startswith(f"{what}: {inputs} inputs, ")

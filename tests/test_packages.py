@@ -15,6 +15,7 @@ import pytest
 from tennis import entries
 from tennis.checkout import ROOT
 from tennis.rally import open_rally
+from tests.support.processes import run_to_end
 from tests.support.synthetic import make_rally
 from tests.support.terminal import TENNIS
 
@@ -48,13 +49,10 @@ def install(site: Path, name: str, points: dict[str, dict[str, str]], **files: s
 
 def tennis(site: Path, *words: str | Path) -> subprocess.CompletedProcess[str]:
     """Run the command as in an environment where the packages of ``site`` are installed."""
-    return subprocess.run(
+    return run_to_end(
         [sys.executable, TENNIS, *words],
         env={**os.environ, "PYTHONPATH": str(site), "COLUMNS": "100"},
         cwd=site,
-        capture_output=True,
-        text=True,
-        check=False,
     )
 
 
@@ -107,12 +105,8 @@ def test_a_package_brings_a_load(tmp_path):
     program = (
         "from tennis.bench import loads; print(*loads.names()); print(loads.find('spin').folder)"
     )
-    done = subprocess.run(
-        [sys.executable, "-c", program],
-        env={**os.environ, "PYTHONPATH": str(site)},
-        capture_output=True,
-        text=True,
-        check=True,
+    done = run_to_end(
+        [sys.executable, "-c", program], env={**os.environ, "PYTHONPATH": str(site)}, check=True
     )
     names, folder = done.stdout.splitlines()
     assert "spin" in names.split()
@@ -154,12 +148,8 @@ host._examine_virtual = lambda: iter(())
 for finding in host.examine():
     print(finding.verdict, finding.what, finding.found)
 """
-    done = subprocess.run(
-        [sys.executable, "-c", program],
-        env={**os.environ, "PYTHONPATH": str(site)},
-        capture_output=True,
-        text=True,
-        check=True,
+    done = run_to_end(
+        [sys.executable, "-c", program], env={**os.environ, "PYTHONPATH": str(site)}, check=True
     )
     assert "good weather dry" in done.stdout
     assert "note outdoor the check air of the package outdoor failed: no barometer" in done.stdout

@@ -3,12 +3,12 @@
 """What reads rallies loads nothing that drives a bench, and what plays them nothing that draws."""
 
 import json
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
+from tests.support.processes import run_to_end
 from tests.support.synthetic import make_rally
 from tests.support.synthetic_match import MatchMaker, bursts
 
@@ -50,13 +50,7 @@ READING = [
 
 
 def test_reading_loads_no_bench(folder):
-    done = subprocess.run(
-        [sys.executable, "-c", PROGRAM, json.dumps(READING)],
-        capture_output=True,
-        text=True,
-        cwd=folder,
-        check=False,
-    )
+    done = run_to_end([sys.executable, "-c", PROGRAM, json.dumps(READING)], cwd=folder)
     assert done.returncode == 0, done.stderr
 
 
@@ -66,7 +60,5 @@ def test_playing_loads_nothing_that_draws_or_fits():
         "import sys\nimport tennis.play.rally, tennis.cli.explain, tennis.cli.commission\n"
         "print(sorted({'matplotlib', 'scipy', 'bokeh', 'pandas'} & set(sys.modules)))"
     )
-    done = subprocess.run(
-        [sys.executable, "-c", program], capture_output=True, text=True, check=True
-    )
+    done = run_to_end([sys.executable, "-c", program], check=True)
     assert done.stdout == "[]\n"

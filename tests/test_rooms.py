@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from tennis.checkout import ROOT
+from tests.support.processes import run_to_end
 from tests.support.synthetic import make_rally
 from tests.support.terminal import TENNIS
 from tests.support.without_rooms.sitecustomize import of_rooms
@@ -101,13 +102,7 @@ def test_a_command_says_what_to_install(tmp_path):
         (("brickwall", "listen"), "needs the Python module serial, which is not installed"),
         (("rally", "--bench", "pi", "--out", "r"), "needs the Python module serial"),
     ):
-        done = subprocess.run(
-            [sys.executable, TENNIS, *words],
-            env=environment,
-            capture_output=True,
-            text=True,
-            check=False,
-        )
+        done = run_to_end([sys.executable, TENNIS, *words], env=environment)
         assert done.returncode in {1, 2}
         (line,) = done.stderr.splitlines()
         assert said in line

@@ -4,11 +4,11 @@
 
 import os
 import re
-import subprocess
 
 import pytest
 
 from tennis.checkout import ROOT
+from tests.support.processes import run_to_end
 
 # what makes a command quick; the last value of an option counts
 QUICK = {
@@ -58,13 +58,8 @@ def test_the_tour_runs(tmp_path):
     for number, command in enumerate(map(quick, commands()), 1):
         script += [f"echo command {number} >&2", command]
     (tmp_path / "tour.sh").write_text("\n".join(script) + "\n")
-    done = subprocess.run(
-        ["bash", str(tmp_path / "tour.sh")],
-        cwd=tmp_path,
-        env={**os.environ, "COLUMNS": "100"},
-        capture_output=True,
-        text=True,
-        check=False,
+    done = run_to_end(
+        ["bash", str(tmp_path / "tour.sh")], cwd=tmp_path, env={**os.environ, "COLUMNS": "100"}
     )
     assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
     made = {path.name for path in (tmp_path / "tour").iterdir()}

@@ -5,7 +5,6 @@
 import http.server
 import os
 import socket
-import subprocess
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -15,6 +14,7 @@ import pytest
 from tennis.bench import cache, debian
 from tennis.errors import BenchError, TennisError
 from tennis.listener import listening
+from tests.support.processes import run_to_end
 from tests.support.terminal import TENNIS
 
 
@@ -55,12 +55,9 @@ def test_commands_at_once_wait_for_each_other(tmp_path, monkeypatch):
 def test_without_a_network_that_is_said(tmp_path):
     """In a network namespace without an interface."""
     apart = ["unshare", "--net"] if os.geteuid() == 0 else ["unshare", "--map-root-user", "--net"]
-    done = subprocess.run(
+    done = run_to_end(
         [*apart, TENNIS, "kernels", "fetch", "mainline"],
         env={**os.environ, "TENNIS_CACHE": str(tmp_path)},
-        capture_output=True,
-        text=True,
-        check=False,
     )
     assert done.returncode == 1
     assert done.stderr == (

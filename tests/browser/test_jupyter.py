@@ -18,6 +18,7 @@ from playwright.sync_api import sync_playwright
 
 from tennis.course import load_lab
 from tests.support.hand_ins import make_work
+from tests.support.processes import run_to_end
 
 LAB = load_lab("04-under-load")
 TENNIS = str(Path(sys.executable).with_name("tennis"))
@@ -103,9 +104,7 @@ def test_open_run_save_hand_in(served, tmp_path):
         len(jupytext.reads(after, "md:myst").cells)
         == len(jupytext.reads(before, "md:myst").cells) + 1
     )
-    done = subprocess.run(
-        [TENNIS, "lab", "submit", "04"], cwd=tmp_path, capture_output=True, text=True, check=False
-    )
+    done = run_to_end([TENNIS, "lab", "submit", "04"], cwd=tmp_path)
     # the two numbers of one's own rallies are wrong here, and that refuses nothing
     assert done.returncode == 0, done.stderr
     with zipfile.ZipFile(tmp_path / "04-under-load-ada.zip") as archive:

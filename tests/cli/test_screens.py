@@ -18,6 +18,7 @@ import pytest
 from click.testing import CliRunner
 
 from tennis.cli import cli, command_of, names
+from tests.support.processes import run_to_end
 from tests.support.shared import made_once
 from tests.support.synthetic import make_rally
 from tests.support.synthetic_match import MatchMaker, bursts
@@ -102,9 +103,7 @@ def test_help(command, screens):
 
 def test_every_option_of_rally_stands_under_one_heading():
     program = str(Path(sys.executable).with_name("tennis"))
-    text = subprocess.run(
-        [program, "rally", "--help-all"], capture_output=True, text=True, check=True
-    ).stdout
+    text = run_to_end([program, "rally", "--help-all"], check=True).stdout
     from tennis.cli.rally import rally
 
     for parameter in rally.params:

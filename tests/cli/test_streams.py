@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from tennis.rally import open_rally
+from tests.support.processes import run_to_end
 from tests.support.synthetic import make_rally
 from tests.support.terminal import TENNIS
 
@@ -71,24 +72,18 @@ for words in asked or list(commands(cli)):
 
 def tried(words: list[list[str]], outputs: list[list[str]]) -> list[list[Any]]:
     """Run commands (none: the help of all) with these outputs: closed, full, gone, or taken."""
-    done = subprocess.run(
-        [sys.executable, "-c", TRIED, json.dumps(words), json.dumps(outputs)],
-        capture_output=True,
-        text=True,
-        check=True,
+    done = run_to_end(
+        [sys.executable, "-c", TRIED, json.dumps(words), json.dumps(outputs)], check=True
     )
     return [json.loads(line) for line in done.stdout.splitlines()]
 
 
 def shell(line: str, folder: Path, **words: str) -> subprocess.CompletedProcess[str]:
     """Run a line of bash, with ``words`` as its variables."""
-    return subprocess.run(
+    return run_to_end(
         ["bash", "-c", line],
         cwd=folder,
         env={"PATH": "/usr/bin:/bin", "HOME": str(folder), "tennis": TENNIS, **words},
-        capture_output=True,
-        text=True,
-        check=False,
     )
 
 

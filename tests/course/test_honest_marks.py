@@ -48,6 +48,7 @@ from tennis.rally import open_rally
 from tennis.rally.edited import write_readable
 from tests.support.hand_ins import make_work, zipped
 from tests.support.made_up_class import hand_in_of, packed
+from tests.support.processes import run_to_end
 
 LAB = load_lab("01-first-serve")
 SEED = {name: work.seed_of(LAB, name) for name in ("ada", "bob", "ida", "zoe")}
@@ -542,13 +543,10 @@ def test_a_full_disk_is_no_zero_and_the_same_command_does_it_again(tmp_path):
     command = [*tennis, "grade", "in", "--lab", "01", "--no-replay"]
     mount = f"mount -t tmpfs -o size=64k tmpfs {shlex.quote(str(small))} && exec"
     own = [] if os.geteuid() == 0 else ["--user", "--map-root-user"]
-    done = subprocess.run(
+    done = run_to_end(
         ["unshare", "--mount", *own, "sh", "-c", f"{mount} {shlex.join(command)}"],
         cwd=tmp_path,
         env={**os.environ, "TMPDIR": str(small)},
-        capture_output=True,
-        text=True,
-        check=False,
     )
     assert done.returncode == 1, done.stdout + done.stderr
     assert re.search("later: .*No space left on device.*zoe.zip", done.stdout), done.stdout

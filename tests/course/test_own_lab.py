@@ -4,7 +4,6 @@
 
 import json
 import re
-import subprocess
 import sys
 from pathlib import Path
 
@@ -12,6 +11,7 @@ from tennis.checkout import ROOT
 from tennis.course import load_course
 from tennis.course.authoring.release import release
 from tests.course.test_release import there
+from tests.support.processes import run_to_end
 
 SLUG = "14-long-story"
 TRY = f"""
@@ -55,14 +55,7 @@ def test_the_lab_of_the_page_is_checked(tmp_path):
         (folder / name).write_text(text)
     course = tree / "labs/course.toml"
     course.write_text(course.read_text().replace('"07-worst-case"', f'"07-worst-case", "{SLUG}"'))
-    done = subprocess.run(
-        [sys.executable, "-c", TRY],
-        cwd=tmp_path,
-        env=there(tree),
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    done = run_to_end([sys.executable, "-c", TRY], cwd=tmp_path, env=there(tree))
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout) == {
         "wrong": ["fail", 0, ["why"]],
@@ -73,13 +66,7 @@ def test_the_lab_of_the_page_is_checked(tmp_path):
         "# 14. A long story\n\n```{lab-facts}\n```\n\n```{lab-rallies}\n```\n\n"
         "```{lab-questions}\n```\n"
     )
-    built = subprocess.run(
-        [*book, str(tree / "handouts"), str(tmp_path / "html")],
-        env=there(tree),
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    built = run_to_end([*book, str(tree / "handouts"), str(tmp_path / "html")], env=there(tree))
     assert built.returncode == 0, built.stderr
     html = (tmp_path / "html" / f"{SLUG}.html").read_text()
     # A long command is shown in several lines, each but the last ending in a backslash.

@@ -17,6 +17,7 @@ from tennis.checkout import ROOT, project
 from tennis.cli import cli
 from tennis.course.starters import solved, starter
 from tennis.rally import open_rally
+from tests.support.processes import run_to_end
 from tests.support.shared import made_once
 
 KIT = [*(ROOT / "target/racquet").iterdir(), *(ROOT / "target/programs").glob("*.[ch]")]
@@ -34,9 +35,7 @@ def tree(tmp_path_factory) -> Path:
         assert done.exit_code == 0, done.output
         command = [sys.executable, "-m", "sphinx", "-q", "-W", "-b", "html"]
         command += [str(folder / "tennis/handouts"), str(folder / "tennis/handouts/_build/html")]
-        built = subprocess.run(
-            command, env=there(folder / "tennis"), capture_output=True, text=True, check=False
-        )
+        built = run_to_end(command, env=there(folder / "tennis"))
         assert built.returncode == 0, built.stderr
 
     return made_once(tmp_path_factory, "student-tree", make) / "tennis"
@@ -108,14 +107,7 @@ def test_the_students_tree_checks_blindly(tree, tmp_path):
     command = [sys.executable, "-c", "from tennis.cli import main; main()", "lab"]
 
     def run(*words: str) -> subprocess.CompletedProcess[str]:
-        return subprocess.run(
-            [*command, *words],
-            cwd=tmp_path,
-            env=there(tree),
-            capture_output=True,
-            text=True,
-            check=False,
-        )
+        return run_to_end([*command, *words], cwd=tmp_path, env=there(tree))
 
     assert run("start", "04", "--as", "Ada").returncode == 0
     checked = run("check", "04")

@@ -37,6 +37,7 @@ from tennis.rally import open_rally
 from tennis.rally.manifest import Drill
 from tests.explain.test_explain import HOSTILE, late_ball
 from tests.play.test_planning import kernel_tree
+from tests.support.processes import run_to_end
 from tests.support.synthetic import make_rally
 from tests.support.synthetic_drill import make_drill
 from tests.support.virtual import table
@@ -385,9 +386,7 @@ def test_a_late_ball_comes_again_where_nothing_was_built(hog, tmp_path):
         "PYTHONPATH": str(ROOT),
         "PATH": f"{beside}:{os.environ['PATH']}",
     }
-    done = subprocess.run(
-        ["sh", folder / SCRIPT], env=environment, capture_output=True, text=True, check=False
-    )
+    done = run_to_end(["sh", folder / SCRIPT], env=environment)
     assert done.returncode == 0, done.stderr
     assert f"The same ball: balls 0 to {number} are the same" in done.stdout
     assert "hog_fire" in done.stdout

@@ -23,6 +23,7 @@ from tennis.bench.instruments import emulated, micropython
 from tennis.bench.instruments.lockstep import LockstepLink
 from tennis.checkout import ROOT
 from tennis.errors import BenchError
+from tests.support.processes import run_to_end
 
 STAMP = """
 .program stamp
@@ -52,21 +53,14 @@ MISS_FLASH_CYCLES = 28  # 8 of address and mode, 4 to wait, 16 of data
 
 def node(*arguments: object, given: str = "") -> str:
     emulated.check()
-    return subprocess.run(
-        ["node", *map(str, arguments)],
-        input=given,
-        capture_output=True,
-        text=True,
-        check=True,
-        cwd=emulated.FOLDER,
+    return run_to_end(
+        ["node", *map(str, arguments)], input=given, check=True, cwd=emulated.FOLDER
     ).stdout
 
 
 def test_its_own_tests_pass():
     emulated.check()
-    result = subprocess.run(
-        ["node", "--test"], cwd=emulated.FOLDER, capture_output=True, text=True, check=False
-    )
+    result = run_to_end(["node", "--test"], cwd=emulated.FOLDER)
     assert result.returncode == 0, result.stdout + result.stderr
 
 

@@ -10,7 +10,6 @@ tests/target/test_boot.py looks at the lines; this test at what comes of them.
 import json
 import os
 import shutil
-import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -22,6 +21,7 @@ from tennis.checkout import ROOT
 from tests.support import pi_card
 from tests.support.made_up_pi import EVL, RT, STOCK, Target
 from tests.support.pi_firmware import BOARDS, Firmware, Loaded, NothingStarts
+from tests.support.processes import run_to_end
 
 # as Raspberry Pi OS has it, 2025, without the comments
 CONFIG = """dtparam=audio=on
@@ -94,13 +94,10 @@ def play_roles(boot: Path, folder: Path) -> None:
     words += ["--start-at-task", first]
     unshare = ["unshare", "--mount"] if os.geteuid() == 0 else ["unshare", "--mount", "-r"]
     mount = 'mount --bind "$1" /boot && shift && exec "$@"'
-    done = subprocess.run(
+    done = run_to_end(
         [*unshare, "sh", "-c", mount, "sh", boot.parent, *words],
         cwd=ROOT / "ansible",
         env={**os.environ, "ANSIBLE_INTERPRETER_PYTHON": "auto_silent"},
-        capture_output=True,
-        text=True,
-        check=False,
     )
     assert done.returncode == 0, done.stdout + done.stderr
     assert "failed=0" in done.stdout

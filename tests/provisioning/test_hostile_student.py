@@ -9,7 +9,6 @@ sudo allows, the whole system in QEMU shows: test_virtual_pi.py.
 import json
 import os
 import re
-import subprocess
 import sys
 from typing import Any
 
@@ -17,6 +16,7 @@ import pytest
 import yaml
 
 from tennis.checkout import ROOT
+from tests.support.processes import run_to_end
 
 DESK = ROOT / "tests/support/hostile_desk.py"
 ROLES = ROOT / "ansible/roles"
@@ -31,15 +31,12 @@ pytestmark = [
 def desk(tmp_path_factory) -> dict[str, Any]:
     """What the attempts came to: all of them in one place, which is provisioned twice."""
     folder = tmp_path_factory.mktemp("desk")
-    done = subprocess.run(
+    done = run_to_end(
         [
             *("unshare", "--mount", "--pid", "--fork", "--kill-child", "--propagation", "private"),
             *(sys.executable, DESK, folder, ROOT),
         ],
-        capture_output=True,
-        text=True,
         timeout=600,
-        check=False,
     )
     assert done.returncode == 0, done.stderr
     return dict(json.loads(done.stdout.splitlines()[-1]))

@@ -18,6 +18,7 @@ import yaml
 
 from tennis.bench.fleet.inventory import program
 from tennis.checkout import ROOT
+from tests.support.processes import run_to_end
 
 ANSIBLE = ROOT / "ansible"
 FILTERS = runpy.run_path(str(ANSIBLE / "filter_plugins/tennis.py"))["FilterModule"]().filters()
@@ -125,16 +126,13 @@ def test_every_variable_has_a_default_a_comment_and_a_type(role):
 
 
 def tune(root: Path, *words: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
+    return run_to_end(
         ["sh", ANSIBLE / "roles/tuning/files/tennis-tuning", *words],
         env={
             **os.environ,
             **{"SYSFS": str(root / "sys"), "PROC": str(root / "proc")},
             "TUNING": str(root / "tuning.conf"),
         },
-        capture_output=True,
-        text=True,
-        check=False,
     )
 
 
@@ -268,7 +266,7 @@ def test_an_isolation_that_no_ping_would_reach_is_refused(isolated, interrupts, 
 @pytest.mark.parametrize(("isolated", "options"), [("", 0), ("2-3", 3)])
 def test_the_racquet_is_told_the_isolated_processor(isolated, options):
     template = ANSIBLE / "roles/tuning/templates/isolation.conf.j2"
-    done = subprocess.run(
+    done = run_to_end(
         [
             *(program("ansible"), "localhost", "-i", "localhost,", "-c", "local"),
             *("-m", "debug", "-e", json.dumps({"tuning_isolated_cpus": isolated})),
@@ -276,9 +274,6 @@ def test_the_racquet_is_told_the_isolated_processor(isolated, options):
         ],
         cwd=ANSIBLE,
         env={**os.environ, "LC_ALL": "C.UTF-8", "ANSIBLE_NOCOLOR": "1"},
-        capture_output=True,
-        text=True,
-        check=False,
     )
     assert done.returncode == 0, done.stdout
     assert done.stdout.count("interrupt_cpu=2") == options
@@ -321,13 +316,10 @@ def test_only_the_command_line_that_the_firmware_reads_is_changed(tmp_path, conf
     }
     text = yaml.safe_dump([play]).replace("/boot/firmware", str(tmp_path))
     (tmp_path / "play.yml").write_text(text)
-    done = subprocess.run(
+    done = run_to_end(
         [program("ansible-playbook"), "-i", "localhost,", tmp_path / "play.yml"],
         cwd=ANSIBLE,
         env={**os.environ, "LC_ALL": "C.UTF-8", "ANSIBLE_NOCOLOR": "1"},
-        capture_output=True,
-        text=True,
-        check=False,
     )
     written = "other.txt" if "other" in config else "cmdline.txt"
     if "root=" not in after and before:
@@ -382,13 +374,10 @@ def test_each_host_gets_its_own_kernels_and_a_failure_stops_only_its_own(tmp_pat
     inventory.write_text(json.dumps({"targets": {"hosts": hosts, "vars": shared}}))
     tasks = ANSIBLE / "roles/kernel/tasks/build.yml"
     (tmp_path / "play.yml").write_text(BUILD.format(tasks=tasks, folder=tmp_path))
-    done = subprocess.run(
+    done = run_to_end(
         [program("ansible-playbook"), "-i", inventory, tmp_path / "play.yml"],
         cwd=ANSIBLE,
         env={**os.environ, "LC_ALL": "C.UTF-8", "ANSIBLE_NOCOLOR": "1"},
-        capture_output=True,
-        text=True,
-        check=False,
     )
     got = {path.stem: json.loads(path.read_text()) for path in tmp_path.glob("h?.json")}
     assert got == {

@@ -28,6 +28,7 @@ from tennis.bench.targets.ssh import SshTarget
 from tennis.checkout import ROOT
 from tennis.rally import open_rally
 from tests.support.fake_brickwall import FakeBrickwall
+from tests.support.processes import run_to_end
 from tests.support.small_kernel import SMALL
 from tests.support.virtual_pi import NAME, VirtualPi
 from tests.support.virtual_pi_image import DEFAULT_PASSWORD, USER
@@ -125,13 +126,10 @@ class Bench:
         return said
 
     def tennis(self, *words: str) -> subprocess.CompletedProcess[str]:
-        done = subprocess.run(
+        done = run_to_end(
             [sys.executable, "-c", "from tennis.cli import main; main()", *words],
             cwd=self.folder,
             env={**os.environ, **ANSIBLE, "TENNIS_DATA": str(self.folder / "data")},
-            capture_output=True,
-            text=True,
-            check=False,
         )
         with self.log.open("a") as log:
             log.write(done.stdout + done.stderr)
@@ -185,14 +183,11 @@ def bench(tmp_path_factory) -> Iterator[Bench]:
 
 def ways_in(bench: Bench) -> str:
     """Return what sshd offers to somebody without a key."""
-    done = subprocess.run(
+    done = run_to_end(
         [
             *("ssh", "-F", bench.pi.folder / "ssh_config", "-o", "PreferredAuthentications=none"),
             *("-o", "PubkeyAuthentication=no", "-o", "BatchMode=yes", NAME, "true"),
-        ],
-        capture_output=True,
-        text=True,
-        check=False,
+        ]
     )
     return done.stderr
 
@@ -214,13 +209,10 @@ def test_what_cannot_be_is_refused_and_nothing_is_changed(bench):
         (["-e", '{"kernel_flavours": {"rt": {"packages": []}}}'], "which is not one of rt"),
         (["-e", '{"tuning_interrupt_cpus": "0-1"}'], "both name 1"),
     ):
-        done = subprocess.run(
+        done = run_to_end(
             [program("ansible-playbook"), "-i", bench.inventory, "site.yml", *words],
             cwd=ROOT / "ansible",
             env={**os.environ, **ANSIBLE},
-            capture_output=True,
-            text=True,
-            check=False,
         )
         assert done.returncode == 2
         assert reason in " ".join(done.stdout.split()), done.stdout[-3000:]
@@ -279,11 +271,8 @@ def test_nobody_gets_in_with_a_password(bench):
     assert "Permission denied (publickey)" in ways_in(bench)
     passwords = [line.split(":")[:2] for line in bench.root("cat /etc/shadow").splitlines()]
     assert [name for name, word in passwords if word == "" or word.startswith("$")] == []
-    students = subprocess.run(
-        ["ssh", "-F", bench.pi.folder / "ssh_config", "-l", STUDENT, NAME, "id -nG"],
-        capture_output=True,
-        text=True,
-        check=False,
+    students = run_to_end(
+        ["ssh", "-F", bench.pi.folder / "ssh_config", "-l", STUDENT, NAME, "id -nG"]
     )
     assert "tennis" in students.stdout.split()
 
@@ -303,12 +292,8 @@ def test_services_and_kernels_are_as_they_should_be(bench):
 
 
 def as_student(bench: Bench, line: str, login: str = STUDENT) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        ["ssh", "-F", bench.pi.folder / "ssh_config", "-l", login, NAME, line],
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=120,
+    return run_to_end(
+        ["ssh", "-F", bench.pi.folder / "ssh_config", "-l", login, NAME, line], timeout=120
     )
 
 

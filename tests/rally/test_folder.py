@@ -31,6 +31,7 @@ from tennis.rally import (
     tally,
 )
 from tennis.rally.manifest import Fault, seal_of
+from tests.support.processes import run_to_end
 from tests.support.synthetic import make_rally, manifest, table
 from tests.support.ticks import interrupt_ticks, scheduling_ticks
 
@@ -294,12 +295,8 @@ def test_a_limit_of_the_file_size_is_a_full_disk(tmp_path):
         resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, 100_000))
 
     tests = str(Path(__file__).parents[2])
-    run = subprocess.run(
-        [sys.executable, "-c", code, tests, str(tmp_path / "a")],
-        capture_output=True,
-        text=True,
-        check=True,
-        preexec_fn=limit,
+    run = run_to_end(
+        [sys.executable, "-c", code, tests, str(tmp_path / "a")], check=True, preexec_fn=limit
     )
     assert "free some space" in run.stdout
 
@@ -483,14 +480,11 @@ def test_a_small_file_that_unpacks_to_millions_of_latencies(command, rally, tmp_
     assert (rally / "balls.parquet").stat().st_size < 2 << 20
     rewrite(rally, counts__balls=3 * rows, counts__misses=0, protocol__balls=3 * rows)
     limit = 1 << 30
-    done = subprocess.run(
+    done = run_to_end(
         [Path(sys.executable).with_name("tennis"), command, rally],
         preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, (limit, limit)),
         cwd=tmp_path,
-        capture_output=True,
-        text=True,
         timeout=120,
-        check=False,
     )
     assert done.returncode == 1
     assert re.search("more than 2097152 different latencies|not enough memory", done.stderr)

@@ -4,13 +4,13 @@
 
 import re
 import shutil
-import subprocess
 import sys
 
 import pytest
 
 from tennis import environment
 from tennis.checkout import ROOT
+from tests.support.processes import run_to_end
 
 # where the page says that a block goes: its file, and what it stands before
 PLACES = (
@@ -79,13 +79,6 @@ def test_the_pages_setting_is_known_everywhere(patched):
     """Also the test of each setting alone passes with it, and has it."""
     (patched / "uses.py").write_text(USES)
     command = [sys.executable, "-B", "uses.py", "tests/rally/test_one_setting.py"]
-    done = subprocess.run(
-        command,
-        cwd=patched,
-        env=environment.for_tennis(PYTHONPATH=str(patched)),
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    done = run_to_end(command, cwd=patched, env=environment.for_tennis(PYTHONPATH=str(patched)))
     assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-2000:]
     assert re.search(r"\b9 passed", done.stdout), done.stdout

@@ -2,12 +2,12 @@
 # SPDX-License-Identifier: MIT
 """What had nothing to compare with is said at the end of a run, also by several workers."""
 
-import subprocess
 import sys
 
 import pytest
 
 from tennis.checkout import ROOT
+from tests.support.processes import run_to_end
 
 SUITE = """
 import pytest
@@ -36,13 +36,7 @@ def test_the_last_lines_count_them(tmp_path, workers):
     (tmp_path / "conftest.py").write_text(CONFTEST)
     (tmp_path / "test_it.py").write_text(SUITE)
     command = [sys.executable, "-m", "pytest", "-q", "--rootdir", str(tmp_path), "-c", "/dev/null"]
-    done = subprocess.run(
-        [*command, str(tmp_path), *workers],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    done = run_to_end([*command, str(tmp_path), *workers], cwd=ROOT)
     assert "5 skipped" in done.stdout, done.stdout + done.stderr
     _, found, rest = done.stdout.partition("not comparable: 4; a moved byte is not seen")
     assert found

@@ -17,6 +17,7 @@ import pytest
 
 from tennis.checkout import ROOT
 from tennis.rally import open_rally
+from tests.support.processes import run_to_end
 from tests.support.shared import made_once
 from tests.support.terminal import tennis
 
@@ -25,9 +26,7 @@ PACKAGE = "tennis_rt-"
 
 
 def build(folder: Path) -> None:
-    done = subprocess.run(
-        [ROOT / "scripts/dist.sh", folder / "dist"], capture_output=True, text=True, check=False
-    )
+    done = run_to_end([ROOT / "scripts/dist.sh", folder / "dist"])
     assert done.returncode == 0, done.stderr + done.stdout
 
 
@@ -56,13 +55,10 @@ class Installed:
         (site / "dependencies.pth").write_text(sysconfig.get_path("purelib") + "\n")
 
     def tennis(self, *words: object, **environment: str) -> subprocess.CompletedProcess[str]:
-        return subprocess.run(
+        return run_to_end(
             [self.folder / "venv/bin/tennis", *map(str, words)],
             cwd=self.folder,
             env={k: v for k, v in os.environ.items() if k != "PYTHONPATH"} | environment,
-            capture_output=True,
-            text=True,
-            check=False,
         )
 
 
@@ -84,9 +80,7 @@ def test_the_same_commit_gives_the_same_bytes(dist, tmp_path):
 
 
 def test_an_existing_folder_is_not_written_to(dist):
-    done = subprocess.run(
-        [ROOT / "scripts/dist.sh", dist], capture_output=True, text=True, check=False
-    )
+    done = run_to_end([ROOT / "scripts/dist.sh", dist])
     assert (done.returncode, "exists" in done.stderr) == (2, True)
 
 
@@ -218,13 +212,6 @@ def test_a_fresh_environment_gets_all_that_playing_imports(dist, tmp_path, tool)
         done = subprocess.run(words, env=environment, capture_output=True, text=True, check=False)
         assert done.returncode == 0, done.stderr[-2000:]
     for words in (["--version"], ["match", "--help"], ["setup", "--plan"]):
-        done = subprocess.run(
-            [program.format(**names), *words],
-            cwd=tmp_path,
-            env=environment,
-            capture_output=True,
-            text=True,
-            check=False,
-        )
+        done = run_to_end([program.format(**names), *words], cwd=tmp_path, env=environment)
         assert done.returncode == 0, done.stderr
     assert "packages that are missing: none" in done.stdout

@@ -18,6 +18,7 @@ import yaml
 from tennis.bench.kernels.requirements import fragment
 from tennis.checkout import ROOT
 from tennis.course.starters import solved
+from tests.support.processes import run_to_end
 
 PAGE = (ROOT / "docs/gates.md").read_text()
 (JOB,) = yaml.safe_load(re.search(r"```yaml\n(.*?)```", PAGE, re.DOTALL)[1])["jobs"].values()
@@ -34,14 +35,7 @@ SHORT = {"load": "idle", "balls": "60", "boots": "1", "minutes": "5"}
 def run(
     lines: str, folder: Path, shell: str = "sh", **environment: str
 ) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [shell, "-e", "-c", lines],
-        cwd=folder,
-        env=os.environ | environment,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    return run_to_end([shell, "-e", "-c", lines], cwd=folder, env=os.environ | environment)
 
 
 def git(folder: Path, *words: str) -> None:

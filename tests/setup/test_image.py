@@ -16,6 +16,7 @@ import tarfile
 import pytest
 
 from tennis.checkout import ROOT
+from tests.support.processes import run_to_end
 from tests.support.shared import made_once
 
 spec = importlib.util.spec_from_file_location("oci", ROOT / "scripts/oci.py")
@@ -115,9 +116,9 @@ def test_what_is_no_image_is_said_in_a_line(tmp_path, image):
 
 
 def build(folder):
-    done = subprocess.run(
-        [ROOT / "scripts/image.sh", folder / "tennis.oci.tar"],
-        capture_output=True, text=True, check=False,
+    done = run_to_end(
+        [ROOT / "scripts/image.sh", folder / "tennis.oci.tar"]
+
     )  # fmt: skip
     assert done.returncode == 0, done.stderr + done.stdout
 
@@ -127,10 +128,10 @@ def test_a_machine_that_cannot_run_the_other_kind_s_programs_is_told(tmp_path):
     (tmp_path / "arch-test").write_text("#!/bin/sh\nexit 1\n")
     (tmp_path / "arch-test").chmod(0o755)
     other = {"x86_64": "arm64", "aarch64": "amd64"}[platform.machine()]
-    done = subprocess.run(
+    done = run_to_end(
         [ROOT / "scripts/image.sh", tmp_path / "tennis.oci.tar"],
-        env=os.environ | {"PATH": f"{tmp_path}:{os.environ['PATH']}", "IMAGE_ARCH": other},
-        capture_output=True, text=True, check=False,
+        env=os.environ | {"PATH": f"{tmp_path}:{os.environ['PATH']}", "IMAGE_ARCH": other}
+
     )  # fmt: skip
     assert (done.returncode, done.stderr.count("\n")) == (1, 1)
     assert f"this machine runs no program for {other}: install qemu-user-static" in done.stderr
@@ -160,7 +161,7 @@ def test_it_plays_without_a_network_as_nobody_in_particular(tmp_path_factory, tm
         path.chmod(0o755)
     os.chown(work, 4711, 4711)
     variables = [word for pair in config["Env"] for word in ("--setenv", *pair.split("=", 1))]
-    done = subprocess.run(
+    done = run_to_end(
         [
             *("setpriv", "--reuid", "4711", "--regid", "4711", "--clear-groups"),
             *("bwrap", "--unshare-all", "--die-with-parent", "--clearenv", *variables),
@@ -168,8 +169,8 @@ def test_it_plays_without_a_network_as_nobody_in_particular(tmp_path_factory, tm
             *("--tmpfs", "/tmp", "--chdir", config["WorkingDir"]),  # noqa: S108
             # several processes play: each imports the program's file again
             *("tennis", "demo", "--balls", "100", "--boots", "1", "--workers", "2"),
-        ],
-        capture_output=True, text=True, check=False,
+        ]
+
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     assert done.stdout.count("Playing 5 rallies of 100 balls") == 1

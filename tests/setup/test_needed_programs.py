@@ -18,6 +18,7 @@ from tennis.bench.commands import run
 from tennis.checkout import ROOT
 from tennis.errors import BenchError
 from tests.conftest import MACHINE
+from tests.support.processes import run_to_end
 
 STAGES = {stage: ["base", stage] for stage in ("lab", "pico", "provision")}
 STAGES["base"] = ["base"]
@@ -41,9 +42,7 @@ def apt(tmp_path_factory):
     options = ["-o", f"Dir::State::status={folder}/status", "-o", "Debug::NoLocking=1"]
 
     def ask(program, *words):
-        done = subprocess.run(
-            [program, *options, *words], capture_output=True, text=True, check=True
-        )
+        done = run_to_end([program, *options, *words], check=True)
         return done.stdout
 
     if "Candidate: (none)" in (found := ask("apt-cache", "policy", "dpkg")) or not found:
@@ -105,9 +104,9 @@ def test_a_program_is_in_its_package(row, packages):
     if not owners or row.package in owners:
         return
     # a package that only depends on the one that holds it
-    depends = subprocess.run(
-        ["apt-cache", "depends", "--recurse", "--important", row.package],
-        capture_output=True, text=True, check=False,
+    depends = run_to_end(
+        ["apt-cache", "depends", "--recurse", "--important", row.package]
+
     ).stdout.split()  # fmt: skip
     assert owners & set(depends), (owners, row)
 

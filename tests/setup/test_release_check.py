@@ -15,6 +15,7 @@ import yaml
 
 from tennis.checkout import ROOT
 from tennis.edition import EDITION
+from tests.support.processes import run_to_end
 
 spec = importlib.util.spec_from_file_location("release_check", ROOT / "scripts/release_check.py")
 release_check = importlib.util.module_from_spec(spec)
@@ -81,9 +82,7 @@ def test_an_image_is_of_this_version_and_commit(tree, tmp_path, capsys):
         assert said in capsys.readouterr().out
 
     fails("run 'make image'")
-    commit = subprocess.run(
-        ["git", "-C", tree, "rev-parse", "HEAD"], capture_output=True, text=True, check=True
-    ).stdout.strip()
+    commit = run_to_end(["git", "-C", tree, "rev-parse", "HEAD"], check=True).stdout.strip()
     with tarfile.open(tmp_path / "root.tar", "w") as archive:
         archive.addfile(tarfile.TarInfo("etc"))
     image = tree / "dist/tennis.oci.tar"

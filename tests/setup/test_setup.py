@@ -5,12 +5,12 @@
 import os
 import re
 import shutil
-import subprocess
 from pathlib import Path
 
 import pytest
 
 from tennis.checkout import ROOT
+from tests.support.processes import run_to_end
 
 DEBIAN = 'PRETTY_NAME="Debian GNU/Linux 13 (trixie)"\nVERSION_ID="13"\nID=debian\n'
 
@@ -44,12 +44,9 @@ def run(tmp_path):
             }
             | (variables or {})
         )
-        return subprocess.run(
+        return run_to_end(
             [checkout / "scripts/setup.sh", *arguments],
             env=environment,
-            capture_output=True,
-            text=True,
-            check=False,
             start_new_session=True,  # without a terminal
         )
 
@@ -282,13 +279,10 @@ def test_kernels_are_fetched_beside_pip_by_python_alone(tmp_path):
         f"sys.modules[{name!r}] = None\n" for name in ("pyarrow", "numpy", "pydantic", "click")
     )
     tried = f"import sys\n{tried}{program.replace('    sys.exit(1)', '    raise')}"
-    done = subprocess.run(
+    done = run_to_end(
         ["/usr/bin/python3", "-I", "-", ROOT, "nobody"],
         input=tried,
         env={"PATH": "/usr/bin", "TENNIS_CACHE": str(tmp_path), "TENNIS_MIRROR": "no address"},
-        capture_output=True,
-        text=True,
-        check=False,
     )
     # it came as far as to ask for a mirror
     assert "TENNIS_MIRROR is no address of a mirror" in done.stderr

@@ -14,6 +14,7 @@ from tennis.checkout import ROOT
 from tennis.umpire.captures.capture import open_capture
 from tennis.umpire.captures.edges import Edges
 from tennis.umpire.captures.srzip import write_levels
+from tests.support.processes import run_to_end
 
 MHZ = 1_000_000
 
@@ -40,13 +41,10 @@ def write(
 
 def _run(*words: str | Path) -> subprocess.CompletedProcess[str]:
     assert shutil.which("sigrok-cli"), "sigrok-cli is not installed: scripts/setup.sh --unit"
-    return subprocess.run(
+    return run_to_end(
         ["sigrok-cli", *map(str, words)],
         env=os.environ | {"SIGROKDECODE_DIR": str(ROOT / "umpire/decoder")},
-        capture_output=True,
-        text=True,
         timeout=120,
-        check=False,
     )
 
 

@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 from tennis.checkout import ROOT
+from tests.support.processes import run_to_end
 
 PROGRAM = ROOT / "ansible/roles/kernel/files/tennis_boot.py"
 KEEPER = ROOT / "ansible/roles/base/files/tennis_bench.py"
@@ -70,7 +71,7 @@ class Target:
             "os.uname = lambda: os.uname_result((u[0], u[1], r, u[3], u[4])); "
             "tennis_boot.program(sys.argv[1:])"
         )
-        return subprocess.run(
+        return run_to_end(
             [sys.executable, "-c", patch, *words],
             env={
                 **os.environ,
@@ -79,9 +80,6 @@ class Target:
                 "PATH": f"{self.tools}:{os.environ['PATH']}",
                 "SUDO_USER": self.login or "root",
             },
-            capture_output=True,
-            text=True,
-            check=False,
         )
 
     def does(self, *words: str) -> str:

@@ -9,10 +9,11 @@ binary are walked, calls included; masked code must have no loop.
 """
 
 import re
-import subprocess
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+
+from tests.support.processes import run_to_end
 
 VECTORS = (0x280, 0x400, 0x480)  # an interrupt of the monitor's, a trap of Linux', an interrupt
 LINE = re.compile(r"^\s*([0-9a-f]+):\t[0-9a-f]{8} \t(\S+)\s*(.*)$")
@@ -43,12 +44,7 @@ class Monitor:
     """The monitor's code."""
 
     def __init__(self, elf: Path) -> None:
-        text = subprocess.run(
-            ["aarch64-linux-gnu-objdump", "-d", str(elf)],
-            capture_output=True,
-            text=True,
-            check=True,
-        ).stdout
+        text = run_to_end(["aarch64-linux-gnu-objdump", "-d", str(elf)], check=True).stdout
         self.code: dict[int, Instruction] = {}
         self.labels: dict[str, int] = {}
         for line in text.splitlines():

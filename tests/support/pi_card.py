@@ -3,10 +3,11 @@
 """A Raspberry Pi's card as a file: a partition table, its boot partition (FAT32), and a root."""
 
 import struct
-import subprocess
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
+
+from tests.support.processes import run_to_end
 
 SECTOR = 512
 BOOT_START, BOOT_SECTORS = 16384, 512 << 11  # as on a card of Raspberry Pi OS
@@ -73,7 +74,5 @@ def _entry(kind: int, start: int, sectors: int) -> bytes:
 def _mtools(program: str, *words: object) -> None:
     # it would refuse sizes that do not fit a disk's heads
     environment = {"PATH": "/usr/bin:/bin", "MTOOLS_SKIP_CHECK": "1"}
-    done = subprocess.run(
-        [program, *map(str, words)], capture_output=True, text=True, check=False, env=environment
-    )
+    done = run_to_end([program, *map(str, words)], env=environment)
     assert done.returncode == 0, done.stderr

@@ -10,7 +10,6 @@ import fcntl
 import json
 import os
 import re
-import subprocess
 import sys
 import time
 from pathlib import Path
@@ -19,6 +18,7 @@ import pytest
 
 from tennis.checkout import ROOT
 from tests.support.made_up_pi import CONFIG, EVL, KEEPER, PROGRAM, RT, STOCK, Target
+from tests.support.processes import run_to_end
 
 
 @pytest.fixture
@@ -469,7 +469,7 @@ def test_every_command_that_sudo_allows_asks_the_lease(pi):
                 words[0] = "rt"
             if command == "lease":
                 words[1] = "600"
-            done = subprocess.run(
+            done = run_to_end(
                 [sys.executable, programs[program], command, *(values.get(w, w) for w in words)],
                 env={
                     **os.environ,
@@ -477,9 +477,6 @@ def test_every_command_that_sudo_allows_asks_the_lease(pi):
                     "PATH": f"{pi.tools}:{os.environ['PATH']}",
                     "SUDO_USER": "ben",
                 },
-                capture_output=True,
-                text=True,
-                check=False,
             )
             assert done.returncode == 1, command
             assert "held by red (login anna)" in done.stderr, (command, done.stderr)

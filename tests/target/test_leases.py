@@ -17,6 +17,7 @@ import pytest
 import tennis_bench
 
 from tennis.checkout import ROOT
+from tests.support.processes import run_to_end
 
 PROGRAM = ROOT / "ansible/roles/base/files/tennis_bench.py"
 
@@ -40,7 +41,7 @@ class Target:
         if not systemctl.exists():
             systemctl.write_text("#!/bin/sh\nexit 3\n")
             systemctl.chmod(0o755)
-        return subprocess.run(
+        return run_to_end(
             [sys.executable, PROGRAM, *words],
             env={
                 **os.environ,
@@ -49,9 +50,6 @@ class Target:
                 "PATH": f"{tools}:{os.environ['PATH']}",
                 "SUDO_USER": self.login or "root",
             },
-            capture_output=True,
-            text=True,
-            check=False,
         )
 
     def says(self, *words: str) -> dict:
@@ -339,12 +337,10 @@ def test_status_without_rights_sees_a_rally(open_target):
     rally.touch(0o600)
     with rally.open("r+b") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        done = subprocess.run(
+        done = run_to_end(
             [*STRANGER, "/usr/bin/python3", program, "status"],
             env={"TENNIS_ROOT": str(target.root)},
             cwd="/",
-            capture_output=True,
-            text=True,
             check=True,
         )
     assert json.loads(done.stdout)["plays"] is True

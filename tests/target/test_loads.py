@@ -21,6 +21,7 @@ from tennis.bench.virtual.drivers import network
 from tennis.checkout import ROOT
 from tennis.errors import TennisError, UsageError
 from tennis.rally import memory
+from tests.support.processes import run_to_end
 from tests.support.virtual import played
 
 NAMES = ("contention", "hog", "idle", "memory", "network", "ping-flood", "stress", "xload")
@@ -197,9 +198,7 @@ def test_the_load_ends_with_a_part(tmp_path, shell):
         weak=f"sleep {marker} & sleep 0.$PIECES; kill -9 $$",
         strong=f"exec sleep {marker}",
     )
-    done = subprocess.run(
-        [shell, place / "start"], capture_output=True, text=True, check=False, timeout=30
-    )
+    done = run_to_end([shell, place / "start"], timeout=30)
     assert done.returncode == 1
     assert "the load's part weak ended" in done.stderr
     until(lambda: not alive(marker))
@@ -212,9 +211,7 @@ def test_health_of_all_parts(tmp_path, shell):
         bad="echo tennis: health worth 0 points; echo it is worth nothing >&2; exit 1",
         other="echo never said",
     )
-    done = subprocess.run(
-        [shell, place / "health"], capture_output=True, text=True, check=False, timeout=30
-    )
+    done = run_to_end([shell, place / "health"], timeout=30)
     assert done.stdout == "tennis: health pieces 3 pieces\ntennis: health worth 0 points\n"
     assert (done.returncode, done.stderr) == (1, "it is worth nothing\n")
 
@@ -223,14 +220,7 @@ def test_health_of_all_parts(tmp_path, shell):
 def test_health_fails_where_nothing_runs(name, shell):
     """Without the load; what comes from the network is not for this machine to promise."""
     environment = {**os.environ, **loads.find(name).environment}
-    done = subprocess.run(
-        [shell, loads.FOLDER / name / "health"],
-        env=environment,
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=60,
-    )
+    done = run_to_end([shell, loads.FOLDER / name / "health"], env=environment, timeout=60)
     assert done.returncode == 1
     assert re.search(r"does not run|it has 0", done.stderr)
 
@@ -288,9 +278,7 @@ def test_health_at_the_longest_periods(name, options, count, shell, tmp_path):
     (tmp_path / "later").write_text(f"{5 * 10**9:020} {count:020} {count * 1000:020}\n")
     environment = {**os.environ, **loads.find(name, options).environment}
     later = f"sleep() {{ command mv {tmp_path / 'later'} {path}; }}\n"
-    done = subprocess.run(
-        [shell, "-c", later + text], env=environment, capture_output=True, text=True, check=False
-    )
+    done = run_to_end([shell, "-c", later + text], env=environment)
     assert (done.returncode == 0) == (count == 1000), done.stderr
     assert "tennis: health activations" in done.stdout
 
@@ -310,9 +298,7 @@ def test_compile_check_of_xload(tmp_path, flags, symbols):
     made = tmp_path / "xload.o"
     command = [f"{PREFIX}gcc", *warnings, *flags, f"-I{DECLARATIONS}", "-c", source, "-o", made]
     subprocess.run(command, check=True)
-    listing = subprocess.run(
-        [f"{PREFIX}nm", "-u", made], check=True, capture_output=True, text=True
-    )
+    listing = run_to_end([f"{PREFIX}nm", "-u", made], check=True)
     used = set(re.findall(r"U (\w+)", listing.stdout))
     assert symbols <= used
     kind = flags[0].removeprefix("-DXLOAD_").lower() if flags else "posix"

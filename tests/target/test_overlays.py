@@ -13,6 +13,7 @@ import yaml
 from tennis.bench.kernels import catalogue
 from tennis.checkout import ROOT
 from tennis.wiring import wiring
+from tests.support.processes import run_to_end
 
 OVERLAYS = ROOT / "target" / "overlays"
 BOARDS = {
@@ -28,9 +29,7 @@ RP1 = """/dts-v1/;
 
 
 def run(*words: object, stdin: str | None = None) -> str:
-    done = subprocess.run(
-        [str(word) for word in words], input=stdin, capture_output=True, text=True, check=False
-    )
+    done = run_to_end([str(word) for word in words], input=stdin)
     assert done.returncode == 0, done.stderr
     return done.stdout
 
@@ -38,11 +37,8 @@ def run(*words: object, stdin: str | None = None) -> str:
 def compiled(name: str, folder: Path) -> Path:
     out = folder / f"{name}.dtbo"
     # no warning is accepted, but for labels that only the base tree has
-    said = subprocess.run(
-        ["dtc", "-@", "-I", "dts", "-O", "dtb", "-o", out, OVERLAYS / f"{name}.dts"],
-        capture_output=True,
-        text=True,
-        check=True,
+    said = run_to_end(
+        ["dtc", "-@", "-I", "dts", "-O", "dtb", "-o", out, OVERLAYS / f"{name}.dts"], check=True
     )
     assert not said.stderr
     return out
@@ -94,12 +90,7 @@ def test_a_tree_needs_its_symbols(tmp_path):
     """So a kernel is built with DTC_FLAGS=-@: by itself an older one keeps none."""
     overlay, tree = compiled("tennis-racquet-rp1", tmp_path), tmp_path / "bare.dtb"
     run("dtc", "-q", "-O", "dtb", "-o", tree, stdin=RP1)
-    said = subprocess.run(
-        ["fdtoverlay", "-i", tree, "-o", tmp_path / "merged.dtb", overlay],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    said = run_to_end(["fdtoverlay", "-i", tree, "-o", tmp_path / "merged.dtb", overlay])
     assert said.returncode != 0
     # Debian 12 says NOTFOUND, Debian 13 BADOFFSET and why
     assert re.search("FDT_ERR_(NOTFOUND|BADOFFSET)", said.stdout + said.stderr)

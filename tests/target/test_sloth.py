@@ -20,6 +20,7 @@ from tennis.errors import BenchError
 from tennis.rally.balls import records
 from tennis.rally.folder import CONSOLE
 from tennis.rally.manifest import Protocol
+from tests.support.processes import run_to_end
 
 pytestmark = pytest.mark.virtual
 
@@ -48,7 +49,7 @@ int main(void) { board_start(); StartOS(); }
 
 def said(core: Core, elf: Path) -> list[str]:
     """Run an image until it ends itself; return the lines of its console."""
-    done = subprocess.run(
+    done = run_to_end(
         [
             *("qemu-system-aarch64", "-M", "lm3s6965evb", "-cpu", core.qemu, "-nodefaults"),
             *("-nic", "none", "-display", "none", "-monitor", "none", "-no-reboot"),
@@ -56,8 +57,6 @@ def said(core: Core, elf: Path) -> list[str]:
             *("-kernel", str(elf)),
         ],
         stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
         timeout=120,
         check=True,
     )
@@ -326,15 +325,12 @@ def test_the_readmes_application_runs_elsewhere(tmp_path):
     header, source, commands = re.findall(r"```(?:c|sh)\n(.*?)```", page, flags=re.DOTALL)
     (tmp_path / "hello.h").write_text(header)
     (tmp_path / "hello.c").write_text(source)
-    done = subprocess.run(
+    done = run_to_end(
         ["sh", "-ec", commands],
         cwd=tmp_path,
         env={**os.environ, "SLOTH": str(SLOTH)},
         stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
         timeout=120,
-        check=False,
     )
     assert done.returncode == 0, done.stderr
     said = re.search(r"prints `(.*?)`", page)

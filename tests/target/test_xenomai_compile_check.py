@@ -15,6 +15,7 @@ import pytest
 from tennis.bench.kernels.catalogue import find
 from tennis.bench.kernels.modules import OVERRIDES, PREFIX
 from tennis.checkout import ROOT
+from tests.support.processes import run_to_end
 
 pytestmark = pytest.mark.virtual
 
@@ -45,12 +46,7 @@ def compiled(folder, module, declared, *, edit=lambda text: text):
 def test_compile_check(tmp_path, module, declared):
     made = compiled(tmp_path, module, declared)
     assert made.returncode == 0, made.stderr
-    symbols = subprocess.run(
-        [f"{PREFIX}nm", tmp_path / "work" / f"{module}.o"],
-        check=True,
-        capture_output=True,
-        text=True,
-    ).stdout
+    symbols = run_to_end([f"{PREFIX}nm", tmp_path / "work" / f"{module}.o"], check=True).stdout
     asked = "rtdm_irq_request" if module == "racquet_cobalt" else "devm_request_threaded_irq"
     assert f"U {asked}" in symbols
     assert "U gpiod_set_raw_value" in symbols

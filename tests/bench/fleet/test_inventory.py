@@ -4,7 +4,6 @@
 
 import json
 import shutil
-import subprocess
 import time
 from datetime import UTC, datetime, timedelta
 
@@ -18,6 +17,7 @@ from tennis.cli import cli
 from tennis.errors import UsageError
 from tennis.play import benches
 from tennis.rally.manifest import VerificationRecord
+from tests.support.processes import run_to_end
 from tests.support.terminal import tennis
 
 EXAMPLE = ROOT / "ansible/inventory.example"
@@ -53,12 +53,9 @@ def test_the_example_is_an_inventory():
 
 
 def test_the_example_is_taken_by_the_playbooks():
-    done = subprocess.run(
+    done = run_to_end(
         [inventory.program("ansible-playbook"), "-i", EXAMPLE, "--syntax-check", "site.yml"],
         cwd=ROOT / "ansible",
-        capture_output=True,
-        text=True,
-        check=False,
     )
     assert (done.returncode, done.stderr) == (0, "")
 

@@ -21,6 +21,7 @@ from tennis.play.capture import needed_s, warnings, watching
 from tennis.play.planning import plan_of
 from tennis.umpire import open_capture
 from tests.support.captures import sigrok as run_sigrok
+from tests.support.processes import run_to_end
 
 TENNIS = [sys.executable, "-c", "from tennis.cli import main; main()"]
 # what sigrok-cli 0.7.2 prints for devices, as its source has it; no such device was here
@@ -299,9 +300,7 @@ def test_a_rally_on_the_virtual_bench_carries_its_capture(tmp_path):
     manifest = json.loads((rally / "manifest.json").read_text())
     assert "capture.sr" in manifest["files"]
     assert '"umpire"' in (rally / "events.jsonl").read_text()
-    done = subprocess.run(
-        [*TENNIS, "umpire", "check", rally, "--json"], check=False, capture_output=True, text=True
-    )
+    done = run_to_end([*TENNIS, "umpire", "check", rally, "--json"])
     found = json.loads(done.stdout)
     assert (found["verdict"], found["balls"], found["unmatched"]) == ("pass", 400, 0), found
     assert any("made from the rally itself" in note for note in found["notes"])

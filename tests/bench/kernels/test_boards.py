@@ -3,7 +3,6 @@
 """What boards cannot do: snapshots as such boards would tell them. No board told these."""
 
 import os
-import subprocess
 from pathlib import Path
 
 import pytest
@@ -11,6 +10,7 @@ import pytest
 from tennis.bench.kernels import boards
 from tennis.bench.kernels.requirements import check, requirements
 from tennis.bench.targets import snapshot
+from tests.support.processes import run_to_end
 
 PI_5 = """\
 = release
@@ -97,11 +97,9 @@ def link(
     if policy:
         (root / "module/pcie_aspm/parameters").mkdir(parents=True)
         (root / "module/pcie_aspm/parameters/policy").write_text(f"{policy}\n")
-    done = subprocess.run(
+    done = run_to_end(
         ["sh", snapshot.SCRIPT, "no-config"],
         env={**os.environ, "TENNIS_SYS": str(root)},
-        capture_output=True,
-        text=True,
         check=True,
     )
     return snapshot.read(done.stdout)

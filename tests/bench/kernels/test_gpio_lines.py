@@ -6,13 +6,13 @@ A real kernel's is in tests/bench/physical/test_small_board.py.
 """
 
 import os
-import subprocess
 from pathlib import Path
 
 import pytest
 
 from tennis.bench.kernels.gpio_lines import GpioChip, check_lines, gpio_chips
 from tennis.bench.targets import snapshot
+from tests.support.processes import run_to_end
 
 EXPANDER = "gpiochip1: GPIOs 600-615, parent: i2c/1-0020, 1-0020, can sleep:"
 PC = f"""\
@@ -111,15 +111,13 @@ def test_the_script_finds_the_node_and_the_options(tmp_path: Path):
     (tmp_path / "said").write_text("".join(f"options {one}\n" for one in said))
     modprobe.write_text(f"#!/bin/sh\ncat {tmp_path / 'said'}\n")
     modprobe.chmod(0o755)
-    done = subprocess.run(
+    done = run_to_end(
         ["sh", snapshot.SCRIPT, "no-config"],
         env={
             **os.environ,
             "PATH": f"{modprobe.parent}:{os.environ['PATH']}",
             "TENNIS_DEVICE_TREE": str(tmp_path / "tree"),
         },
-        capture_output=True,
-        text=True,
         check=True,
     )
     told = snapshot.read(done.stdout).lines("racquet_lines")

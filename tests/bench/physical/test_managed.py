@@ -42,6 +42,7 @@ from tennis.rally.manifest import OnProcessor
 from tests.support.emulated_pico import EmulatedPico, respond
 from tests.support.fake_brickwall import FakeBrickwall
 from tests.support.mock_target import MockTarget, running
+from tests.support.processes import run_to_end
 from tests.support.sshd import HOST, Sshd
 from tests.support.ticks import interrupt_ticks
 
@@ -710,12 +711,8 @@ def test_a_program_that_calls_itself_a_thread_of_the_kernel_is_none(name):
         assert program.stdout is not None
         program.stdout.readline()
         found = [
-            subprocess.run(
-                ["bash", "-c", script],
-                env={**os.environ, "TENNIS_KERNEL_THREAD": mask},
-                capture_output=True,
-                text=True,
-                check=True,
+            run_to_end(
+                ["bash", "-c", script], env={**os.environ, "TENNIS_KERNEL_THREAD": mask}, check=True
             ).stdout.split()
             for mask in ("", "-1")
         ]

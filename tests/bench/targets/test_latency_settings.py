@@ -2,7 +2,6 @@
 # SPDX-License-Identifier: MIT
 """What moves latency on a kernel that runs: each is a fact, from the files that the kernel has."""
 
-import subprocess
 from pathlib import Path
 
 import pytest
@@ -10,6 +9,7 @@ import pytest
 from tennis.bench.targets import snapshot
 from tennis.bench.targets.latency_settings import changed, settings_of
 from tennis.rally.manifest import SETTINGS_MAX
+from tests.support.processes import run_to_end
 
 CPU = "sys/devices/system/cpu"
 # file -> what it holds, the setting, its value
@@ -47,15 +47,13 @@ def tree(tmp_path) -> Path:
 
 
 def told(tree: Path, shell: str = "sh") -> snapshot.Snapshot:
-    done = subprocess.run(
+    done = run_to_end(
         [*shell.split(), snapshot.SCRIPT, "no-config"],
         env={
             "PATH": "/usr/bin:/bin",
             "TENNIS_SYS": str(tree / "sys"),
             "TENNIS_SYSCTL": str(tree / "proc/sys"),
         },
-        capture_output=True,
-        text=True,
         check=True,
     )
     return snapshot.read(done.stdout)

@@ -16,6 +16,7 @@ from tennis.bench.patience import Patience
 from tennis.bench.targets import snapshot
 from tennis.bench.targets.ssh import RemoteError, SshError, SshTarget
 from tennis.errors import BenchError, UsageError
+from tests.support.processes import run_to_end
 from tests.support.sshd import HOST, Sshd
 
 
@@ -221,9 +222,7 @@ def test_the_snapshot_of_this_machine(target):
 @pytest.mark.parametrize("shell", [["dash"], ["busybox", "sh"], ["bash", "--posix"]])
 def test_every_shell_gives_the_same_snapshot(shell):
     assert shutil.which(shell[0]), f"no {shell[0]}: run 'make setup'"
-    done = subprocess.run(
-        [*shell, snapshot.SCRIPT], capture_output=True, text=True, check=True, timeout=60
-    )
+    done = run_to_end([*shell, snapshot.SCRIPT], check=True, timeout=60)
     assert not done.stderr
     found = snapshot.read(done.stdout)
     reference = snapshot.read(

@@ -3,7 +3,6 @@
 """Loads on the virtual bench: that they load, that they say so, and that rallies repeat."""
 
 import re
-import subprocess
 
 import pytest
 
@@ -13,6 +12,7 @@ from tennis.bench.virtual import initramfs
 from tennis.bench.virtual.bench import Extras
 from tennis.bench.virtual.drivers import network
 from tennis.rally import open_rally
+from tests.support.processes import run_to_end
 from tests.support.shared import made_once
 from tests.support.virtual import busy_host, played, script
 
@@ -187,9 +187,7 @@ def test_every_program_has_its_libraries(packages):
     needed, there = set(), set()
     for file in initramfs.programs(packages).values():
         there.add(file.name)
-        listing = subprocess.run(
-            [f"{PREFIX}readelf", "-d", file], check=True, capture_output=True, text=True
-        )
+        listing = run_to_end([f"{PREFIX}readelf", "-d", file], check=True)
         needed |= set(re.findall(r"NEEDED.*\[(.*)\]", listing.stdout))
     assert needed
     assert needed <= there

@@ -9,6 +9,7 @@ import pytest
 
 from tennis.bench.qemu import plugins
 from tennis.errors import BenchError
+from tests.support.processes import run_to_end
 
 REFUSED = {
     "nonsense=1": "there is none of this name",
@@ -33,13 +34,10 @@ def test_a_plugin_refuses_a_word_that_it_does_not_know(plugin):
     library = plugins.build(qemu, plugin)
     for words, why in REFUSED.items():
         asked = f"{library},{words.format(known=KNOWN[plugin])}"
-        ended = subprocess.run(
+        ended = run_to_end(
             [qemu.path, "-M", "none", "-display", "none", "-plugin", asked],
             stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
             timeout=60,
-            check=False,
         )
         assert ended.returncode == 1, words
         last = words.format(known=KNOWN[plugin]).split(",")[-1]
