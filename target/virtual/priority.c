@@ -34,7 +34,8 @@ extern uint64_t qemu_ram_get_used_length(void *block);
 #define RAM_BLOCK "mach-virt.ram"
 #define SHOTS_MAX 7 /* bytes of a positive number */
 #define COMM_SIZE 16
-#define NOT_RAISED 5 /* the child's exit code */
+/* the child's exit code: why it did nothing (tennis/play/shooting.py) */
+enum why { AWAKE = 5, NOT_FOUND, AMBIGUOUS };
 #define USUAL 120 /* the priority of a task that has no other */
 #define MAX_RT 100
 #define BEFORE_COMM 8192 /* bytes in which the numbers are, before the name */
@@ -47,12 +48,6 @@ struct numbers {
 static int64_t shots;
 static uint8_t *ram;
 static uint64_t ram_size;
-
-static _Noreturn void give_up(const char *why)
-{
-	fprintf(stderr, "priority: %s\n", why);
-	_exit(NOT_RAISED);
-}
 
 /* The next place behind `at` at which a task may have its name. */
 static uint8_t *next_name(uint8_t *at, const char *begins)
@@ -109,12 +104,12 @@ static struct numbers *find_thread(void)
 			if (!is_real_time(numbers) || !is_distance(back))
 				continue;
 			if (found)
-				give_up("two threads have the name of the Racquet's");
+				_exit(AMBIGUOUS);
 			found = numbers;
 		}
 	}
 	if (!found)
-		give_up("no thread with a real-time priority has the name of the Racquet's");
+		_exit(NOT_FOUND);
 	return found;
 }
 
@@ -123,7 +118,7 @@ static void set_priority(int priority)
 	struct numbers *thread = find_thread();
 
 	if (thread->on_rq)
-		give_up("the thread does not sleep at that instant");
+		_exit(AWAKE);
 	thread->rt_priority = priority;
 	thread->prio = thread->normal_prio = MAX_RT - 1 - priority;
 }
@@ -137,7 +132,7 @@ static void in_the_child(void)
 	if (!priority)
 		return;
 	if (!block)
-		give_up("the machine's memory is not known");
+		_exit(NOT_FOUND);
 	ram = qemu_ram_get_host_addr(block);
 	ram_size = qemu_ram_get_used_length(block);
 	set_priority(priority);
