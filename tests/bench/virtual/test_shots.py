@@ -343,6 +343,19 @@ def test_the_worst_instant_is_searched_by_shots_alone(tmp_path):
     assert "does not repeat" in str(CliRunner().invoke(cli, words).exception)
 
 
+@virtual
+def test_a_search_with_two_processors_finds_what_a_boot_of_its_own_gives(tmp_path):
+    rally = played(tmp_path / "r", balls=20, processors=2, **{**ASKED, "timeout_ms": 200})
+    words = ["explain", str(rally.path), "--exact", "--shots", "40", "--json"]
+    done = CliRunner().invoke(cli, words)
+    assert not done.exit_code, done.output
+    worst = json.loads(done.stdout)["worst"]
+    plan = plan_again(rally)
+    assert first_of_a_boot(plan, first_ball_at(rally, plan, worst["at_ns"]), tmp_path) == tuple(
+        worst.values()
+    )
+
+
 def children_of(parent):
     """Return the processes that QEMU forked."""
     with contextlib.suppress(OSError):
