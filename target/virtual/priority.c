@@ -38,6 +38,7 @@ extern uint64_t qemu_ram_get_used_length(void *block);
 enum why { AWAKE = 5, NOT_FOUND, AMBIGUOUS };
 #define USUAL 120 /* the priority of a task that has no other */
 #define MAX_RT 100
+#define THREADS_MAX 4
 #define BEFORE_COMM 8192 /* bytes in which the numbers are, before the name */
 
 struct numbers {
@@ -92,35 +93,42 @@ static bool is_real_time(const struct numbers *numbers)
 	       numbers->normal_prio == MAX_RT - 1 - (int)numbers->rt_priority;
 }
 
-static struct numbers *find_thread(void)
+/*
+ * All that has the thread's name, as init sets the priority of all: also a second thread of the
+ * interrupt, and one that has ended, in memory that the kernel has not given away since.
+ */
+static size_t find_threads(struct numbers *found[THREADS_MAX])
 {
-	struct numbers *found = NULL;
+	size_t count = 0;
 
 	for (uint8_t *name = ram; (name = next_name(name, "irq/")); name++) {
-		for (size_t back = sizeof(*found); is_racquets(name) && back <= BEFORE_COMM;
+		for (size_t back = sizeof(**found); is_racquets(name) && back <= BEFORE_COMM;
 		     back += 4) {
 			struct numbers *numbers = (struct numbers *)(name - back);
 
 			if (!is_real_time(numbers) || !is_distance(back))
 				continue;
-			if (found)
+			if (count == THREADS_MAX)
 				_exit(AMBIGUOUS);
-			found = numbers;
+			found[count++] = numbers;
 		}
 	}
-	if (!found)
-		_exit(NOT_FOUND);
-	return found;
+	return count;
 }
 
 static void set_priority(int priority)
 {
-	struct numbers *thread = find_thread();
+	struct numbers *threads[THREADS_MAX];
+	size_t count = find_threads(threads);
 
-	if (thread->on_rq)
-		_exit(AWAKE);
-	thread->rt_priority = priority;
-	thread->prio = thread->normal_prio = MAX_RT - 1 - priority;
+	if (!count)
+		_exit(NOT_FOUND);
+	for (size_t i = 0; i < count; i++) {
+		if (threads[i]->on_rq)
+			_exit(AWAKE);
+		threads[i]->rt_priority = priority;
+		threads[i]->prio = threads[i]->normal_prio = MAX_RT - 1 - priority;
+	}
 }
 
 static void in_the_child(void)

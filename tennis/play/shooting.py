@@ -36,7 +36,7 @@ GAP_NS = 10_000  # of a ball that is played by itself
 NOT_RAISED = {
     256 + 5: "the Racquet's interrupt thread does not sleep",
     256 + 6: "the Racquet's interrupt thread is not found, or has no real-time priority",
-    256 + 7: "two places in memory look like the Racquet's interrupt thread",
+    256 + 7: "many places in memory look like the Racquet's interrupt thread",
 }
 REPEATS = "`tennis check` tells whether the rally repeats here"
 
