@@ -94,8 +94,12 @@ def compared(before: Path, load: str, seeds: range) -> bool:
                 for name, tree in sides[:: 1 if seed % 2 else -1]  # each is first, in turn
             }
         used.append((found["before"][0], found["now"][0]))
-        alike += found["before"][1] == found["now"][1]
-        print(f"{load}, seed {seed}: {used[-1][0]:.2f} s before, {used[-1][1]:.2f} s now")
+        same = found["before"][1] == found["now"][1]
+        alike += same
+        print(
+            f"{load}, seed {seed}: {used[-1][0]:.2f} s before, {used[-1][1]:.2f} s now, "
+            f"{'alike' if same else 'OTHER BYTES'}"
+        )
     seconds = np.array(used[1:])  # the first pair builds what is not in the cache
     ratios = np.sort(seconds[:, 1] / seconds[:, 0])
     ranks = quantile_ranks(len(ratios), Fraction(1, 2))  # from six boots on
