@@ -192,7 +192,7 @@ class _Foreman:
             tasks.play_there, [_Job(p) for p in planned], with_plan=True
         ):
             worker = answer["worker"]
-            seen = RallyOutcome(answer["words"], answer["state"], answer["trouble"])  # type: ignore[arg-type]
+            seen = RallyOutcome(answer["said"], answer["state"], answer["trouble"])  # type: ignore[arg-type]
             if seen.state == "played":
                 seen = self._take_home(job.planned, answer["manifest"], worker) or seen
             if seen.state == "failed" and job.tries < TRIES - 1 and not self._stop():
@@ -241,7 +241,7 @@ class _Foreman:
             elif answer.get("verdict") == "differs" and checker != player:
                 wrong[self._arbitrate(name, player, checker)] = name
             else:
-                why = answer.get("why", answer.get("words", ""))
+                why = answer.get("why", answer.get("said", ""))
                 say(f"{name} was not compared: {plain(why, 200)}")
         if sampled:
             say(f"{compared} of {len(sampled)} rallies that were played twice are the same")
@@ -349,4 +349,4 @@ class _Foreman:
         if error is None:
             return dict(future.result())
         why = plain(f"{type(error).__name__}: {error}", 300)
-        return {"words": f"FAILED: {why}", "state": "failed", "trouble": why, "worker": ""}
+        return {"said": f"FAILED: {why}", "state": "failed", "trouble": why, "worker": ""}

@@ -205,7 +205,7 @@ def _ended(process: "subprocess.Popen[str]") -> bool:
 
 
 def _answer(words: str, state: str, trouble: str = "") -> dict[str, str]:
-    return {"words": words, "state": state, "trouble": trouble}
+    return {"said": words, "state": state, "trouble": trouble}
 
 
 def _manifest(path: Path) -> dict[str, str]:
