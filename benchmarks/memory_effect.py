@@ -74,19 +74,20 @@ def boots_of(match: MatchFolder) -> tuple[Boots, list[str]]:
     return boots, left_out
 
 
-def three_digits(value: float) -> str:
+def three_digits(value: float, *, whole: bool = False) -> str:
     """Return a number to three digits, as the table has it."""
-    if abs(value) >= 1000:
+    if whole or value >= 1000:
         return f"{float(f'{value:.3g}'):,.0f}"
     return f"{value:#.3g}".rstrip(".")
 
 
-def said(found: Median | Ratio, unit: float = 1) -> str:
+def said(found: Median | Ratio, unit: float = 1, *, whole: bool = False) -> str:
     """Return an estimate and, if there are enough boots, its interval."""
-    estimate, low, high = (
-        three_digits(one / unit) for one in (found.estimate, found.low, found.high)
-    )
-    return estimate if isnan(found.low) else f"{estimate} ({low} to {high})"
+    numbers = (found.estimate, found.low, found.high)
+    if isnan(found.low):
+        return three_digits(found.estimate / unit, whole=whole)
+    estimate, low, high = (three_digits(one / unit, whole=whole) for one in numbers)
+    return f"{estimate} ({low} to {high})"
 
 
 def table(boots: Boots, none: str, profile: str) -> Iterator[str]:
@@ -106,9 +107,9 @@ def table(boots: Boots, none: str, profile: str) -> Iterator[str]:
                     }
                     for side in sides
                 ]
-                unit = 1 if row == "different values" else 1000
+                counted = row == "different values"
                 found = (median(list(one.values()), rank(len(one), TAIL)) for one in every)
-                cells = [said(one, unit) for one in found]
+                cells = [said(one, 1 if counted else 1000, whole=counted) for one in found]
                 cells.append(said(ratio_of_pairs(every[1], every[0])))
                 yield f"| {name} | {row} | " + " | ".join(cells) + " |"
                 name = ""
