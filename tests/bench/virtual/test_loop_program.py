@@ -120,6 +120,23 @@ def test_only_a_relative_sleep_drifts(tmp_path, source, low, high):
     assert low < summarize_drill(open_folder(tmp_path / "d")).drift_ns < high
 
 
+@pytest.mark.virtual
+def test_two_loops_are_played_and_compared(tmp_path):
+    sides = (f"program={PROGRAMS / name}" for name in ("loop.c", "bad-drift.c"))
+    budget = ("--period-us", 1000, "--balls", 60, "--boots", 1)
+    done = run("compare", *sides, *budget, "--json", "--out", tmp_path / "c")
+    assert done.exit_code == 3, done.output  # one boot decides nothing
+    told = json.loads(done.output[done.output.index("{") :])  # behind its progress
+    (drift,) = (one for one in told["statements"] if one["latency"] == "drift")
+    assert drift["before_ns"] < 1_000
+    assert drift["after_ns"] > 10_000
+    both = [open_folder(tmp_path / "c" / name / "01") for name in ("before", "after")]
+    assert [one.label for one in both] == [
+        f"periodic / program {name} / mainline / idle" for name in ("loop.c", "bad-drift.c")
+    ]
+    assert summarize_drill(both[1]).drift_ns == pytest.approx(drift["after_ns"])
+
+
 @pytest.mark.parametrize(
     ("asked", "said"),
     [
