@@ -9,7 +9,7 @@
 All boots of a cell are taken together. A missed ball is later than all others. Of cells with more
 than one boot a second table says how far boots are apart: the median boot with an interval of 95 %,
 and the latest ball of the soonest and the latest boot. A boot that is in two matches counts once.
-With --words it prints the page's sentences, with their numbers.
+With --words it prints the page's sentences, with their numbers; --page fills the page's table.
 """
 
 import argparse
@@ -100,6 +100,23 @@ def table(boots: Boots) -> Iterable[str]:
         cells = [boots.get((row, *cell), []) for cell in CELLS]
         texts = [" / ".join(map(said, figures(one))) if one else "not played" for one in cells]
         yield f"| {name} | " + " | ".join(texts) + " |"
+
+
+def filled(page: str, boots: Boots) -> str:
+    """Return a page with the cells of its table that were played; others stay as they are."""
+    rows = {name: row for row, (name, _) in ROWS.items()}
+    lines = page.split("\n")
+    for number, line in enumerate(lines):
+        name, *cells = line.strip("| ").split(" | ")
+        if name not in rows or len(cells) != len(CELLS):
+            continue
+        some = (boots.get((rows[name], *cell)) for cell in CELLS)
+        new = (
+            " / ".join(map(said, figures(one))) if one else old
+            for one, old in zip(some, cells, strict=True)
+        )
+        lines[number] = f"| {name} | " + " | ".join(new) + " |"
+    return "\n".join(lines)
 
 
 def apart(boots: Boots) -> Iterable[str]:
@@ -224,12 +241,15 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
     parser.add_argument("match", nargs="+", type=Path, help="folders of `tennis match`")
     parser.add_argument("--words", action="store_true", help="print the page's sentences, too")
+    parser.add_argument("--page", type=Path, help="put the played cells into this page's table")
     parser.add_argument("--picture", type=Path, help="draw it there, as SVG")
     asked = parser.parse_args()
     boots = boots_of(asked.match)
     print("\n".join([*table(boots), "", *apart(boots), "", *counts(boots)]))
     if asked.words:
         print("\n".join(["", *sentences(boots)]))
+    if asked.page:
+        asked.page.write_text(filled(asked.page.read_text(), boots))
     if asked.picture:
         asked.picture.write_bytes(picture(boots).render("svg"))
     return 0
