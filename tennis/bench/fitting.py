@@ -50,6 +50,8 @@ def refuse_misfits(
             raise _misfit(name, bench, every)
     for name, row in SETTINGS.items():
         for value, other, its_value in row.apart:
+            if other == "instrument" and len(bench.instruments) == 1:
+                continue  # nobody chose it there: a board's Pico, where others are emulated
             if _is_said(options, name, value) and _is_said(options, other, its_value):
                 because = dict(row.apart_why).get(other)
                 raise UsageError(

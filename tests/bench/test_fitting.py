@@ -52,6 +52,14 @@ def test_a_setting_is_taken_or_refused_in_one_line(can, name):
     assert not str(error.value).endswith((":", " "))
 
 
+@pytest.mark.parametrize("can", EVERY, ids=lambda can: can.name.replace(" ", "-"))
+def test_what_a_bench_takes_goes_with_its_only_instrument(can):
+    """The command line says which it is; nobody chose it."""
+    if len(can.instruments) == 1:
+        for name in set(SAID) & can.takes:
+            refuse_misfits(can, {name: SAID[name], "instrument": can.instruments[0]}, EVERY)
+
+
 def test_every_setting_is_one_that_can_be_asked_for():
     assert set(SAID) | {"instrument"} == set(CHOSEN)
     assert set(SETTINGS) - {"drill"} <= set(RallyRequest.model_fields)
