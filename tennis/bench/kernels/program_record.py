@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 
 from tennis.bench.kernels.own_program import OwnProgram
 from tennis.rally import manifest
-from tennis.rally.manifest import PROGRAM, Fault
+from tennis.rally.manifest import NO_MODULE, PROGRAM, Fault
 from tennis.rally.text import plain
 
 SIGNALS = 64
@@ -55,13 +55,18 @@ def record(recorded: Mapping[str, str], facts: Mapping[str, str]) -> manifest.Pr
         sha256=recorded["program_sha256"],
         built_sha256=recorded["program_built_sha256"],
         command=recorded["program_command"],
-        way="/dev/racquet" if "racquet_sha256" in recorded else "GPIO character device",
+        way="/dev/racquet" if _behind_racquet(recorded) else "GPIO character device",
         priority=int(recorded["program_priority"]) or None,
         packages=json.loads(recorded.get("program_packages", "{}")),
         page_faults=_count(facts, "program_page_faults"),
         locked_kb=_count(facts, "program_locked_kb"),
         said=plain(facts.get("program_said", facts.get("program_waiting", "")), 200),
     )
+
+
+def _behind_racquet(recorded: Mapping[str, str]) -> bool:
+    """Tell whether a Racquet was there, from a rally's versions: on a board, by its module."""
+    return "racquet_sha256" in recorded or recorded.get("target_module", NO_MODULE) != NO_MODULE
 
 
 def _count(facts: Mapping[str, str], name: str) -> int | None:

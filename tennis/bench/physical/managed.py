@@ -22,6 +22,7 @@ from tennis.bench.findings import Finding
 from tennis.bench.fitting import Capabilities
 from tennis.bench.fleet import boot, inventory, leases
 from tennis.bench.kernels import boards, modules, program_record, requirements
+from tennis.bench.kernels.own_program import OwnProgram
 from tennis.bench.patience import USUAL, Patience
 from tennis.bench.physical import drills, programs
 from tennis.bench.physical.differences import changes, kept_snapshot, other_interrupts
@@ -161,7 +162,7 @@ class PiBench(ResumableBench, PreparingBench):
                 "target_config_sha256": seen.config_sha256 or UNKNOWN,
                 "target_module": seen.module,
                 "target_module_sha256": known.get(f"{seen.module}.sha256", UNKNOWN),
-                **(drills.versions_of(plan.drill) if plan.drill else {}),
+                **(drills.versions_of(plan.drill) if plan.drill and not own else {}),
                 **(programs.versions(own, self.target) if own else {}),
                 "load": load.command,
                 **load_folder.cycle_version(load, None),
@@ -280,26 +281,27 @@ class PiBench(ResumableBench, PreparingBench):
                     )
         for name, content in load.files(load_programs).items():
             files[f"load/{name}"] = content
-        if plan.bottom_half == "user":
-            files["racquet-user"] = modules.program(RACQUET_USER)
+        own = programs.read(plan)
+        files.update(_files_of_answer(plan, own, agent.folder))
         if plan.witness != "none":
             files["witness"] = witnesses.SCRIPT
-        if plan.drill:
-            files.update(drills.files_of(plan.drill))
         priorities = ""
-        if not plan.drill:
+        if own or not plan.drill:
             priorities = flavours.priorities_on(facts.flavour, plan)
         its_own: dict[str, str | int] = {"program": ""}
-        if own := programs.read(plan):
-            files.update(programs.files(own, agent.folder))
-            its_own, priorities = programs.settings(own, priorities)
+        module = drills.module_of(plan, facts)
+        if own:
+            loops = plan.drill is not None
+            its_own, priorities = programs.settings(own, priorities, loops=loops)
+            if not programs.behind_racquet(own):
+                module = ""
         (folder / AFTER).unlink(missing_ok=True)
         agent.doing = f"copying to {self.target.host}"
         agent.copy(
             files,
             {
                 **its_own,
-                "module": "" if own else drills.module_of(plan, facts),
+                "module": module,
                 # Xenomai's have one bottom half only, and no parameter for it
                 "module_parameters": _module_parameters(plan, facts.module),
                 "bottom_half": plan.bottom_half,
@@ -398,6 +400,16 @@ class PiBench(ResumableBench, PreparingBench):
         """Return what is unsound, without the configuration, which cannot change."""
         names = ("CONFIG_", "configuration", "kernel:")
         return [f for f in cls._unsound(facts, flavour) if not f.words.startswith(names)]
+
+
+def _files_of_answer(plan: Plan, own: OwnProgram | None, folder: str) -> Mapping[str, bytes | Path]:
+    """Return what the target needs of what answers; ``folder``: that of the rally there."""
+    if own:
+        return programs.files(own, folder)
+    if plan.drill:
+        return drills.files_of(plan.drill)
+    is_process = plan.bottom_half == "user"
+    return {"racquet-user": modules.program(RACQUET_USER)} if is_process else {}
 
 
 def _installed(part: str, program: str, flavour: str) -> str:

@@ -1,6 +1,8 @@
 # SPDX-FileCopyrightText: The Tennis authors
 # SPDX-License-Identifier: MIT
-"""A program of somebody's own on a board, in the Racquet's place: what goes there, and how it runs.
+"""A program of somebody's own on a board: what goes there, and how it runs.
+
+It is in the Racquet's place or behind it, or wakes by itself.
 
 It is compiled here, and copied. ``target/agent-program`` starts it as nobody's user, in a folder
 of the rally, and removes both in the end.
@@ -16,7 +18,7 @@ from tennis.bench.kernels.own_program import HOME, OwnProgram
 from tennis.bench.targets.ssh import SshTarget
 from tennis.checkout import ROOT
 from tennis.digests import sha256_of
-from tennis.errors import BenchError, UsageError
+from tennis.errors import BenchError
 from tennis.rally import program
 from tennis.rally.manifest import NO_MODULE
 from tennis.rally.plan import UNKNOWN, Plan
@@ -34,22 +36,11 @@ VERSION = re.compile(r"installed (\S{1,100}) (\S{1,100})")
 def read(plan: Plan) -> OwnProgram | None:
     """Return the program of a plan, compiled; None: a Racquet answers.
 
-    Raises UsageError for one that no board plays, NotBuiltError and BenchError.
+    Raises UsageError, NotBuiltError and BenchError.
     """
     if plan.program is None:
         return None
     brought = program.read(Path(plan.program))
-    if brought.about.way == RACQUET:
-        raise UsageError(
-            f"--program {brought.path}: its {TOML} says that it is behind the Racquet, which is "
-            "for the virtual bench so far",
-            next_step="leave --target out",
-        )
-    if plan.drill:
-        raise UsageError(
-            "--program: a program that wakes by itself does its drill on the virtual bench so far",
-            next_step="leave --target out",
-        )
     return own_program.built(brought, program_packages.root_of(brought.about.build_packages))
 
 
@@ -71,12 +62,17 @@ def versions(own: OwnProgram, target: SshTarget) -> dict[str, str]:
                 f"{target.host} lacks what the program {own.brought.name} needs",
                 next_step=f"there, as root, run `apt-get install {' '.join(missing)}`",
             )
+    alone = {"target_module": NO_MODULE, "target_module_sha256": UNKNOWN}
     return {
         **program_record.versions(own, {name: plain(found[name], 100) for name in names}),
-        "target_module": NO_MODULE,
-        "target_module_sha256": UNKNOWN,
+        **({} if behind_racquet(own) else alone),
         "program_start_sha256": sha256_of(SCRIPT),
     }
+
+
+def behind_racquet(own: OwnProgram) -> bool:
+    """Tell whether a program answers behind the Racquet's hard handler."""
+    return own.brought.about.way == RACQUET
 
 
 def files(own: OwnProgram, folder: str) -> dict[str, bytes | Path]:
@@ -92,8 +88,11 @@ def files(own: OwnProgram, folder: str) -> dict[str, bytes | Path]:
     }
 
 
-def settings(own: OwnProgram, priorities: str) -> tuple[dict[str, str | int], str]:
-    """Return the settings of target/agent for a program, and what is left of ``priorities``."""
+def settings(own: OwnProgram, priorities: str, *, loops: bool) -> tuple[dict[str, str | int], str]:
+    """Return the settings of target/agent for a program, and what is left of ``priorities``.
+
+    ``loops``: it wakes by itself, and hears no ping.
+    """
     others, priority, irq = program_record.priorities_of(own, priorities)
     limits = own.brought.about.limits
     return {
@@ -101,6 +100,8 @@ def settings(own: OwnProgram, priorities: str) -> tuple[dict[str, str | int], st
         "program_priority": priority,
         "program_irq": irq,
         "program_start_s": limits.start_s,
+        "program_loop": "yes" if loops else "",
+        "program_way": RACQUET if behind_racquet(own) else "",
     }, others
 
 

@@ -10,7 +10,7 @@ from tennis.bench.targets import snapshot
 from tennis.bench.targets.console import LIMIT_BYTES
 from tennis.bench.targets.ssh import SshTarget
 from tennis.errors import BenchError, UsageError
-from tennis.rally.manifest import Protocol
+from tennis.rally.manifest import PROGRAM, Protocol
 from tennis.rally.plan import UNKNOWN, Plan
 from tennis.rally.text import plain
 from tennis.units import NS_PER_S
@@ -53,7 +53,8 @@ def refuse_target(plan: Plan, facts: snapshot.Snapshot, host: str) -> Flavour:
             f"{host} is {machine}, and programs are built for arm64",
             next_step="use a 64-bit system there",
         )
-    needed = None if plan.program else requirements.check_module(facts)
+    alone = plan.bottom_half == PROGRAM
+    needed = None if alone else requirements.check_module(facts)
     for found in (boards.gpio_lock(facts), needed):
         if found and found.verdict == "bad":
             raise BenchError(f"{host}: {found.found}", next_step=found.advice)

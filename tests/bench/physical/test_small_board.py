@@ -108,11 +108,12 @@ def test_a_rally_leaves_the_board_as_it_was(target, tmp_path, bottom_half, answe
     assert state(target) == before
 
 
-PROGRAM = ROOT / "target" / "programs" / "answer.c"
+PROGRAMS = ROOT / "target" / "programs"
+PROGRAM = PROGRAMS / "answer.c"
 # what a program of somebody's own changes, as the board tells it
 OF_A_PROGRAM = (
     "ls -l /dev/gpiochip*; ls /run | grep program; find /proc -maxdepth 1 -user 64917; "
-    "grep -e GPIO17 -e GPIO27 /sys/kernel/debug/gpio"
+    "grep -e GPIO17 -e GPIO27 /sys/kernel/debug/gpio; ls -l /dev/racquet; true"
 )
 
 
@@ -136,6 +137,43 @@ def test_a_program_answers_as_nobody_and_leaves_the_board_as_it_was(target, tmp_
     assert line[0].startswith("irq/")
     assert line[1:] == ("SCHED_FIFO", 60)
     assert own == ("answer", "SCHED_FIFO", 50)
+    assert target.run(looked, what="looking") == before
+
+
+def test_a_program_answers_behind_the_racquet(target, tmp_path):
+    target.run("modprobe racquet bottom_half=workqueue", what="loading")  # as at boot
+    looked = f"{STATE}; {OF_A_PROGRAM}"
+    before = target.run(looked, what="looking")
+    rally = played(tmp_path / "r", kernel="mainline", program=PROGRAMS / "answer-racquet")
+    target_of = rally.manifest.target
+    assert (rally.balls, rally.manifest.faults) == (200, [])
+    assert (target_of.module, target_of.bottom_half) == ("racquet", "user")
+    assert target_of.module_sha256
+    assert target_of.program.way == "/dev/racquet"
+    tasks = {task.task for task in target_of.tasks}
+    assert any("answer" in task for task in tasks), tasks
+    assert "racquet-user" not in tasks
+    assert target.run(looked, what="looking") == before
+
+
+def test_a_loop_of_ones_own_wakes_by_itself_on_a_board(target, tmp_path):
+    """The fake instrument makes up when it woke; that it runs and has its line is real."""
+    target.run("modprobe racquet bottom_half=workqueue", what="loading")  # as at boot
+    looked = f"{STATE}; {OF_A_PROGRAM}"
+    before = target.run(looked, what="looking")
+    held = []
+
+    def look(_) -> None:
+        if not held:
+            held.append(target.run("grep GPIO27 /sys/kernel/debug/gpio", what="looking"))
+
+    loop = PROGRAMS / "loop.c"
+    rally = drilled(tmp_path / "d", "periodic", "program", look=look, rate=100, program=loop)
+    manifest = rally.manifest
+    assert (rally.balls, manifest.faults, manifest.ended) == (300, [], "complete")
+    assert (manifest.target.module, manifest.target.program.name) == ("none", "loop.c")
+    assert " out " in held[0]
+    assert ("loop", "SCHED_FIFO") in {(task.task, task.policy) for task in manifest.target.tasks}
     assert target.run(looked, what="looking") == before
 
 
@@ -181,7 +219,9 @@ def test_a_program_that_ends_during_the_rally_is_a_fault_of_it(target, tmp_path)
     assert "answer" not in target.run(OF_A_PROGRAM, what="looking")
 
 
-def drilled(out: Path, name: str, context: str, *, rate: float = 1e9, **asked) -> Rally:
+def drilled(
+    out: Path, name: str, context: str, *, rate: float = 1e9, look=lambda _: None, **asked
+) -> Rally:
     """Do a drill: the board's side is real, the pulses that the instrument saw are made up."""
     with FakeBrickwall(ball=lambda _, clock: (clock, 0, 625)) as fake:
         fake.balls_a_second = rate
@@ -189,7 +229,7 @@ def drilled(out: Path, name: str, context: str, *, rate: float = 1e9, **asked) -
         plan = drill_plan(
             drill, 300, 1, **{"bench": "pi", "port": fake.port, "target": HOST, **asked}
         )
-        return play(PiBench(HOST, fake.port), plan, out, Watch())
+        return play(PiBench(HOST, fake.port), plan, out, Watch(look))
 
 
 @pytest.mark.parametrize(
