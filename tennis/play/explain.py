@@ -22,7 +22,8 @@ from tennis.bench.targets.console import Console
 from tennis.bench.virtual import elf, symbols
 from tennis.bench.virtual import program as program_files
 from tennis.bench.virtual.bench import VirtualBench
-from tennis.bench.virtual.machine import Extras, Parts
+from tennis.bench.virtual.machine import Extras
+from tennis.bench.virtual.parts import Parts
 from tennis.bench.virtual.profiler import Profile, Window
 from tennis.errors import BenchError, UsageError
 from tennis.explain import repetition as repetitions

@@ -14,8 +14,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from tennis.bench.qemu import plugins
+from tennis.bench.qemu.plugins import QemuPlugin
 from tennis.bench.virtual.bench import VirtualBench
-from tennis.bench.virtual.machine import Extras, QemuPlugin
+from tennis.bench.virtual.machine import Extras
 from tennis.errors import UsageError
 from tennis.listener import say
 from tennis.play.rally import Watch

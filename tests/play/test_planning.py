@@ -178,10 +178,10 @@ def test_a_header_that_changed_builds_the_module_anew(tmp_path):
     header = tree / "include/linux/gpio.h"
     header.parent.mkdir()
     header.write_text("#define A 1\n")
-    before = catalogue.fingerprint(catalogue.find(str(tree)))
-    assert catalogue.fingerprint(catalogue.find(str(tree))) == before
+    before = catalogue.find(str(tree)).fingerprint
+    assert catalogue.find(str(tree)).fingerprint == before
     header.write_text("#define A 2\n")
-    assert catalogue.fingerprint(catalogue.find(str(tree))) != before
+    assert catalogue.find(str(tree)).fingerprint != before
 
 
 @pytest.mark.parametrize(
@@ -195,7 +195,7 @@ def test_a_tree_is_called_by_flavour_and_release_and_never_by_its_folder(tmp_pat
     assert found.is_tree
     assert str(tmp_path) not in found.origin and "build," not in found.origin
     one, other = (kernel_tree(tmp_path / where / "linux", option) for where in "ab")
-    marks = {catalogue.fingerprint(catalogue.find(str(tree))) for tree in (one, other)}
+    marks = {catalogue.find(str(tree)).fingerprint for tree in (one, other)}
     assert len(marks) == 2  # a module is built where the tree is
 
 

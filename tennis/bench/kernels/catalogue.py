@@ -57,6 +57,22 @@ class Kernel:
         """Tell whether somebody built it in a folder: modules are built where its image is."""
         return self.image.is_relative_to(self.build)
 
+    @property
+    def fingerprint(self) -> str:
+        """Return a key that changes when the kernel does."""
+        parts = [self.config, self.build / "Module.symvers"]
+        what = [self.release, self.origin]
+        if self.is_tree:
+            # a tree of somebody's own: a header may have changed since
+            what.append(str(self.build))
+            parts += sorted(
+                path
+                for folder in ("include", "arch/arm64/include")
+                for path in (self.build / folder).rglob("*.h")
+                if path.is_file()
+            )
+        return digest(*what, *parts)
+
 
 def _options(config: Path) -> dict[str, str]:
     return read_config(config.read_text(errors="replace"))
@@ -320,22 +336,6 @@ def _tree(folder: Path) -> Kernel:
         raise UsageError(f"{folder} holds Linux {release}: 5.10 or newer is needed")
     name = f"{configuration.flavour_of(options)}-{release}"
     return Kernel(name, release, f"a built tree, {name}", image, folder, folder / BUILT_CONFIG)
-
-
-def fingerprint(kernel: Kernel) -> str:
-    """Return a key that changes when the kernel does."""
-    parts = [kernel.config, kernel.build / "Module.symvers"]
-    what = [kernel.release, kernel.origin]
-    if kernel.is_tree:
-        # a tree of somebody's own: a header may have changed since
-        what.append(str(kernel.build))
-        parts += sorted(
-            path
-            for folder in ("include", "arch/arm64/include")
-            for path in (kernel.build / folder).rglob("*.h")
-            if path.is_file()
-        )
-    return digest(*what, *parts)
 
 
 def free_space_mb() -> int:

@@ -10,7 +10,7 @@ from pathlib import Path
 from tennis import environment
 from tennis.bench.cache import made_of
 from tennis.bench.commands import run, says_of_itself
-from tennis.bench.kernels.catalogue import Kernel, fingerprint
+from tennis.bench.kernels.catalogue import Kernel
 from tennis.share import processors
 
 PREFIX = "aarch64-linux-gnu-"
@@ -93,7 +93,7 @@ def kernel_module(source: Path, kernel: Kernel) -> Path:
         shutil.move(module, folder / module.name)
         shutil.rmtree(work)
 
-    parts = [fingerprint(kernel), *toolchain(), *OVERRIDES, UNTRACED, environment.BUILT_IN]
+    parts = [kernel.fingerprint, *toolchain(), *OVERRIDES, UNTRACED, environment.BUILT_IN]
     return made_of("modules", source.stem, [*needed, *parts], build) / f"{source.stem}.ko"
 
 

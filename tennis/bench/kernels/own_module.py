@@ -18,7 +18,7 @@ from pathlib import Path
 from tennis.bench import box
 from tennis.bench.cache import digest, once
 from tennis.bench.kernels import modules
-from tennis.bench.kernels.catalogue import Kernel, fingerprint
+from tennis.bench.kernels.catalogue import Kernel
 from tennis.checkout import ROOT, cache_folder
 from tennis.errors import BenchError, NotBuiltError
 from tennis.rally.disk import read_source
@@ -94,7 +94,7 @@ def build(source: Path, kernel: Kernel) -> OwnModule:
         (folder / "said.json").write_text(json.dumps(record))
 
     key = digest(
-        text, *HEADERS, fingerprint(kernel), *modules.toolchain(), KBUILD, str(RECIPE),
+        text, *HEADERS, kernel.fingerprint, *modules.toolchain(), KBUILD, str(RECIPE),
         *modules.OVERRIDES,
     )  # fmt: skip
     folder = once("own-modules", key, fill)

@@ -8,6 +8,7 @@
 import re
 import shutil
 import subprocess
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -59,6 +60,15 @@ class Qemu:
 
     path: Path
     version: str  # as the distribution names it
+
+
+@dataclass(frozen=True)
+class QemuPlugin:
+    """A plugin beside the instrument: it looks on and changes nothing."""
+
+    plugin: Path
+    parameters: Mapping[str, int]
+    descriptors: Sequence[int] = ()
 
 
 def find_qemu() -> Qemu:
@@ -141,21 +151,17 @@ def build(qemu: Qemu, plugin: Plugin = "instrument") -> Path:
     """Build a plugin for this QEMU; return its path."""
     compiler = says_of_itself("gcc", what="the C compiler").splitlines()[0]
     made = [compiler, *FLAGS, str(qemu.path), qemu.version, environment.BUILT_IN]
-    name = f"{plugin}.so"
+    files, name = sources(plugin), f"{plugin}.so"
+    code = [path for path in files if path.suffix == ".c"]
+    command: list[str | Path] = ["gcc", *FLAGS, *code]
+    what = f"building the virtual bench's {plugin}"
 
     def compile_into(folder: Path) -> None:
-        _compile(plugin, folder / name, NO_PLUGIN_API)
-        _compile(plugin, folder / name, _plugin_api(qemu, folder / name))
+        into = folder / name
+        run([*command, f"-DPLUGIN_API={NO_PLUGIN_API}", "-o", into], what=what)
+        run([*command, f"-DPLUGIN_API={_plugin_api(qemu, into)}", "-o", into], what=what)
 
-    return made_of("instruments", plugin, [*sources(plugin), *made], compile_into) / name
-
-
-def _compile(plugin: Plugin, into: Path, api: int) -> None:
-    files = [path for path in sources(plugin) if path.suffix == ".c"]
-    run(
-        ["gcc", *FLAGS, f"-DPLUGIN_API={api}", "-o", into, *files],
-        what=f"building the virtual bench's {plugin}",
-    )
+    return made_of("instruments", plugin, [*files, *made], compile_into) / name
 
 
 def _plugin_api(qemu: Qemu, impossible: Path) -> int:

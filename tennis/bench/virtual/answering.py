@@ -15,8 +15,7 @@ from tennis.bench.virtual import program
 from tennis.bench.virtual.initramfs import Link
 from tennis.checkout import ROOT
 from tennis.digests import sha256_of
-from tennis.errors import UsageError
-from tennis.rally.manifest import CORES, NO_MODULE, OWN, PROGRAM
+from tennis.rally.manifest import NO_MODULE, OWN, PROGRAM
 from tennis.rally.plan import UNKNOWN, Plan
 from tennis.rally.program import read as read_program
 
@@ -68,45 +67,14 @@ def beneath() -> Any:
     return entries.need("tennis.beneath", "sloth", "--beneath sloth")
 
 
-def check_answer(plan: Plan, kernel: Kernel) -> None:
-    """Raise UsageError for what cannot answer on this kernel."""
-    flavour = kernel.flavour
-    if plan.processors > 1 and flavour in CORES:
-        raise UsageError(
-            f"--processors {plan.processors}: a kernel of flavour {flavour} plays with one "
-            "processor: nobody tried its second core (EVL, Cobalt) on several",
-            next_step="leave it out",
-        )
-    if plan.beneath != "none":
-        if flavour not in LINUX:
-            raise UsageError(
-                f"--beneath sloth: a kernel of flavour {flavour} cannot be used with it"
-            )
-        flavours.check("sloth", plan)
-    elif plan.program:
-        flavours.racquet_of(flavour, PROGRAM)  # a program is for Linux alone
-        flavours.check(flavour, plan)
-    elif plan.racquet:
-        if flavour not in LINUX:
-            raise UsageError(f"--racquet is for Linux: on {flavour} its core's own API answers")
-        if plan.priorities != "default":
-            raise UsageError(
-                f"--priorities {plan.priorities}: only you know the threads of your own Racquet",
-                next_step="leave it out, and let the Racquet set them",
-            )
-    elif plan.drill is None:
-        player = flavours.player_on(flavour, plan.stage)
-        flavours.check(player, plan)
-
-
 def built(plan: Plan, kernel: Kernel, application: str | Path) -> Answerer:
     """Build what answers. Raises UsageError, NotBuiltError and BenchError.
 
     ``application``: which of SLOTH's, beneath Linux.
     """
     player = flavours.player_on(kernel.flavour, plan.stage)
-    priorities = flavours.priorities_on(player, plan)
-    name, its_own, brought, start = flavours.racquet_of(player).module, "", None, None
+    name = flavours.racquet_of(player).module
+    priorities, its_own, brought, start = flavours.priorities_on(player, plan), "", None, None
     if plan.program:
         code = read_program(Path(plan.program))
         brought = own_program.built(code, program_packages.root_of(code.about.build_packages))
@@ -125,19 +93,13 @@ def built(plan: Plan, kernel: Kernel, application: str | Path) -> Answerer:
     if brought and racquet:  # it is behind the Racquet
         its_own += " tennis.program_way=racquet"
     drill = None
-    if plan.drill and kernel.flavour not in LINUX:
-        raise UsageError(
-            f"drills are for Linux so far: {kernel.name} is {kernel.flavour}",
-            next_step="use a kernel of Debian's (tennis kernels)",
-        )
     if plan.drill and not brought:  # else the program does it
-        name = f"drill {plan.drill.name}"
         source = TARGET / "drills" / f"{plan.drill.name}.c"
         in_kernel = plan.drill.context in {"kernel", "hrtimer"}
         drill = modules.kernel_module(source, kernel) if in_kernel else modules.program(source)
     is_beneath = plan.beneath != "none"
     return Answerer(
-        name=name,
+        name=f"drill {drill.stem}" if drill else name,
         bottom_half=UNKNOWN if is_beneath else plan.bottom_half,  # that of Linux' own Racquet
         parameters=its_own + (f" tennis.priorities={priorities}" if priorities else ""),
         racquet=racquet,

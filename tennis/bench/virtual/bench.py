@@ -11,22 +11,22 @@ from typing import Any, ClassVar, cast
 import pyarrow as pa
 
 from tennis import entries
-from tennis.bench import flavours, isolation, witnesses
+from tennis.bench import flavours, witnesses
 from tennis.bench import loads as load_folder
 from tennis.bench.fitting import Capabilities
-from tennis.bench.kernels import catalogue, loading, modules, program_record
-from tennis.bench.kernels.requirements import check_witness
+from tennis.bench.kernels import catalogue, modules, program_record
 from tennis.bench.protocol import Access, RunRecord, Session
 from tennis.bench.qemu import plugins as instrument
 from tennis.bench.qemu.session import shared
 from tennis.bench.targets.console import Console, ConsoleReport
-from tennis.bench.virtual import answering, drivers, initramfs, memory
+from tennis.bench.virtual import initramfs, memory
 from tennis.bench.virtual.answering import TARGET
 from tennis.bench.virtual.built_in_session import BuiltInSession
-from tennis.bench.virtual.machine import PEER_TARGET, Extras, Parts, line_names, packages_of
+from tennis.bench.virtual.machine import Extras, line_names
+from tennis.bench.virtual.parts import PEER_TARGET, Parts, packages_of, parts_of
+from tennis.bench.virtual.refusals import refuse
 from tennis.digests import sha256_of
 from tennis.edition import EDITION, KEY, PUBLIC_VERSION
-from tennis.errors import UsageError
 from tennis.rally.folder import CONSOLE
 from tennis.rally.manifest import BenchKind, Instrument, LoadRecord, Priority, Target
 from tennis.rally.memory import stalls_in
@@ -82,42 +82,18 @@ class VirtualBench:
         return time + stalls_in(plan.memory)
 
     def parts(self, plan: Plan) -> Parts:
-        """Return what a plan with Linux needs, once: found, checked, built.
+        """Return what a plan with Linux needs: found, and built. Raises UsageError or BenchError.
 
-        Raises UsageError or BenchError.
+        It is what can be played.
         """
+        refuse(plan)
+        return self._built(plan)
+
+    def _built(self, plan: Plan) -> Parts:
+        """Return the parts of a plan that was not refused, built once."""
         plan = plan.model_copy(update={"versions": {}})
         if self._parts is None or self._parts.plan != plan:
-            _check(plan)
-            profile = memory.find(plan.memory)
-            load = load_folder.find(plan.load, plan.load_options)
-            load.check_processors(plan.processors)
-            kernel = catalogue.find(plan.kernel)
-            check_witness(plan.witness, kernel)
-            loading.check_command_line(plan.command_line)
-            loading.check_known(plan.command_line, kernel.name, kernel.image)
-            answering.check_answer(plan, kernel)
-            qemu = instrument.find_qemu()
-            needs_network = bool(load.host_command(PEER_TARGET))
-            initramfs.package_versions(packages_of(load, plan.witness))  # they are here
-            self._parts = Parts(
-                plan=plan,
-                qemu=qemu,
-                kernel=kernel,
-                load=load,
-                plugin=instrument.build(
-                    qemu, "link" if plan.instrument == "pico" else "instrument"
-                ),
-                answerer=answering.built(plan, kernel, self.extras.beneath),
-                load_module=modules.kernel_module(load.module_source, kernel)
-                if load.file.module
-                else None,
-                racquet_user=modules.program(TARGET / "racquet" / "racquet-user.c"),
-                racquet_ready=modules.program(TARGET / "virtual" / "racquet-ready.c"),
-                load_programs=load.built_programs(kernel.flavour, modules.program),
-                drivers=drivers.network(kernel) if needs_network else {},
-                memory=profile.plugin(qemu, plan.instruction_ns) if profile else None,
-            )
+            self._parts = parts_of(plan, self.extras.beneath)
         return self._parts
 
     def versions(self, plan: Plan) -> dict[str, str]:
@@ -152,8 +128,8 @@ class VirtualBench:
         }
 
     def start(self, plan: Plan, folder: Path) -> Session:
-        """Boot the target and let the instrument wait for it."""
-        parts = self.parts(plan)
+        """Boot the target and let the instrument wait for it; the plan was not refused before."""
+        parts = self._built(plan)
         if plan.instrument == "builtin":
             return BuiltInSession(parts, self.extras, folder)
         return cast(Session, _instrument(plan).session(parts, self.extras, folder))
@@ -213,29 +189,6 @@ def _unchecked(plan: Plan, report: ConsoleReport) -> str:
     if plan.program and program_record.OVER not in report.facts:
         missing.append("what the program did")
     return " and ".join(filter(None, missing))
-
-
-def _check(plan: Plan) -> None:
-    if plan.processors > plan.instruction_ns:
-        raise UsageError(
-            f"--processors {plan.processors}: while all of them run, an instruction takes an equal "
-            f"part of {plan.instruction_ns} ns, which must be a whole nanosecond",
-            next_step=f"use --instruction-ns {plan.processors}",
-        )
-    for option, asked in (
-        ("--interrupt-cpu", plan.interrupt_cpu),
-        ("--bottom-half-cpu", plan.bottom_half_cpu),
-        ("--load-cpus", plan.load_cpus),
-    ):
-        cpus = isolation.cpus_of("" if asked is None else str(asked), plan.processors)
-        if missing := sorted(cpus - set(range(plan.processors))):
-            raise UsageError(
-                f"{option}: the target has no processor {missing[0]}",
-                next_step=f"use 0 to {plan.processors - 1}, or more --processors",
-            )
-    isolation.check_words(plan.command_line, plan.processors)
-    if plan.instrument != "pico" and plan.protocol.timeout_ns > instrument.TIMEOUT_MAX_NS:
-        raise UsageError("a timeout of the built-in instrument is at most 4 s (4000 ms)")
 
 
 def _memory_versions(plan: Plan) -> dict[str, str]:

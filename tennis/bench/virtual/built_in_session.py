@@ -8,7 +8,8 @@ from pathlib import Path
 
 from tennis.bench.qemu import plugins as instrument
 from tennis.bench.qemu.session import PipedSession
-from tennis.bench.virtual.machine import Extras, Machine, Parts
+from tennis.bench.virtual.machine import Extras, Machine
+from tennis.bench.virtual.parts import Parts
 from tennis.bench.virtual.shots import held_open, parameters
 from tennis.errors import BenchError
 from tennis.rally.journal import Frame

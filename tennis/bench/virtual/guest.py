@@ -16,8 +16,9 @@ from typing import BinaryIO, Literal
 import numpy as np
 
 from tennis.bench.qemu import plugins
+from tennis.bench.qemu.plugins import QemuPlugin
 from tennis.bench.virtual import symbols
-from tennis.bench.virtual.machine import Parts, QemuPlugin
+from tennis.bench.virtual.parts import Parts
 from tennis.errors import BenchError
 from tennis.rally.text import plain
 

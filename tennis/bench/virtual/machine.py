@@ -17,19 +17,19 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from tennis.bench import witnesses
-from tennis.bench.kernels.catalogue import Kernel
 from tennis.bench.loads import Load
 from tennis.bench.patience import USUAL, Patience
 from tennis.bench.qemu import device_tree, plugins
-from tennis.bench.qemu.plugins import Qemu
+from tennis.bench.qemu.plugins import QemuPlugin
 from tennis.bench.targets.console import LIMIT_BYTES, Console
 from tennis.bench.virtual import initramfs
-from tennis.bench.virtual.answering import TARGET, Answerer, beneath
+from tennis.bench.virtual.answering import TARGET, beneath
+from tennis.bench.virtual.parts import PEER_TARGET, Parts, packages_of
 from tennis.bench.virtual.shots import Children
 from tennis.errors import BenchError
 from tennis.rally.cycles import balls_for
 from tennis.rally.folder import CONSOLE
-from tennis.rally.manifest import THREADED, Protocol, Witness
+from tennis.rally.manifest import THREADED, Protocol
 from tennis.rally.plan import Plan
 from tennis.rally.text import plain
 from tennis.wiring import wiring
@@ -42,7 +42,6 @@ LISTENS_US = 200_000  # until a Brickwall surely listens
 MACHINE = "virt,gic-version=2,dtb-randomness=on"
 GAVE_UP = 3  # QEMU's exit code if the instrument cannot go on
 MEMORY_MB = 1024  # the root is in memory, and stress fills it
-PEER_TARGET = "10.77.0.1"  # the target's address, as the script network sets it
 
 # Two network cards of the guest on one hub: the network leads nowhere else, so that it repeats.
 # ioeventfd=off and tx=timer keep QEMU's other threads out of it: with the defaults no ball of a
@@ -54,15 +53,6 @@ _NETWORK = (
     *("-device", f"{_CARD},netdev=target,mac=52:54:00:00:00:01"),
     *("-device", f"{_CARD},netdev=peer,mac=52:54:00:00:00:02"),
 )
-
-
-@dataclass(frozen=True)
-class QemuPlugin:
-    """A plugin beside the instrument: it looks on and changes nothing."""
-
-    plugin: Path
-    parameters: Mapping[str, int]
-    descriptors: Sequence[int] = ()
 
 
 @dataclass(frozen=True)
@@ -89,24 +79,6 @@ class Extras:
     monitor: Path | None = None  # the socket at which QEMU tells where the processor is
     patience: Patience = USUAL
     beneath: str | Path = "racquet"  # which application of SLOTH's, beneath Linux
-
-
-@dataclass(frozen=True)
-class Parts:
-    """Everything that a plan needs, found and built."""
-
-    plan: Plan
-    qemu: Qemu
-    kernel: Kernel
-    load: Load
-    plugin: Path
-    answerer: Answerer
-    load_module: Path | None
-    racquet_user: Path
-    racquet_ready: Path
-    load_programs: Mapping[str, Path]
-    drivers: Mapping[str, bytes]  # modules of the kernel's own for the network, in their order
-    memory: QemuPlugin | None = None  # caches and the like, as a plugin beside the instrument
 
 
 class Machine:
@@ -220,11 +192,6 @@ class Machine:
             with self._stderr.open(errors="replace") as errors:
                 self.console.add_emulator_output(errors.read(LIMIT_BYTES))
             self._stderr.unlink()
-
-
-def packages_of(load: Load, witness: Witness) -> list[str]:
-    """Return the Debian packages of a load and a witness: here target and peer are one machine."""
-    return sorted({*load.packages, *load.host_packages, *witnesses.packages(witness)})
 
 
 def _plugin(path: Path, parameters: Mapping[str, int]) -> list[str]:

@@ -13,7 +13,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Field, ValidationError, model_validator
 
 from tennis.bench.qemu import plugins
-from tennis.bench.virtual.machine import QemuPlugin
+from tennis.bench.qemu.plugins import QemuPlugin
 from tennis.errors import TennisError, UsageError
 from tennis.rally.edited import EditedError, toml_of
 from tennis.rally.manifest import StrictModel

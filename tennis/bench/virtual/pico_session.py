@@ -11,7 +11,8 @@ from tennis import wire
 from tennis.bench.instruments import emulated
 from tennis.bench.instruments.emulated import describe, versions
 from tennis.bench.instruments.linked_session import EMULATOR_LOG, LinkedSession
-from tennis.bench.virtual.machine import Extras, Machine, Parts
+from tennis.bench.virtual.machine import Extras, Machine
+from tennis.bench.virtual.parts import Parts
 from tennis.errors import BenchError
 from tennis.rally.journal import Frame
 

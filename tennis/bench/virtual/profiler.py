@@ -14,8 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tennis.bench.qemu import plugins
-from tennis.bench.qemu.plugins import Qemu
-from tennis.bench.virtual.machine import QemuPlugin
+from tennis.bench.qemu.plugins import Qemu, QemuPlugin
 from tennis.errors import BenchError
 from tennis.explain.phases import (
     GIVES,

@@ -11,7 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tennis.bench.qemu import plugins
-from tennis.bench.virtual.machine import Parts, QemuPlugin
+from tennis.bench.qemu.plugins import QemuPlugin
+from tennis.bench.virtual.parts import Parts
 from tennis.errors import BenchError
 from tennis.explain.phases import Symbol
 from tennis.explain.sections.records import RECORD, TIME

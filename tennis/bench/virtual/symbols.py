@@ -19,9 +19,10 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from tennis.bench.cache import digest, once
-from tennis.bench.kernels.catalogue import Kernel, fingerprint
+from tennis.bench.kernels.catalogue import Kernel
 from tennis.bench.virtual import elf, program
-from tennis.bench.virtual.machine import Extras, Machine, Parts
+from tennis.bench.virtual.machine import Extras, Machine
+from tennis.bench.virtual.parts import Parts
 from tennis.errors import BenchError
 from tennis.explain.phases import Symbol
 from tennis.listener import say
@@ -59,7 +60,7 @@ def functions(parts: Parts, facts: Mapping[str, str]) -> list[Symbol]:
     modules = _printed_symbols(
         "modules-"
         + digest(
-            fingerprint(kernel),
+            kernel.fingerprint,
             kernel.image,
             parts.qemu.version,
             _DUMP,
@@ -108,7 +109,7 @@ def _kernel(parts: Parts) -> str:
     """Return what a kernel tells of its own symbols, where they are without KASLR."""
     kernel = parts.kernel
     key = digest(
-        fingerprint(kernel), kernel.image, parts.qemu.version, _DUMP, _FUNCTIONS, in_place(kernel)
+        kernel.fingerprint, kernel.image, parts.qemu.version, _DUMP, _FUNCTIONS, in_place(kernel)
     )  # fmt: skip
     return _printed_symbols(
         f"{kernel.release}-{key}",

@@ -1,0 +1,74 @@
+# SPDX-FileCopyrightText: The Tennis authors
+# SPDX-License-Identifier: MIT
+"""What a plan needs on the virtual bench, found and built."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from tennis.bench import loads as load_folder
+from tennis.bench import witnesses
+from tennis.bench.kernels import catalogue, modules
+from tennis.bench.kernels.catalogue import Kernel
+from tennis.bench.loads import Load
+from tennis.bench.qemu import plugins
+from tennis.bench.qemu.plugins import Qemu, QemuPlugin
+from tennis.bench.virtual import answering, drivers, memory
+from tennis.bench.virtual.answering import TARGET, Answerer
+from tennis.rally.manifest import Witness
+from tennis.rally.plan import Plan
+
+PEER_TARGET = "10.77.0.1"  # the target's address, as the script network sets it
+
+
+@dataclass(frozen=True)
+class Parts:
+    """Everything that a plan needs, found and built."""
+
+    plan: Plan
+    qemu: Qemu
+    kernel: Kernel
+    load: Load
+    plugin: Path
+    answerer: Answerer
+    load_module: Path | None
+    racquet_user: Path
+    racquet_ready: Path
+    load_programs: Mapping[str, Path]
+    drivers: Mapping[str, bytes]  # modules of the kernel's own for the network, in their order
+    memory: QemuPlugin | None  # caches and the like, as a plugin beside the instrument
+
+
+def parts_of(plan: Plan, application: str | Path) -> Parts:
+    """Find and build what a plan needs. Raises UsageError and BenchError.
+
+    ``application``: which of SLOTH's, beneath Linux.
+    """
+    qemu = plugins.find_qemu()
+    profile = memory.find(plan.memory)
+    load = load_folder.find(plan.load, plan.load_options)
+    kernel = catalogue.find(plan.kernel)
+    load_programs = load.built_programs(kernel.flavour, modules.program)
+    needs_network = bool(load.host_command(PEER_TARGET))
+    load_module = None
+    if load.file.module:
+        load_module = modules.kernel_module(load.module_source, kernel)
+    return Parts(
+        plan=plan,
+        qemu=qemu,
+        kernel=kernel,
+        load=load,
+        plugin=plugins.build(qemu, "link" if plan.instrument == "pico" else "instrument"),
+        answerer=answering.built(plan, kernel, application),
+        load_module=load_module,
+        racquet_user=modules.program(TARGET / "racquet" / "racquet-user.c"),
+        racquet_ready=modules.program(TARGET / "virtual" / "racquet-ready.c"),
+        load_programs=load_programs,
+        drivers=drivers.network(kernel) if needs_network else {},
+        memory=profile.plugin(qemu, plan.instruction_ns) if profile else None,
+    )
+
+
+def packages_of(load: Load, witness: Witness) -> list[str]:
+    """Return the Debian packages of a load and a witness: here target and peer are one machine."""
+    return sorted({*load.packages, *load.host_packages, *witnesses.packages(witness)})

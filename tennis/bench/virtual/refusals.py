@@ -1,0 +1,89 @@
+# SPDX-FileCopyrightText: The Tennis authors
+# SPDX-License-Identifier: MIT
+"""What the virtual bench cannot play, said before anything is built or booted."""
+
+from tennis.bench import flavours, isolation
+from tennis.bench import loads as load_folder
+from tennis.bench.kernels import catalogue, loading
+from tennis.bench.kernels.catalogue import Kernel
+from tennis.bench.kernels.requirements import check_witness
+from tennis.bench.qemu import plugins
+from tennis.bench.virtual import initramfs, memory
+from tennis.bench.virtual.answering import LINUX
+from tennis.bench.virtual.parts import packages_of
+from tennis.errors import UsageError
+from tennis.rally.manifest import CORES, PROGRAM
+from tennis.rally.plan import Plan
+
+
+def refuse(plan: Plan) -> None:
+    """Raise UsageError for what does not go together; BenchError for what is not here yet."""
+    _check_processors(plan)
+    if plan.instrument != "pico" and plan.protocol.timeout_ns > plugins.TIMEOUT_MAX_NS:
+        raise UsageError("a timeout of the built-in instrument is at most 4 s (4000 ms)")
+    memory.find(plan.memory)
+    load = load_folder.find(plan.load, plan.load_options)
+    load.check_processors(plan.processors)
+    kernel = catalogue.find(plan.kernel)
+    check_witness(plan.witness, kernel)
+    loading.check_command_line(plan.command_line)
+    loading.check_known(plan.command_line, kernel.name, kernel.image)
+    _check_answer(plan, kernel)
+    initramfs.package_versions(packages_of(load, plan.witness))  # they are here
+
+
+def _check_processors(plan: Plan) -> None:
+    if plan.processors > plan.instruction_ns:
+        raise UsageError(
+            f"--processors {plan.processors}: while all of them run, an instruction takes an equal "
+            f"part of {plan.instruction_ns} ns, which must be a whole nanosecond",
+            next_step=f"use --instruction-ns {plan.processors}",
+        )
+    for option, asked in (
+        ("--interrupt-cpu", plan.interrupt_cpu),
+        ("--bottom-half-cpu", plan.bottom_half_cpu),
+        ("--load-cpus", plan.load_cpus),
+    ):
+        cpus = isolation.cpus_of("" if asked is None else str(asked), plan.processors)
+        if missing := sorted(cpus - set(range(plan.processors))):
+            raise UsageError(
+                f"{option}: the target has no processor {missing[0]}",
+                next_step=f"use 0 to {plan.processors - 1}, or more --processors",
+            )
+    isolation.check_words(plan.command_line, plan.processors)
+
+
+def _check_answer(plan: Plan, kernel: Kernel) -> None:
+    """Raise UsageError for what cannot answer on this kernel."""
+    flavour = kernel.flavour
+    if plan.processors > 1 and flavour in CORES:
+        raise UsageError(
+            f"--processors {plan.processors}: a kernel of flavour {flavour} plays with one "
+            "processor: nobody tried its second core (EVL, Cobalt) on several",
+            next_step="leave it out",
+        )
+    if plan.beneath != "none":
+        if flavour not in LINUX:
+            raise UsageError(
+                f"--beneath sloth: a kernel of flavour {flavour} cannot be used with it"
+            )
+        flavours.check("sloth", plan)
+    elif plan.program:
+        flavours.racquet_of(flavour, PROGRAM)  # a program is for Linux alone
+        flavours.check(flavour, plan)
+    elif plan.racquet:
+        if flavour not in LINUX:
+            raise UsageError(f"--racquet is for Linux: on {flavour} its core's own API answers")
+        if plan.priorities != "default":
+            raise UsageError(
+                f"--priorities {plan.priorities}: only you know the threads of your own Racquet",
+                next_step="leave it out, and let the Racquet set them",
+            )
+    elif plan.drill is None:
+        player = flavours.player_on(flavour, plan.stage)
+        flavours.check(player, plan)
+    if plan.drill and flavour not in LINUX:
+        raise UsageError(
+            f"drills are for Linux so far: {kernel.name} is {flavour}",
+            next_step="use a kernel of Debian's (tennis kernels)",
+        )
