@@ -10,25 +10,23 @@ from typing import Any, ClassVar, cast
 
 import pyarrow as pa
 
-from tennis import entries
 from tennis.bench import flavours, witnesses
 from tennis.bench import loads as load_folder
 from tennis.bench.fitting import Capabilities
 from tennis.bench.kernels import catalogue, modules, program_record
 from tennis.bench.protocol import Access, RunRecord, Session
-from tennis.bench.qemu import plugins as instrument
+from tennis.bench.qemu import plugins
 from tennis.bench.qemu.session import shared
 from tennis.bench.targets.console import Console, ConsoleReport
 from tennis.bench.virtual import initramfs, memory
 from tennis.bench.virtual.answering import TARGET
-from tennis.bench.virtual.built_in_session import BuiltInSession
 from tennis.bench.virtual.machine import Extras, line_names
-from tennis.bench.virtual.parts import PEER_TARGET, Parts, packages_of, parts_of
+from tennis.bench.virtual.parts import PEER_TARGET, Parts, instrument_of, packages_of, parts_of
 from tennis.bench.virtual.refusals import refuse
 from tennis.digests import sha256_of
 from tennis.edition import EDITION, KEY, PUBLIC_VERSION
 from tennis.rally.folder import CONSOLE
-from tennis.rally.manifest import BenchKind, Instrument, LoadRecord, Priority, Target
+from tennis.rally.manifest import BenchKind, LoadRecord, Priority, Target
 from tennis.rally.memory import stalls_in
 from tennis.rally.plan import Plan
 from tennis.rally.settings import of_target, taken_by
@@ -112,7 +110,7 @@ class VirtualBench:
             **_load_tasks(parts),
             **load_folder.cycle_version(parts.load, plan.instruction_ns, plan.memory),
             "bench_sha256": sha256_of(*sorted(Path(__file__).parent.glob("*.py")), *shared()),
-            **_instrument_versions(plan),
+            **parts.instrument.versions(),
             "line_names": " ".join(line_names()),
             "racquet": parts.answerer.name,
             **parts.answerer.versions,
@@ -130,9 +128,7 @@ class VirtualBench:
     def start(self, plan: Plan, folder: Path) -> Session:
         """Boot the target and let the instrument wait for it; the plan was not refused before."""
         parts = self._built(plan)
-        if plan.instrument == "builtin":
-            return BuiltInSession(parts, self.extras, folder)
-        return cast(Session, _instrument(plan).session(parts, self.extras, folder))
+        return cast(Session, parts.instrument.session(parts, self.extras, folder))
 
     def circumstances(self, plan: Plan, folder: Path) -> RunRecord:
         """Return what took part, and what the console told.
@@ -164,7 +160,7 @@ class VirtualBench:
         except (KeyError, ArithmeticError):
             started_ns = None
         return RunRecord(
-            instrument=_describe(plan),
+            instrument=instrument_of(plan.instrument).describe(recorded),
             target=target,
             load=LoadRecord(
                 name=plan.load,
@@ -195,7 +191,7 @@ def _memory_versions(plan: Plan) -> dict[str, str]:
     found = memory.find(plan.memory)
     if found is None:
         return {}
-    return {"memory_sha256": sha256_of(found.file, *instrument.sources("memory"))}
+    return {"memory_sha256": sha256_of(found.file, *plugins.sources("memory"))}
 
 
 def _load_tasks(parts: Parts) -> dict[str, str]:
@@ -204,31 +200,6 @@ def _load_tasks(parts: Parts) -> dict[str, str]:
     tasks = {load_folder.tasks_of(parts.load_programs[name].read_bytes()) for name in programs}
     kinds = " ".join(sorted(filter(None, tasks)))
     return {"load_tasks": kinds} if kinds else {}
-
-
-def _instrument(plan: Plan) -> Any:
-    """Return an instrument that is not QEMU's own: a module with versions, describe, session.
-
-    Raises EntryError where no room brings it.
-    """
-    return entries.need("tennis.instruments", plan.instrument, f"--instrument {plan.instrument}")
-
-
-def _instrument_versions(plan: Plan) -> dict[str, str]:
-    if plan.instrument == "pico":
-        return {
-            **_instrument(plan).versions(),
-            "instrument_sha256": sha256_of(*instrument.sources("link")),
-        }
-    return {"instrument_sha256": sha256_of(*instrument.sources("instrument"))}
-
-
-def _describe(plan: Plan) -> Instrument:
-    """Return the instrument's entry in the manifest, as it was when the rally began."""
-    if plan.instrument == "pico":
-        described = _instrument(plan).describe(plan.versions["firmware_sha256"])
-        return cast(Instrument, described)
-    return instrument.describe(plan.versions["instrument_sha256"])
 
 
 def _load_files(parts: Parts) -> list[Path]:

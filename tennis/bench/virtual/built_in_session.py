@@ -3,21 +3,41 @@
 """QEMU with the instrument that is a plugin of its own."""
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from tennis.bench.qemu import plugins as instrument
+from tennis.bench.qemu import plugins
 from tennis.bench.qemu.session import PipedSession
 from tennis.bench.virtual.machine import Extras, Machine
 from tennis.bench.virtual.parts import Parts
 from tennis.bench.virtual.shots import held_open, parameters
+from tennis.digests import sha256_of
 from tennis.errors import BenchError
 from tennis.rally.journal import Frame
+from tennis.rally.manifest import Instrument
 from tennis.rally.shots import are_shots, instants
 
+__all__ = ["describe", "plugin", "session", "versions"]  # what an instrument of the bench has
+
+PLUGIN: plugins.Plugin = "instrument"
 # how long the target may take for the load's health behind the last ball, of virtual time
 OVER_NS = 60_000_000_000
 DRILL_OVER_NS = 3_600_000_000_000  # of a drill: it tells all of its times
+
+
+def plugin(qemu: plugins.Qemu) -> Path:
+    """Build QEMU's side of the instrument. Raises BenchError."""
+    return plugins.build(qemu, PLUGIN)
+
+
+def versions() -> dict[str, str]:
+    """Return the versions of the instrument on which the bytes of a rally depend."""
+    return {"instrument_sha256": sha256_of(*plugins.sources(PLUGIN))}
+
+
+def describe(recorded: Mapping[str, str]) -> Instrument:
+    """Return the instrument's entry in the manifest, of what ``versions`` said at the beginning."""
+    return plugins.describe(recorded["instrument_sha256"])
 
 
 class BuiltInSession(PipedSession):
@@ -27,7 +47,7 @@ class BuiltInSession(PipedSession):
         super().__init__()
         plan = parts.plan
         protocol = extras.protocol or plan.protocol
-        settings = instrument.parameters(protocol, plan.instruction_ns, self.writer)
+        settings = plugins.parameters(protocol, plan.instruction_ns, self.writer)
         if parts.load.checked or plan.witness != "none" or plan.program:
             settings["over"] = OVER_NS
         if plan.drill and not plan.program:  # it has to tell what it measured
@@ -67,3 +87,6 @@ class BuiltInSession(PipedSession):
         """End QEMU."""
         self._machine.close()
         super().close()
+
+
+session = BuiltInSession

@@ -5,7 +5,9 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
+from tennis import entries
 from tennis.bench import loads as load_folder
 from tennis.bench import witnesses
 from tennis.bench.kernels import catalogue, modules
@@ -26,6 +28,7 @@ class Parts:
     """Everything that a plan needs, found and built."""
 
     plan: Plan
+    instrument: Any  # as ``instrument_of`` returns it
     qemu: Qemu
     kernel: Kernel
     load: Load
@@ -44,29 +47,36 @@ def parts_of(plan: Plan, application: str | Path) -> Parts:
 
     ``application``: which of SLOTH's, beneath Linux.
     """
+    instrument = instrument_of(plan.instrument)
     qemu = plugins.find_qemu()
     profile = memory.find(plan.memory)
     load = load_folder.find(plan.load, plan.load_options)
     kernel = catalogue.find(plan.kernel)
     load_programs = load.built_programs(kernel.flavour, modules.program)
     needs_network = bool(load.host_command(PEER_TARGET))
-    load_module = None
-    if load.file.module:
-        load_module = modules.kernel_module(load.module_source, kernel)
     return Parts(
         plan=plan,
+        instrument=instrument,
         qemu=qemu,
         kernel=kernel,
         load=load,
-        plugin=plugins.build(qemu, "link" if plan.instrument == "pico" else "instrument"),
+        plugin=instrument.plugin(qemu),
         answerer=answering.built(plan, kernel, application),
-        load_module=load_module,
+        load_module=modules.kernel_module(load.module_source, kernel) if load.file.module else None,
         racquet_user=modules.program(TARGET / "racquet" / "racquet-user.c"),
         racquet_ready=modules.program(TARGET / "virtual" / "racquet-ready.c"),
         load_programs=load_programs,
         drivers=drivers.network(kernel) if needs_network else {},
         memory=profile.plugin(qemu, plan.instruction_ns) if profile else None,
     )
+
+
+def instrument_of(name: str) -> Any:
+    """Return an instrument by name: a module with plugin, versions, describe and session.
+
+    Raises EntryError where no room brings it.
+    """
+    return entries.need("tennis.instruments", name, f"--instrument {name}")
 
 
 def packages_of(load: Load, witness: Witness) -> list[str]:

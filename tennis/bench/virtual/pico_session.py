@@ -4,21 +4,39 @@
 
 import os
 import struct
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from tennis import wire
 from tennis.bench.instruments import emulated
-from tennis.bench.instruments.emulated import describe, versions
 from tennis.bench.instruments.linked_session import EMULATOR_LOG, LinkedSession
+from tennis.bench.qemu import plugins
 from tennis.bench.virtual.machine import Extras, Machine
 from tennis.bench.virtual.parts import Parts
+from tennis.digests import sha256_of
 from tennis.errors import BenchError
 from tennis.rally.journal import Frame
+from tennis.rally.manifest import Instrument
 
-__all__ = ["describe", "session", "versions"]  # what an instrument of the virtual bench has
+__all__ = ["describe", "plugin", "session", "versions"]  # what an instrument of the bench has
 
+PLUGIN: plugins.Plugin = "link"
 COMPLETE = struct.pack("<I", 0)  # as an END begins, of wire.END_REASONS
+
+
+def plugin(qemu: plugins.Qemu) -> Path:
+    """Build QEMU's side of the instrument. Raises BenchError."""
+    return plugins.build(qemu, PLUGIN)
+
+
+def versions() -> dict[str, str]:
+    """Return the versions of the instrument on which the bytes of a rally depend."""
+    return {**emulated.versions(), "instrument_sha256": sha256_of(*plugins.sources(PLUGIN))}
+
+
+def describe(recorded: Mapping[str, str]) -> Instrument:
+    """Return the instrument's entry in the manifest, of what ``versions`` said at the beginning."""
+    return emulated.describe(recorded["firmware_sha256"])
 
 
 class PicoSession(LinkedSession):
