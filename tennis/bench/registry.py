@@ -58,13 +58,18 @@ def bench_for(plan: Plan, access: Access | None = None) -> Bench:
     Raises UsageError if the plan asks for what the bench does not have, or, as BenchError, if the
     bench is not there.
     """
-    refuse(plan, settings_of(plan))
-    return _class_of(plan).of(plan, access or Access())
+    return refuse(plan).of(plan, access or Access())
 
 
-def refuse(plan: Plan, options: Mapping[str, Any]) -> None:
-    """Raise UsageError for what does not go with a plan's bench; ``options``: see ``fitting``."""
-    refuse_misfits(_class_of(plan).can, options, [bench.can for bench in benches()])
+def refuse(plan: Plan, options: Mapping[str, Any] | None = None) -> type[RegisteredBench]:
+    """Return the bench that plays a plan. Raises UsageError for what does not go with it.
+
+    ``options``: what somebody asked for, see ``fitting``; None: what the plan says.
+    """
+    bench = _class_of(plan)
+    asked = settings_of(plan) if options is None else options
+    refuse_misfits(bench.can, asked, [other.can for other in benches()])
+    return bench
 
 
 def can(plan: Plan) -> Capabilities:
@@ -101,9 +106,13 @@ def system_of(kernel: str) -> System:
     return own.can.system if own else "linux"
 
 
-def defaults(plan: Plan, options: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what a plan's bench takes if nobody asked for something else. Raises UsageError."""
-    return _class_of(plan).defaults(plan, options)
+def completed(plan: Plan, options: Mapping[str, Any]) -> Plan:
+    """Return a plan with what its bench takes where nobody asked for something else.
+
+    ``options``: what somebody asked for. Raises UsageError for what does not go with the bench.
+    """
+    defaults = refuse(plan, options).defaults(plan, options)
+    return plan.model_copy(update={k: v for k, v in defaults.items() if k not in options})
 
 
 class Benches:
@@ -120,7 +129,7 @@ class Benches:
                 next_step="play them apart",
             )
         first = plans[0]
-        refuse(first, settings_of(first))
+        refuse(first)
         self._access = access or Access()
         self._made: dict[type[RegisteredBench], Bench] = {}
         self.kind: BenchKind = self.of(first).kind

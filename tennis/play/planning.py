@@ -122,35 +122,19 @@ def plan_for(request: RallyRequest, serving: Serving) -> Plan:
     if shots is not None and explicit.get("umpire"):
         raise UsageError("--umpire: the edges of shots are on no wire", next_step="leave it out")
     plan = _explicit_plan(explicit, serving.protocol(shots))
-    registry.refuse(plan, explicit)
-    defaults = registry.defaults(plan, explicit)
-    return plan.model_copy(update={k: v for k, v in defaults.items() if k not in explicit})
+    return registry.completed(plan, explicit)
 
 
 def _explicit_plan(explicit: Mapping[str, Any], protocol: Protocol) -> Plan:
     """Return a plan in which what nobody said is unknown. Raises UsageError."""
     kernel = explicit.get("kernel", "mainline" if explicit["bench"] == "virtual" else UNKNOWN)
-    update = {
-        "kernel": _kernel(kernel) if explicit["bench"] == "virtual" else kernel,
-        **{
-            name: str(explicit[name].resolve()) if name in explicit else None
-            for name in ("racquet", "program")
-        },
-        "protocol": protocol,
-    }
+    of_others = {*Recordings.model_fields, *Instants.model_fields}
+    settings = {name: value for name, value in explicit.items() if name not in of_others}
+    for name in ("racquet", "program"):
+        settings[name] = str(explicit[name].resolve()) if name in explicit else None
+    settings["kernel"] = _kernel(kernel) if explicit["bench"] == "virtual" else kernel
     unknown = {"load": UNKNOWN, "bottom_half": UNKNOWN, "priorities": UNKNOWN}
-    return checked(
-        Plan,
-        {
-            **unknown,
-            **_without(explicit, *Recordings.model_fields, *Instants.model_fields),
-            **update,
-        },
-    )
-
-
-def _without(explicit: Mapping[str, Any], *names: str) -> dict[str, Any]:
-    return {name: value for name, value in explicit.items() if name not in names}
+    return checked(Plan, {**unknown, **settings, "protocol": protocol})
 
 
 def _of_own_racquet(explicit: Mapping[str, Any]) -> dict[str, str]:
