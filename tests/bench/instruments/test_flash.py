@@ -145,23 +145,6 @@ def test_the_firmware_measures_known_delays_to_the_tick(each, random, monkeypatc
     assert (kept.verdict, kept.kind, kept.source) == ("pass", "emulated", "jumpers")
 
 
-def test_the_generator_inside_of_the_chip():
-    with EmulatedPico() as pico:
-        done = tennis(
-            "brickwall",
-            "verify",
-            "--port",
-            pico.url,
-            "--source",
-            "internal",
-            "--balls",
-            2,
-            "--json",
-        )
-    assert done.returncode == 0, done.stderr
-    assert json.loads(done.stdout)["verdict"] == "pass", done.stdout
-
-
 def test_without_jumpers_nothing_is_verified():
     with EmulatedPico() as pico:
         done = tennis("brickwall", "verify", "--port", pico.url)

@@ -4,7 +4,6 @@
 
 import os
 import random
-import re
 import shlex
 import signal
 import subprocess
@@ -15,7 +14,6 @@ from pathlib import Path
 
 import pytest
 
-from tennis import wire
 from tennis.bench.patience import Patience
 from tennis.bench.physical.wired import WiredBench
 from tennis.errors import BenchError
@@ -206,69 +204,6 @@ def test_a_host_that_is_killed_goes_on(tmp_path):
     played = open_rally(out)
     assert delays(played) == [[1000, 5000]] * 5000
     assert (played.manifest.ended, played.manifest.faults) == ("complete", [])
-
-
-def test_ctrl_c_seals_what_there_is(tmp_path):
-    out = tmp_path / "r"
-    with EmulatedPico(*ANSWER) as pico:
-        process = begin(pico.url, out, 500_000)
-        process.send_signal(signal.SIGINT)
-        said, errors = process.communicate(timeout=60)
-        assert process.returncode == 0, errors
-        assert "interrupted; sealed" in said
-        again = rally(pico.url, tmp_path / "again", balls=100)  # the instrument is free again
-    played = open_rally(out)
-    assert (played.manifest.ended, played.manifest.suspect) == ("interrupted", False)
-    assert set(map(tuple, delays(played))) == {(1000, 5000)}
-    assert again.balls == 100
-
-
-def test_a_target_that_does_not_answer(tmp_path):
-    with EmulatedPico(*respond("silent")) as pico:
-        done = tennis(*words_of(pico.url, tmp_path / "r", 100))
-    assert done.returncode == 1
-    assert "no answer from the target: all 100 balls missed: check the reply wire" in done.stderr
-    assert f"tennis doctor --port {pico.url}" in done.stderr
-    manifest = open_rally(tmp_path / "r").manifest
-    assert [fault.code for fault in manifest.faults] == ["no_answer"]
-    assert (manifest.counts.misses, manifest.ended) == (100, "fault")
-
-
-def test_a_target_that_answers_twice(tmp_path):
-    with EmulatedPico(*respond("twice", rise=1000, width=2000)) as pico:
-        played = rally(pico.url, tmp_path / "r", balls=50)
-    assert played.misses == 0
-    assert played.manifest.counts.doubles > 40
-    assert delays(played) == [[1000, 2000]] * 50
-
-
-def test_a_reply_line_that_is_held_high(tmp_path):
-    with EmulatedPico(*respond("held")) as pico:
-        done = tennis(*words_of(pico.url, tmp_path / "r", 30))
-    assert done.returncode == 1
-    manifest = open_rally(tmp_path / "r").manifest
-    assert {fault.code for fault in manifest.faults} == {"no_answer", "held_line"}
-    assert "the reply line is held high" in " ".join(fault.message for fault in manifest.faults)
-    assert manifest.suspect
-
-
-def test_an_exception_in_the_firmware(tmp_path):
-    with EmulatedPico(*ANSWER) as pico, Line(pico.url) as line:
-        once = threading.Event()
-
-        def fault(progress: Progress) -> None:
-            if progress.balls > 300 and not once.is_set():
-                once.set()
-                line.say(wire.encode_command(4_000_000_000, "raise"))
-
-        played = rally(line.url, tmp_path / "r", fault, balls=50_000)
-        again = rally(line.url, tmp_path / "again", balls=50)
-    manifest = played.manifest
-    assert (manifest.ended, manifest.suspect) == ("fault", True)
-    assert manifest.faults[0].code == "exception"
-    assert re.search(r"line \d+.*RuntimeError", manifest.faults[0].message)
-    assert set(map(tuple, delays(played))) == {(1000, 5000)}
-    assert (again.balls, again.manifest.suspect) == (50, False)
 
 
 def test_a_port_has_one_user():

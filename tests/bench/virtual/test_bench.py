@@ -71,22 +71,6 @@ def test_what_is_no_kernel_does_not_wait_for_ever(of_a_pico, tmp_path, monkeypat
         played(tmp_path / "r", extras, balls=10, **more)
 
 
-def test_another_seed_gives_other_balls(tmp_path):
-    first = played(tmp_path / "first", balls=100, seed=1)
-    second = played(tmp_path / "second", balls=100, seed=2)
-    assert first.manifest.files["balls.parquet"] != second.manifest.files["balls.parquet"]
-
-
-def test_an_open_loop_draws_no_gaps(tmp_path):
-    """So two seeds are two boots that are served at the same times."""
-    gaps = []
-    for seed in (1, 2):
-        rally = played(tmp_path / f"{seed}", loop="open", balls=100, seed=seed)
-        gaps.append(np.diff(table(rally)["served_ns"].to_numpy()))
-    assert set(gaps[0]) == set(gaps[1])
-    assert len(set(gaps[0])) == 1
-
-
 @pytest.mark.parametrize("kernel", ["mainline", "rt"])
 @pytest.mark.parametrize("hold_us", [100, 400])
 def test_known_answer(tmp_path, kernel, hold_us):
@@ -210,11 +194,6 @@ def drawn_gaps(rally, low_us, high_us):
     # a serve comes with the instruction that is due: up to 1 ns later
     for gap, index in zip(gaps.tolist(), range(1, rally.balls), strict=True):
         assert gap - gap_ns(5, index, *limits) in {0, 1}
-
-
-def test_gaps_are_those_of_the_generator(tmp_path):
-    rally = played(tmp_path / "r", balls=300, seed=5, gap_min_us=200, gap_max_us=900)
-    drawn_gaps(rally, 200, 900)
 
 
 def test_a_slow_rally_is_not_given_up_for_one_miss(tmp_path):

@@ -56,8 +56,9 @@ def test_an_instruction_takes_as_long_as_was_asked_for(tmp_path):
 
 
 def test_two_seeds_are_two_boots(tmp_path):
-    """Other addresses, another phase of the load; and the target was quiet before it."""
+    """Other balls, addresses, another phase of the load; and the target was quiet before it."""
     one, other = (played(tmp_path / str(seed), balls=20, seed=seed) for seed in (1, 2))
+    assert one.manifest.files["balls.parquet"] != other.manifest.files["balls.parquet"]
     told = [facts(rally) for rally in (one, other)]
     assert told[0]["at_kernel"] != told[1]["at_kernel"]
     phases = [word for fact in told for word in fact["command_line"].split() if "phase_us" in word]
