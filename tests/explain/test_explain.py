@@ -431,13 +431,6 @@ def test_the_version_of_its_target_is_what_it_claims_to_be(sloth, tmp_path):
 
 
 @virtual
-def test_its_load_is_what_it_claims_to_be(hog, tmp_path):
-    load = hog.manifest.load.model_copy(update={"command": "sleep 1"})
-    with pytest.raises(RallyError, match="its load command is sleep 1, and was"):
-        check_rally(with_manifest(hog, tmp_path / "load", load=load).path)
-
-
-@virtual
 def test_a_rally_that_holds_fewer_balls_than_it_played_is_not_complete(sloth, tmp_path):
     manifest = sloth.manifest.model_copy(update={"files": {}})
     part = tmp_path / "short.part"

@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: MIT
 """Real kernels on the virtual bench: what an instrument and a target must do."""
 
-import json
-import re
 import shutil
 import subprocess
 import sys
@@ -20,12 +18,9 @@ from tennis.bench.kernels.modules import program
 from tennis.bench.patience import Patience
 from tennis.bench.virtual.bench import Extras, VirtualBench
 from tennis.checkout import ROOT
-from tennis.errors import BenchError, RallyError, UsageError
-from tennis.play.checking import check_rally
+from tennis.errors import BenchError, UsageError
 from tennis.play.planning import plan_of
 from tennis.play.rally import Watch, play
-from tennis.rally import open_rally
-from tennis.rally.manifest import seal_of
 from tests.support.virtual import GUEST, busy_host, guest_module, played, script, table
 
 sys.path.insert(0, str(ROOT / "kit-firmware" / "brickwall"))
@@ -104,29 +99,6 @@ def test_the_top_half_goes_where_preempt_rt_puts_it(tmp_path, kernel, bottom_hal
     assert tasks["ksoftirqd/0"] == ("SCHED_OTHER", 0)
     assert rally.interrupt.at(1) > 4000  # of a hard interrupt nearly all are below: see the next
     assert rally.label.endswith("/ forced")
-
-
-def test_a_folder_that_says_threaded_is_played_again(tmp_path):
-    """It was played by another build of the Racquet, and of what gives the command line."""
-    rally = played(tmp_path / "r", kernel="rt", top_half="forced", balls=100)
-    threads = {t.task: t.priority for t in rally.manifest.target.tasks if t.task.startswith("irq/")}
-    assert threads == {"irq/17-racquet": 50}
-    path = rally.path / "manifest.json"
-    content = json.loads(path.read_text())
-    target, versions = content["target"], content["tool"]["versions"]
-    assert "tennis.top_half=forced" in target["command_line"]
-    target["command_line"] = target["command_line"].replace("=forced", "=threaded")
-    target["top_half"] = "threaded"
-    target["module_sha256"] = versions["racquet_sha256"] = versions["bench_sha256"] = "0" * 64
-    content["seal"] = seal_of(content)
-    path.write_text(json.dumps(content))
-    assert open_rally(rally.path).label == rally.label
-    with pytest.raises(RallyError) as error:
-        check_rally(rally.path)
-    assert "its target command_line is" in str(error.value)
-    assert re.search(
-        "versions differ: bench_sha256 was 0+ .*; racquet_sha256 was 0+ ", str(error.value)
-    )
 
 
 @pytest.mark.parametrize(

@@ -251,14 +251,6 @@ def test_the_brickwall_plays_them(tmp_path):
 
 
 @virtual
-def test_what_the_brickwall_plays_repeats(tmp_path):
-    """Both are busy: the ping's processor with all else, the other one with the hog."""
-    rally = played(tmp_path / "r", **{**PICO, "interrupt_cpu": 0, "load_cpus": "1"})
-    assert counted(rally, "pings") == [60, 0]
-    assert check_rally(rally.path).balls == 60
-
-
-@virtual
 def test_both_instruments_count_where_faulty_answers_came_from(tmp_path):
     """Replies that do not rise, do not fall, or come late or twice: each counts them for itself."""
     extras = Extras(files={"/tennis/racquet.ko": guest_module("faulty")})
