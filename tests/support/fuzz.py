@@ -21,7 +21,7 @@ import sys
 import tempfile
 import unicodedata
 import zipfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from types import SimpleNamespace
 from unittest import mock
@@ -140,6 +140,33 @@ def damaged(data: bytes, rng: random.Random) -> bytes:
     return bytes(out)
 
 
+def files(
+    path: Path, content: bytes, read: Callable[[], object]
+) -> Callable[[random.Random], None]:
+    """Damage a file that stands alone, and read it."""
+
+    def run(rng: random.Random) -> None:
+        path.write_bytes(damaged(content, rng))
+        read()
+
+    return run
+
+
+def any_of(paths: Iterable[Path], read: Callable[[], object]) -> Callable[[random.Random], None]:
+    """Damage one of some files, and read them all; then it is what it was."""
+    whole = {path: path.read_bytes() for path in sorted(paths)}
+
+    def run(rng: random.Random) -> None:
+        path = rng.choice(sorted(whole))
+        path.write_bytes(damaged(whole[path], rng))
+        try:
+            read()
+        finally:
+            path.write_bytes(whole[path])
+
+    return run
+
+
 def captures(scratch: Path, suffix: str) -> Callable[[random.Random], None]:
     """Damage a capture and read all of it."""
     events = [event for n in range(1, 8) for event in ball(500 * n, 20, 40)]
@@ -150,8 +177,10 @@ def captures(scratch: Path, suffix: str) -> Callable[[random.Random], None]:
         path = out
     data = path.read_bytes()
     target = scratch / f"damaged.{suffix}"
-    with zipfile.ZipFile(path) if suffix == "sr" else scratch_archive() as archive:
-        members = {name: archive.read(name) for name in archive.namelist()}
+    members = {}
+    if suffix == "sr":
+        with zipfile.ZipFile(path) as archive:
+            members = {name: archive.read(name) for name in archive.namelist()}
 
     def run(rng: random.Random) -> None:
         if members and rng.random() < 0.5:
@@ -169,43 +198,17 @@ def captures(scratch: Path, suffix: str) -> Callable[[random.Random], None]:
     return run
 
 
-class scratch_archive:  # noqa: N801
-    """No archive."""
-
-    def __enter__(self) -> "scratch_archive":
-        return self
-
-    def __exit__(self, *_: object) -> None: ...
-
-    def namelist(self) -> list[str]:
-        return []
-
-    def read(self, name: str) -> bytes:
-        raise KeyError(name)
-
-
 def plans(scratch: Path) -> Callable[[random.Random], None]:
     """Damage a plan and read it."""
     target = scratch / "plan.toml"
-
-    def run(rng: random.Random) -> None:
-        target.write_bytes(damaged(MATCH_PLAN, rng))
-        read_plan(target)
-
-    return run
+    return files(target, MATCH_PLAN, lambda: read_plan(target))
 
 
 def answers(scratch: Path) -> Callable[[random.Random], None]:
     """Damage a student's answers and read them."""
     lab = load_lab("04-under-load")
-    whole = (make_work(scratch / "w", lab, "Ada", rallies=NO_RALLIES) / "answers.toml").read_bytes()
-    target = scratch / "answers.toml"
-
-    def run(rng: random.Random) -> None:
-        target.write_bytes(damaged(whole, rng))
-        work.read_answers(target)
-
-    return run
+    path = make_work(scratch / "w", lab, "Ada", rallies=NO_RALLIES) / "answers.toml"
+    return files(path, path.read_bytes(), lambda: work.read_answers(path))
 
 
 def seals(scratch: Path) -> Callable[[random.Random], None]:
@@ -214,14 +217,12 @@ def seals(scratch: Path) -> Callable[[random.Random], None]:
     made = make_work(scratch / "w", lab, "Ada", rallies=NO_RALLIES)
     with predictions.sealing(made / "mainline-idle", lambda _: None):
         make_rally(made / "mainline-idle")
-    target = made / work.SEALS
-    whole, opened = target.read_bytes(), work.read(made)
+    target, opened = made / work.SEALS, work.read(made)
 
-    def run(rng: random.Random) -> None:
-        target.write_bytes(damaged(whole, rng))
+    def read() -> None:
         assert predictions.standing(opened, "prediction").words.isprintable()
 
-    return run
+    return files(target, target.read_bytes(), read)
 
 
 def hand_ins(scratch: Path) -> Callable[[random.Random], None]:
@@ -460,32 +461,14 @@ def begun(scratch: Path) -> Callable[[random.Random], None]:
     """Damage a rally that is being played: its plan and its journal."""
     made = MadeUpRally(scratch / "r", planned=400)
     made.play(some_balls(300, 1))
-    whole = {name: (made.part / name).read_bytes() for name in (PLAN, JOURNAL)}
 
-    def run(rng: random.Random) -> None:
-        name = rng.choice(sorted(whole))
-        (made.part / name).write_bytes(damaged(whole[name], rng))
-        try:
-            Plan.read(made.part)
-            with Journal(made.part, scratch / "r") as journal:
-                for _ in journal.frames():
-                    pass
-        finally:
-            (made.part / name).write_bytes(whole[name])
+    def read() -> None:
+        Plan.read(made.part)
+        with Journal(made.part, scratch / "r") as journal:
+            for _ in journal.frames():
+                pass
 
-    return run
-
-
-def files(
-    path: Path, content: bytes, read: Callable[[], object]
-) -> Callable[[random.Random], None]:
-    """Damage a file that stands alone, and read it."""
-
-    def run(rng: random.Random) -> None:
-        path.write_bytes(damaged(content, rng))
-        read()
-
-    return run
+    return any_of((made.part / PLAN, made.part / JOURNAL), read)
 
 
 def packed_balls(scratch: Path) -> Callable[[random.Random], None]:
@@ -548,20 +531,14 @@ def matches(scratch: Path) -> Callable[[random.Random], None]:
     maker.sealed()
     known = {"rt": Mechanism(rally="r", ball=1, ns=2, sentence="s")}
     Mechanisms(cells=known).write(maker.path)
-    whole = {name: (maker.path / name).read_bytes() for name in (MATCH, mechanisms.FILE)}
 
-    def run(rng: random.Random) -> None:
-        name = rng.choice(sorted(whole))
-        (maker.path / name).write_bytes(damaged(whole[name], rng))
-        try:
-            Mechanisms.read(maker.path)
-            match = open_match(maker.path)
-            match.rallies()
-            match.damaged()
-        finally:
-            (maker.path / name).write_bytes(whole[name])
+    def read() -> None:
+        Mechanisms.read(maker.path)
+        match = open_match(maker.path)
+        match.rallies()
+        match.damaged()
 
-    return run
+    return any_of((maker.path / MATCH, maker.path / mechanisms.FILE), read)
 
 
 def stores(scratch: Path) -> Callable[[random.Random], None]:
@@ -571,18 +548,12 @@ def stores(scratch: Path) -> Callable[[random.Random], None]:
     folder = scratch / "term"
     made = create(folder)
     list(made.add(make_rally(scratch / "r", balls=200).path, About()))
-    whole = {path: path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file()}
 
-    def run(rng: random.Random) -> None:
-        path = rng.choice(sorted(whole))
-        path.write_bytes(damaged(whole[path], rng))
-        try:
-            store = open_store(folder)
-            quantiles(store, store.catalogue(), [])
-        finally:
-            path.write_bytes(whole[path])
+    def read() -> None:
+        store = open_store(folder)
+        quantiles(store, store.catalogue(), [])
 
-    return run
+    return any_of((path for path in folder.rglob("*") if path.is_file()), read)
 
 
 def inventories(_: Path) -> Callable[[random.Random], None]:
