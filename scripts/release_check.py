@@ -155,11 +155,15 @@ def check_checksums(tree: Path) -> Iterator[str]:
 
 
 def check_image(tree: Path) -> Iterator[str]:
-    """Yield what is wrong with the container image, which is of this version and commit."""
-    image = tree / "dist" / "tennis.oci.tar"
-    if not image.is_file():
+    """Yield what is wrong with the container images: each is of this version and commit."""
+    first = tree / "dist" / "tennis.oci.tar"
+    if not first.is_file():
         yield "dist/tennis.oci.tar is not there: run 'make image'"
-        return
+    for image in sorted(first.parent.glob("*.oci.tar")):
+        yield from (f"dist/{image.name}: {problem}" for problem in _image(tree, image))
+
+
+def _image(tree: Path, image: Path) -> Iterator[str]:
     whole = list(oci.problems(image))
     yield from whole
     if whole:

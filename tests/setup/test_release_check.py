@@ -97,6 +97,9 @@ def test_an_image_is_of_this_version_and_commit(tree, tmp_path, capsys):
         if said:
             fails(said)
     assert release_check.main(["image"], tree) == 0, capsys.readouterr().out
+    old = release_check.oci.Origin("arm64", VERSION, "0" * 40, 0)  # left from an earlier commit
+    release_check.oci.write(tmp_path / "root.tar", tree / "dist/tennis-arm64.oci.tar", old)
+    fails(f"dist/tennis-arm64.oci.tar: it is of revision {'0' * 40}")
     image.write_bytes(image.read_bytes()[:2000])
     fails("dist/tennis.oci.tar")
 
