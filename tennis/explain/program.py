@@ -42,7 +42,7 @@ TAKES = frozenset(
 )
 GONE = "{gone}"  # in a reason, where the time stands
 SLEEPS = frozenset({"system call nanosleep", "system call clock_nanosleep"})
-Named = Callable[[str], str]
+Named = Callable[[int], str]  # the task of a segment: its priority, and where it ran
 
 
 @dataclass(frozen=True)
@@ -76,7 +76,7 @@ def program_way(part: Segments) -> ProgramWay | None:
 def until_the_rise(
     part: Segments, way: ProgramWay | None, named: Named
 ) -> tuple[Blame | None, str]:
-    """Say what took most of the time from the ping to the rise; ``named``: a task's priority.
+    """Say what took most of the time from the ping to the rise.
 
     Without a way the program did not answer.
     """
@@ -84,7 +84,7 @@ def until_the_rise(
         cause = part.blame(part.weights)
         ran = f"the processor was in {cause}" if cause else "nothing ran"
         return cause, f"the program did not answer; most of the time {ran}"
-    who = named(part.task(int(part.node[way.runs])))
+    who = named(way.runs)
     stretches = {
         "handler": range(way.handler or 0),
         "thread": range(way.handler or 0, way.thread or way.handler or 0),
@@ -104,7 +104,7 @@ def until_the_rise(
         return cause, f"the interrupt was taken after {took}; {most}"
     if longest == "thread":
         assert way.thread is not None  # noqa: S101 (or this stretch has no length)
-        line = named(part.task(int(part.node[way.thread])))
+        line = named(way.thread)
         return cause, f"the line's thread {line} did not run for {took}; {most}"
     after = "after its line's thread had the ping" if way.thread is not None else "after the ping"
     late = f"did not get to its own code for {took} {after}"
@@ -127,7 +127,7 @@ def after_the_rise(part: Segments, named: Named) -> tuple[Blame | None, str]:
     """Say what took most of the time from the rise to the fall."""
     context = part.context(0)
     cause, why = _own_time(part, range(len(part.whats)), context)
-    return cause, f"{named(part.task(int(part.node[0])))} had raised the line, and {why}"
+    return cause, f"{named(0)} had raised the line, and {why}"
 
 
 def _own_time(part: Segments, its: range, context: int) -> tuple[Blame | None, str]:

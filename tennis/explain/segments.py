@@ -148,9 +148,18 @@ class _Weighed:
 class Segments:
     """A phase of a wait: its segments in order, each with its length and what it was."""
 
-    def __init__(self, phase: Phase, names: Names, *, woken_by: int | None = None) -> None:
+    def __init__(
+        self,
+        phase: Phase,
+        names: Names,
+        *,
+        woken_by: int | None = None,
+        places: tuple[int, ...] = (),
+    ) -> None:
         self.phase = phase
         self.processor = phase.processor
+        # of each of the phase's tasks
+        self.places = places or (phase.processor,) * len(phase.tasks)
         # of a way through two processors: the first, which woke what runs on the second
         self.woken_by = phase.processor if woken_by is None else woken_by
         self.names = names
@@ -196,6 +205,10 @@ class Segments:
         while self._parents[node] >= 0:
             node = self._parents[node]
         return int(self._functions[node])
+
+    def place(self, segment: int) -> int:
+        """Return the processor on which a segment was."""
+        return self.places[self.context(segment)]
 
     def stack(self, node: int) -> list[str]:
         """Return the names of a stack, the outermost first."""

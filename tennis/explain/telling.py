@@ -3,7 +3,7 @@
 """Tell the story of a late ball: who is to blame, in a sentence for each latency."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -17,7 +17,7 @@ from tennis.explain.program import ProgramWay, after_the_rise, program_way, unti
 from tennis.explain.segments import Blame, Names, Segments
 from tennis.explain.story import Latency, Story
 from tennis.explain.thread import HandlerThread, handler_thread
-from tennis.explain.ways import Lanes, lanes_of, way_to_bottom_half, way_to_top_half
+from tennis.explain.ways import Lanes, lanes_of, way_to_bottom_half, way_to_program, way_to_top_half
 from tennis.units import format_ns
 
 
@@ -38,7 +38,8 @@ def tell(  # noqa: PLR0913 (what is known of a ball)
     """
     rise, fall = edges
     lanes = lanes_of(phases, names)
-    first = way_to_top_half(lanes[0], home)
+    to_first = way_to_program if names.program_tasks else way_to_top_half
+    first = to_first(lanes[0], home)
     parts = (first, *(way_to_bottom_half(later, first.processor) for later in lanes[1:]))
     waited = sum(part.ns for part in parts)
     top_half = taken = thread_woken = thread_runs = thread_locks = thread = None
@@ -150,6 +151,10 @@ class _Late:
         """Return a task with its priority, where that is known."""
         return f"{task} ({self.priorities[task]})" if task in self.priorities else task
 
+    def named_in(self, part: Segments) -> Callable[[int], str]:
+        """Return what names the task of a segment: with its priority, and where it was."""
+        return lambda i: self.task_name(part.task(int(part.node[i]))) + self.on(part.place(i))
+
     def on(self, processor: int) -> str:
         """Return where something happened, if there is more than one place."""
         return f" on processor {processor}" if len(self.lanes[0]) > 1 else ""
@@ -215,7 +220,7 @@ def _because(
         cause, why = _interrupt_words(first, late, missed=rise is None)
         return cause, "interrupt", f"{head}: {why}."
     if late.program_tasks:
-        cause, why = after_the_rise(rest[0], late.task_name)
+        cause, why = after_the_rise(rest[0], late.named_in(rest[0]))
     else:
         cause, why = _scheduling_words(rest[0], late)
     return cause, "scheduling", f"{head}: {why}."
@@ -230,7 +235,7 @@ def _interrupt_words(part: Segments, late: _Late, *, missed: bool) -> tuple[Blam
     masked = [i for i in blocked if part.masked[i]]
     masked_ns = _sum(part, masked)
     if late.program_tasks and 2 * masked_ns < part.ns:
-        return until_the_rise(part, late.way, late.task_name)
+        return until_the_rise(part, late.way, late.named_in(part))
     if missed and 2 * masked_ns < part.ns:
         cause = part.blame(part.weights_of(blocked))
         return cause, f"the interrupt never led to the Racquet; most of the time {_ran(cause)}"

@@ -40,6 +40,24 @@ def way_to_top_half(lanes: Lanes, home: int) -> Segments:
     return _woken_elsewhere(lanes, runs, own)
 
 
+def way_to_program(lanes: Lanes, home: int) -> Segments:
+    """Return what a ball waited for until a program raised its line; ``home``: as above.
+
+    Up to three tasks may follow each other, on as many processors: who takes the interrupt, the
+    line's thread, the program.
+    """
+    last = {part.processor: _last_own(part) for part in lanes}
+    runs = max(
+        (part for part in lanes if last[part.processor] is not None),
+        key=lambda part: part.began[last[part.processor]],
+        default=lanes[home] if home < len(lanes) else lanes[0],
+    )
+    own = last[runs.processor]
+    if own is None:
+        return runs
+    return _woken_in_turn(lanes, runs, woken_task(runs, own), int(runs.began[own]))
+
+
 def way_to_bottom_half(lanes: Lanes, top_half: int) -> Segments:
     """Return what a ball waited for after its top half ran on the processor ``top_half``."""
     last = {part.processor: _last_own(part) for part in lanes}
@@ -59,7 +77,10 @@ def woken_task(part: Segments, segment: int) -> str | None:
 
     The task that an interrupt meets may have the name of another one that somebody did wake.
     """
-    node = int(part.node[segment])
+    return _task_at(part, int(part.node[segment]))
+
+
+def _task_at(part: Segments, node: int) -> str | None:
     if any(IRQ_ENTRY.fullmatch(name) for name in part.stack(node)):
         return None
     return part.task(node)
@@ -84,6 +105,21 @@ def _woken_elsewhere(lanes: Sequence[Segments], runs: Segments, own: int) -> Seg
     ]
     at, waker = max(wakes, key=lambda one: one[0], default=(0, runs))
     return runs if waker is runs else _joined(waker, runs, at)
+
+
+def _woken_in_turn(lanes: Lanes, runs: Segments, task: str | None, until: int) -> Segments:
+    """Return the way to a task that runs at ``until``, through all who woke each other before."""
+    wakes = [
+        (event.at, part, event.node)
+        for part in lanes
+        for event in part.events
+        if event.kind == WAKES and event.name == task and event.at < until
+    ]
+    if not wakes:
+        return runs
+    at, waker, node = max(wakes, key=lambda one: one[0])
+    before = _woken_in_turn(lanes, waker, _task_at(waker, node), at)
+    return runs if before is runs else _joined(before, runs, at)
 
 
 def _joined(first: Segments, second: Segments, at: int) -> Segments:
@@ -119,4 +155,5 @@ def _joined(first: Segments, second: Segments, at: int) -> Segments:
         stalls=stalls[stalls["ns"] > 0],
         cut=one.cut + other.cut,
     )
-    return Segments(joined, second.names, woken_by=first.processor)
+    places = (*first.places, *second.places)
+    return Segments(joined, second.names, woken_by=first.woken_by, places=places)

@@ -22,7 +22,7 @@ from tennis.rally.folder import CONSOLE, Rally
 from tennis.rally.in_play import RallyInPlay
 from tennis.rally.inside import is_drill_complete
 from tennis.rally.journal import Frame, Journal
-from tennis.rally.manifest import Counts, Fault, Manifest, OnProcessor, Tool
+from tennis.rally.manifest import PROGRAM, Counts, Fault, Manifest, OnProcessor, Tool
 from tennis.rally.plan import Plan
 from tennis.rally.sealing import seal
 from tennis.rally.text import plain
@@ -165,7 +165,9 @@ def _outcome_of_run(
     yield from _reported(record, totals.noted)
     yield from _contradictions(plan, end_counts, totals)
     yield from _unasked(plan, totals)
-    yield from counted_elsewhere(plan, totals.where)
+    yield from counted_elsewhere(plan, _where(plan, record, totals))
+    if plan.bottom_half == PROGRAM:
+        yield from raised_elsewhere(plan, totals.where)
 
 
 def _manifest(
@@ -187,7 +189,7 @@ def _manifest(
             balls=0,
             misses=0,
             **instrument_counts(totals.noted),
-            where=totals.where or _where_pings_came(record, totals),
+            where=_where(plan, record, totals),
         ),
         line=record.line,
         ended=judged.ended,
@@ -256,9 +258,25 @@ def places_of(payload: bytes) -> list[OnProcessor]:
     ]
 
 
+def _where(plan: Plan, record: RunRecord, totals: _Totals) -> list[OnProcessor]:
+    """Return what was counted on each processor, by the instrument, else by the target.
+
+    The instrument sees where the line was raised. A Racquet's top half takes the ping there. A
+    program raises the line by itself, and only the target knows where its interrupt came.
+    """
+    told = _where_pings_came(record, totals)
+    if not totals.where or plan.bottom_half != PROGRAM:
+        return totals.where or told
+    came = {one.processor: one.pings for one in told}
+    return [
+        one.model_copy(update={"pings": came.get(one.processor, 0) if told else None})
+        for one in totals.where
+    ]
+
+
 def _where_pings_came(record: RunRecord, totals: _Totals) -> list[OnProcessor]:
     """Return where pings came as the target says, unless it saw a part of them only."""
-    whole = sum(one.pings for one in record.where) >= totals.balls - totals.misses
+    whole = sum(one.pings or 0 for one in record.where) >= totals.balls - totals.misses
     return record.where if whole else []
 
 
@@ -276,7 +294,7 @@ def _unasked(plan: Plan, totals: "_Totals") -> Iterator[Fault]:
 
 def counted_elsewhere(plan: Plan, where: list[OnProcessor]) -> Iterator[Fault]:
     """Yield what was not where it was put, pings or replies: what was counted is believed."""
-    pings = {one.processor: one.pings for one in where}
+    pings = {one.processor: one.pings or 0 for one in where}
     replies = {one.processor: one.replies or 0 for one in where}
     for option, asked, what, counts in (
         ("--interrupt-cpu", plan.interrupt_cpu, "pings were taken", pings),
@@ -287,6 +305,17 @@ def counted_elsewhere(plan: Plan, where: list[OnProcessor]) -> Iterator[Fault]:
             came = ", ".join(f"{count} on processor {cpu}" for cpu, count in elsewhere.items())
             text = f"{option} {asked}, and {what} elsewhere: {came}"
             yield Fault(code="counted_elsewhere", message=text)
+
+
+def raised_elsewhere(plan: Plan, where: list[OnProcessor]) -> Iterator[Fault]:
+    """Yield that a program raised its line where it was not put; ``where``: the instrument's."""
+    elsewhere = [one for one in where if one.pings and one.processor != plan.bottom_half_cpu]
+    if plan.bottom_half_cpu is not None and elsewhere:
+        rose = ", ".join(f"{one.pings} on processor {one.processor}" for one in elsewhere)
+        text = (
+            f"--bottom-half-cpu {plan.bottom_half_cpu}, and the line was raised elsewhere: {rose}"
+        )
+        yield Fault(code="counted_elsewhere", message=text)
 
 
 def _unpacked(payload: bytes) -> Iterator[tuple[int, int, int]]:

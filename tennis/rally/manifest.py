@@ -348,8 +348,8 @@ class OnProcessor(StrictModel):
     """What was counted on one processor of the target; None: nobody counted that."""
 
     processor: Cpu
-    pings: Count  # that the top half took there
-    replies: Count | None  # that the bottom half gave there
+    pings: Count | None  # that the top half took there; of a program: whose interrupt came there
+    replies: Count | None  # that the bottom half, or a program, gave there
     busy: Count | None  # balls that found it at work when they were served, whatever it did
 
 

@@ -370,14 +370,9 @@ class Settings(StrictModel):
             instead="start it there yourself, or use --target",
             apart=(
                 *((None, name, None) for name in ("racquet", "beneath", "stage")),
-                *((None, name, None) for name in ("interrupt_cpu", "bottom_half_cpu")),
-                *((None, "processors", several) for several in (2, 4)),
                 (None, "instrument", "pico"),
             ),
-            apart_why=(
-                ("processors", "nobody has tried whether such a rally repeats"),
-                ("instrument", "nobody has tried whether such a rally repeats"),
-            ),
+            apart_why=(("instrument", "nobody has tried whether such a rally repeats"),),
             of_a_side=True,
             of_a_match="setting",
             shown=lambda known: str(known or "none: a Racquet"),
@@ -474,8 +469,8 @@ class Settings(StrictModel):
             shown=_place,
             brief=lambda cpu: f"bottom half on {cpu}",
             help="Pin the process of --bottom-half user to this CPU of a --target, or of the "
-            "virtual target. The kernel keeps processes away from an isolated CPU if nobody pins "
-            "them.",
+            "virtual target; there also a --program. The kernel keeps processes away from an "
+            "isolated CPU if nobody pins them.",
         ),
     ] = None
     load_cpus: Annotated[
@@ -515,8 +510,11 @@ class Settings(StrictModel):
     @field_validator("bottom_half_cpu")
     @classmethod
     def _pins_a_process(cls, cpu: int | None, info: ValidationInfo) -> int | None:
-        if cpu is not None and info.data.get("bottom_half") != "user":
-            message = "only a process is pinned (--bottom-half user); the others follow the ping"
+        if cpu is not None and info.data.get("bottom_half") not in {"user", PROGRAM}:
+            message = (
+                "only a process is pinned (--bottom-half user, --program); the others follow the "
+                "ping"
+            )
             raise PydanticCustomError("contradiction", "{words}", {"words": message})
         return cpu
 

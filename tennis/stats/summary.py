@@ -191,12 +191,14 @@ class Summary:
 
 def _on_processor(counted: dict[str, int | None]) -> str:
     """Say what was counted on a processor."""
-    words = [f"{counted['processor']} took {format_count(counted['pings'] or 0, 'ping')}"]
+    words = []
+    if counted["pings"] is not None:
+        words.append(f"took {format_count(counted['pings'], 'ping')}")
     if counted["replies"] is not None:
         words.append(f"gave {format_count(counted['replies'], 'reply', 'replies')}")
     if counted["busy"] is not None:
         words.append(f"was at work when {format_count(counted['busy'], 'ball')} came")
-    return ", ".join(words)
+    return f"{counted['processor']} {', '.join(words)}"
 
 
 def percent(share: float) -> str:

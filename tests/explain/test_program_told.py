@@ -11,7 +11,15 @@ from tennis.bench.kernels import own_program
 from tennis.bench.virtual import elf
 from tennis.checkout import ROOT
 from tennis.explain.explanation import Explanation
-from tennis.explain.phases import GARBAGE, OUTSIDE, PROGRAM, UNNAMED_OF_PYTHON, USER, Symbol
+from tennis.explain.phases import (
+    GARBAGE,
+    OUTSIDE,
+    PROGRAM,
+    UNNAMED_OF_PYTHON,
+    USER,
+    WAKES,
+    Symbol,
+)
 from tennis.explain.segments import Names
 from tennis.explain.telling import tell
 from tennis.pages.explain import about
@@ -237,6 +245,49 @@ def test_the_sentence_names_what_it_waited_for(phase, said):
     rose = [*phase, (IN_MAIN, 0, 100), (RAISES, 0, 100)]
     told = story(*(phase if "did not answer" in said else rose))
     assert said in told.sentence, told.sentence
+
+
+def test_each_of_three_processors_has_its_part():
+    """The interrupt on 0 wakes the line's thread on 1, and that wakes the program on 2."""
+    whole, woken, called = 100_000, 2000, 12_000
+    rest = (ELSEWHERE, 0, whole - 200 - 800 - 1000)
+    lanes = [
+        (
+            [(ELSEWHERE, 0, 200), (TAKEN, 1, 800), (HANDLED, 1, 1000), rest],
+            [(woken, HANDLED, LINE)],
+        ),
+        (
+            [(IDLES, 0, 3000), (THREADED, 0, 9500), (IDLES, 0, whole - 12_500)],
+            [(called, THREADED, ANSWER)],
+        ),
+        ([(ELSEWHERE, 0, 95_000), (IN_MAIN, 0, 3000), (RAISES, 0, 2000)], []),
+    ]
+    phases = [
+        made_phase(
+            0,
+            NODES,
+            segments,
+            TASKS,
+            processor=number,
+            events=[(at, WAKES, node, 0, 0, TASKS[whom]) for at, node, whom in wakes],
+        )
+        for number, (segments, wakes) in enumerate(lanes)
+    ]
+    falls = [made_phase(1, NODES, FALLS, TASKS, processor=number) for number in range(3)]
+    names = Names(FUNCTIONS, PRIORITIES, ["answer"])
+    told = tell(3, 1000, (whole, whole + 2900), [*phases, *falls], names)
+    assert told.moments[:5] == [
+        ("ping rises", 0),
+        ("interrupt taken", 200),
+        ("its line's thread runs", 3000),
+        ("the program runs", 95_000),
+        ("reply rises", whole),
+    ]
+    assert (
+        "answer (FIFO 50) on processor 2 did not get to its own code for 92.0 µs" in told.sentence
+    )
+    assert "the processor was in user space of stress" in told.sentence
+    assert (told.parts[0].woken_by, told.parts[0].processor) == (0, 2)
 
 
 def test_a_program_without_a_priority_says_so(tmp_path):

@@ -347,8 +347,8 @@ def test_a_program_is_named_again_and_refused_with_what_it_does_not_go_with():
         bench_again(Path("r"), plan_of(), program=programs / "answer.c")
     for other in (
         *({"racquet": Path("a.c")}, {"top_half": "hard"}, {"bottom_half": "user"}),
-        *({"kernel": "sloth"}, {"bench": "pi"}, {"processors": 2}, {"stages": True}),
-        *({"sections": True}, {"instrument": "pico"}, {"beneath": "sloth"}, {"interrupt_cpu": 0}),
+        *({"kernel": "sloth"}, {"bench": "pi"}, {"stages": True}),
+        *({"sections": True}, {"instrument": "pico"}, {"beneath": "sloth"}),
     ):
         with pytest.raises(UsageError) as error:
             plan_of(program=programs / "answer.c", **other)

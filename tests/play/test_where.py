@@ -8,13 +8,17 @@ from types import SimpleNamespace
 
 import pytest
 
+from tennis.checkout import ROOT
 from tennis.errors import RallyError
 from tennis.match.folder import another
 from tennis.match.plan import ScheduledRally
 from tennis.play import sealing
 from tennis.play.planning import plan_of
 from tennis.rally.manifest import OnProcessor
+from tennis.stats.summary import _on_processor
 from tests.support.synthetic import make_rally
+
+ANSWER = ROOT / "target/programs/answer.c"
 
 
 def on(processor, pings, replies=None):
@@ -62,6 +66,32 @@ def test_replies_elsewhere_are_one_where_the_process_was_pinned():
     )
     assert not list(sealing.counted_elsewhere(asked, [on(0, 0, 100), on(1, 100, 0)]))
     assert not list(sealing.counted_elsewhere(asked, [on(1, 100)]))
+
+
+def test_only_the_target_knows_where_a_program_was_interrupted():
+    """The instrument sees where the line was raised, and that is where the program ran."""
+    asked = plan_of(program=ANSWER, processors=2, bottom_half_cpu=1)
+    seen = [on(0, 1, 1), on(1, 99, 99)]
+    totals = sealing._Totals(100, 0, 0, collections.Counter(), seen)
+    told = SimpleNamespace(where=[on(0, 100), on(1, 0)])
+    assert sealing._where(asked, told, totals) == [on(0, 100, 1), on(1, 0, 99)]
+    for nothing in ([], [on(0, 99)]):  # a program that looks at the line by itself
+        found = sealing._where(asked, SimpleNamespace(where=nothing), totals)
+        assert found == [on(0, None, 1), on(1, None, 99)]
+    racquet = plan_of(processors=2)
+    assert sealing._where(racquet, told, totals) == seen
+    (fault,) = sealing.raised_elsewhere(asked, seen)
+    assert fault.code == "counted_elsewhere"
+    assert fault.message == (
+        "--bottom-half-cpu 1, and the line was raised elsewhere: 1 on processor 0"
+    )
+    assert not list(sealing.raised_elsewhere(asked, [on(0, 0, 5), on(1, 100, 95)]))
+    assert not list(sealing.raised_elsewhere(plan_of(program=ANSWER, processors=2), seen))
+
+
+def test_what_nobody_counted_is_not_said():
+    told = {"processor": 1, "pings": None, "replies": 7, "busy": None}
+    assert _on_processor(told) == "1 gave 7 replies"
 
 
 def test_a_match_knows_where_its_process_was_pinned(tmp_path):

@@ -271,7 +271,7 @@ def test_the_virtual_bench_records_what_was_asked_for(folder, name, tmp_path):
     versions = names | {f"{one}_sha256": "0" * 64 for one in hashes}
     if name == "program":
         start = ROOT / "target/virtual/program-start.c"
-        versions |= program.versions(own_program.OwnProgram(PROGRAM, {}), start)
+        versions |= program.versions(own_program.OwnProgram(PROGRAM, {}), start, program.Places())
     (tmp_path / CONSOLE).write_text("")
     told = VirtualBench().circumstances(plan.model_copy(update={"versions": versions}), tmp_path)
     parts = {"target": told.target, "load": told.load, "instrument": told.instrument}

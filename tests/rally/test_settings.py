@@ -142,8 +142,8 @@ def test_only_a_process_is_pinned(bottom_half):
     with pytest.raises(UsageError) as error:
         plan(bottom_half=bottom_half, bottom_half_cpu=0)
     assert str(error.value) == (
-        "--bottom-half-cpu 0: only a process is pinned (--bottom-half user); the others follow "
-        "the ping"
+        "--bottom-half-cpu 0: only a process is pinned (--bottom-half user, --program); the "
+        "others follow the ping"
     )
 
 

@@ -12,6 +12,7 @@ from tennis.bench.targets.ssh import SshTarget
 from tennis.errors import BenchError, UsageError
 from tennis.rally.manifest import PROGRAM, Protocol
 from tennis.rally.plan import UNKNOWN, Plan
+from tennis.rally.settings import option_of
 from tennis.rally.text import plain
 from tennis.units import NS_PER_S
 
@@ -25,6 +26,13 @@ TRACERS = (
 
 def refuse_target(plan: Plan, facts: snapshot.Snapshot, host: str) -> Flavour:
     """Return the flavour that runs; raise UsageError or BenchError for what it cannot play."""
+    for option in ("interrupt_cpu", "bottom_half_cpu"):
+        if plan.program and getattr(plan, option) is not None:
+            raise UsageError(
+                f"{option_of(option)} with --program needs --bench virtual: on a board, nothing "
+                "moves a program and its line",
+                next_step="leave it out; the program may pin itself",
+            )
     flavour = facts.flavour
     if plan.kernel not in {UNKNOWN, *flavours.RACQUETS}:
         raise UsageError(

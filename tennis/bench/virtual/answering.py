@@ -13,6 +13,7 @@ from tennis.bench.kernels import modules, own_module, own_program, program_packa
 from tennis.bench.kernels.catalogue import Kernel
 from tennis.bench.virtual import program
 from tennis.bench.virtual.initramfs import Link
+from tennis.bench.virtual.program import Places
 from tennis.checkout import ROOT
 from tennis.digests import sha256_of
 from tennis.rally.manifest import NO_MODULE, OWN, PROGRAM
@@ -35,6 +36,7 @@ class Answerer:
     beneath: Path | None = None  # the image of SLOTH's monitor and the kernel
     program: own_program.OwnProgram | None = None  # in the Racquet's place
     program_start: Path | None = None  # what starts it as an ordinary user's
+    places: Places = Places()
 
     @property
     def files(self) -> Mapping[str, bytes | Path | Link]:
@@ -44,7 +46,7 @@ class Answerer:
             files["/tennis/racquet.ko"] = self.racquet
         if self.drill:
             files[f"/tennis/drill{self.drill.suffix}"] = self.drill
-        return files | program.files(self.program, self.program_start)
+        return files | program.files(self.program, self.program_start, self.places)
 
     @property
     def versions(self) -> dict[str, str]:
@@ -52,7 +54,7 @@ class Answerer:
         answer = {"racquet_sha256": sha256_of(*filter(None, [self.drill or self.racquet]))}
         if self.program and self.program_start:
             behind = answer if self.racquet else {}
-            return behind | program.versions(self.program, self.program_start)
+            return behind | program.versions(self.program, self.program_start, self.places)
         if self.beneath is None:
             return answer
         monitor = self.beneath.with_name("monitor.elf")
@@ -92,7 +94,9 @@ def built(plan: Plan, kernel: Kernel, application: str | Path) -> Answerer:
         racquet = modules.kernel_module(TARGET / "racquet" / f"{name}.c", kernel)
     if brought and racquet:  # it is behind the Racquet
         its_own += " tennis.program_way=racquet"
-    drill = None
+    drill = mover = None
+    if brought and not racquet and plan.processors > 1 and plan.interrupt_cpu is not None:
+        mover = modules.kernel_module(program.MOVER, kernel)
     if plan.drill and not brought:  # else the program does it
         source = TARGET / "drills" / f"{plan.drill.name}.c"
         in_kernel = plan.drill.context in {"kernel", "hrtimer"}
@@ -107,4 +111,5 @@ def built(plan: Plan, kernel: Kernel, application: str | Path) -> Answerer:
         beneath=beneath().image(kernel, application) if is_beneath else None,
         program=brought,
         program_start=start,
+        places=Places(plan.processors, plan.bottom_half_cpu, mover),
     )

@@ -26,7 +26,7 @@ from tennis.bench.virtual.refusals import refuse
 from tennis.digests import sha256_of
 from tennis.edition import EDITION, KEY, PUBLIC_VERSION
 from tennis.rally.folder import CONSOLE
-from tennis.rally.manifest import BenchKind, LoadRecord, Priority, Target
+from tennis.rally.manifest import BenchKind, LoadRecord, OnProcessor, Priority, Target
 from tennis.rally.memory import stalls_in
 from tennis.rally.plan import Plan
 from tennis.rally.settings import of_target, taken_by
@@ -174,6 +174,11 @@ class VirtualBench:
             ),
             faults=program_record.faults(report.faults) if plan.program else report.faults,
             events=report.events,
+            where=[
+                OnProcessor(processor=cpu, pings=pings, replies=None, busy=None)
+                for cpu, pings in sorted(report.pings.items())
+                if plan.program
+            ],
             # with a Brickwall the target is not told that the rally is over
             unchecked="" if plan.instrument == "pico" else _unchecked(plan, report),
             advice=program_record.advice(facts) if plan.program else {},

@@ -9,6 +9,7 @@ ordinary user's: the console, from which its record comes, is not its to write.
 import posixpath
 import shlex
 from collections.abc import Iterable
+from dataclasses import dataclass
 from pathlib import Path
 
 from tennis.bench.kernels import program_packages, program_record
@@ -19,8 +20,9 @@ from tennis.digests import sha256_of
 from tennis.rally.program import ELF, GPIO, RACQUET, TOML, Way
 
 VIRTUAL = ROOT / "target" / "virtual"
-INIT, SCRIPT = VIRTUAL / "init", VIRTUAL / "program"
+INIT, SCRIPT, PLACES = VIRTUAL / "init", VIRTUAL / "program", VIRTUAL / "program-places"
 START = VIRTUAL / "program-start.c"
+MOVER = ROOT / "target" / "moving" / "move-ping.c"
 PID_FILE = "/run/program.pid"
 ENVIRONMENT = {
     "HOME": "/run/program",
@@ -54,16 +56,24 @@ _CHANGES = (
 )
 
 
+# of several processors, where no Racquet moves and counts
+_PLACED = (
+    ("\n. /tennis/program\n", "\n. /tennis/program\n. /tennis/program-places\nplace_begin\n"),
+    ("\nprogram_begin\n", "\nprogram_begin\nplace_told\n"),
+    ("\n    program_over\n", "\n    place_over\n    program_over\n"),
+)
+
 # racquet-user is the kit's own process behind the Racquet: a program is in its place
 _USER_BEGINS, _USER_ENDS = '[ "$bottom_half" = user ] && {\n', "\n}\n"
 _USER_DIED = '[ "$bottom_half" = user ] && { [ "$(pids_named racquet-user)" ] ||'
 
 
-def init(way: Way = GPIO) -> bytes:
+def init(way: Way = GPIO, processors: int = 1) -> bytes:
     """Return the target's init for a program: with what looks after it, without the kit's answer.
 
-    That is the Racquet, or its process where the program is behind the Racquet. Raises ValueError
-    where init is not what this file takes it for.
+    That is the Racquet, or its process where the program is behind the Racquet. Of several
+    ``processors`` it also tells where pings came to. Raises ValueError where init is not what this
+    file takes it for.
     """
     text = INIT.read_text()
     if text.count(_RACQUET_BEGINS) != 1:
@@ -78,22 +88,41 @@ def init(way: Way = GPIO) -> bytes:
         rest = before + behind.partition(_USER_ENDS)[2]
         rest = "\n".join(line for line in rest.split("\n") if not line.startswith(_USER_DIED))
     text = f"{head}\n. /tennis/program\n{rest}"
-    for before, after in _CHANGES:
+    for before, after in (*_CHANGES, *(_PLACED if _is_placed(way, processors) else ())):
         if text.count(before) != 1:
             raise ValueError(f"{INIT}: it lacks {before!r}")
         text = text.replace(before, after)
     return text.encode()
 
 
-def files(program: OwnProgram | None, start: Path | None) -> dict[str, bytes | Path | Link]:
+def _is_placed(way: Way, processors: int) -> bool:
+    """Tell whether the target has several processors, and no Racquet that moves and counts."""
+    return processors > 1 and way == GPIO
+
+
+@dataclass(frozen=True)
+class Places:
+    """On which of a target's processors a program plays."""
+
+    processors: int = 1
+    cpu: int | None = None  # to which it is pinned; None: the kernel chooses
+    mover: Path | None = None  # the module that moves its ping's interrupt; None: nobody does
+
+
+def files(
+    program: OwnProgram | None, start: Path | None, places: Places
+) -> dict[str, bytes | Path | Link]:
     """Return what lies on the target for a program, by place; nothing where there is none."""
     if program is None or start is None:
         return {}
+    way = program.brought.about.way
     return {
-        "/init": init(program.brought.about.way),
+        "/init": init(way, places.processors),
         "/tennis/program": SCRIPT,
+        **({"/tennis/program-places": PLACES} if _is_placed(way, places.processors) else {}),
+        **({"/tennis/move-ping.ko": places.mover} if places.mover else {}),
         "/tennis/program-start": start,
-        "/tennis/program-command": _command(program),
+        "/tennis/program-command": _command(program, places.cpu),
         # where it is started; a folder may bring nothing but a command
         **({} if program.files else {f"{HOME}/{TOML}": program.brought.files[TOML]}),
         **_packaged(program.brought.about.packages),
@@ -141,8 +170,9 @@ def executables(program: OwnProgram) -> dict[str, bytes]:
     return {place: file.read_bytes()} if isinstance(file, Path) else {}
 
 
-def _command(program: OwnProgram) -> bytes:
+def _command(program: OwnProgram, cpu: int | None) -> bytes:
     """Return the script that starts a program; its priority comes by a parameter of the kernel."""
+    pinned = "" if cpu is None else f"taskset -c {cpu} "
     about = program.brought.about
     limits = about.limits
     variables = {**ENVIRONMENT, **about.environment}
@@ -158,7 +188,7 @@ def _command(program: OwnProgram) -> bytes:
         "#!/bin/sh\n"
         f"cd {HOME} || exit\n"
         "priority=$(sed -n 's/.* tennis.program_priority=\\([0-9]*\\).*/\\1/p' /proc/cmdline)\n"
-        f"exec /tennis/program-start {line.replace('$priority', chr(34) + '$priority' + chr(34))}\n"
+        f"exec {pinned}/tennis/program-start {line.replace('$priority', chr(34) + '$priority' + chr(34))}\n"
     ).encode()
 
 
@@ -175,10 +205,12 @@ def parameters(program: OwnProgram, priorities: str) -> tuple[str, str]:
     return others, own
 
 
-def versions(program: OwnProgram, start: Path) -> dict[str, str]:
+def versions(program: OwnProgram, start: Path, places: Places) -> dict[str, str]:
     """Return what the bytes of a program's answers depend on; ``start``: what starts it."""
     packages = program_packages.versions(program.brought.about.packages)
+    placed = [PLACES] if _is_placed(program.brought.about.way, places.processors) else []
+    placed += [places.mover] if places.mover else []
     return {
         **program_record.versions(program, packages),
-        "program_start_sha256": sha256_of(SCRIPT, start),
+        "program_start_sha256": sha256_of(SCRIPT, *placed, start),
     }

@@ -28,6 +28,7 @@ from tennis.bench.patience import Patience
 from tennis.bench.physical import differences, managed
 from tennis.bench.physical.managed import PiBench
 from tennis.bench.targets import agent_session, snapshot
+from tennis.checkout import ROOT
 from tennis.errors import BenchError, DiskFullError, TennisError, UsageError
 from tennis.listener import listening
 from tennis.pages.rally import report
@@ -365,6 +366,15 @@ def test_a_board_that_moves_no_interrupt_is_refused_before_anything_is_changed(
     with pytest.raises(BenchError, match="all of its pings come to processor 0: leave --interrupt"):
         bench.play(interrupt_cpu=3)
     assert bench.target.loaded == []
+
+
+@pytest.mark.parametrize("option", ["interrupt_cpu", "bottom_half_cpu"])
+def test_a_board_pins_no_program(bench, option):
+    """Nothing there would do it: a manifest would say what nobody did."""
+    said = option.replace("_", "-")
+    with pytest.raises(UsageError, match=f"--{said} with --program needs --bench virtual: on a"):
+        bench.play(program=ROOT / "target/programs/answer.c", **{option: 1})
+    assert not bench.target.log
 
 
 def test_a_driver_whose_lock_sleeps_on_preempt_rt_is_not_played(bench, monkeypatch):

@@ -107,6 +107,42 @@ def test_a_program_behind_the_racquet(tmp_path):
     assert (code, "within 1 s the program did not open /dev/racquet" in said) == (1, True), said
 
 
+def test_one_processor_adds_nothing():
+    """Bytes of rallies that were played before are those of today."""
+    assert program.init("gpio", 1) == program.init()
+    assert b"place" not in program.init()
+    assert program.init("racquet", 2) == program.init("racquet")  # the Racquet moves and counts
+    own = program.init("gpio", 2).decode()
+    assert own.index("place_begin") < own.index("racquet-ready over")  # who has a line of the chip
+    assert own.index("\nprogram_begin\n") < own.index("\nplace_told\n")
+
+
+@virtual
+@pytest.mark.parametrize(
+    ("words", "replies", "said"),
+    [
+        ((), [60, 0], "answer (FIFO 50) on processor 0"),
+        (("--command-line", "isolcpus=1"), [0, 60], "answer (FIFO 50) on processor 1"),
+    ],
+    ids=["apart", "isolated"],
+)
+def test_interrupt_and_program_are_where_they_were_put(tmp_path, words, replies, said):
+    """What explain plays again it compares with what was played."""
+    cpu = replies.index(60)
+    places = ("--processors", 2, "--interrupt-cpu", 1, "--bottom-half-cpu", cpu)
+    out = tmp_path / "r"
+    load = ("--load", "hog", "--load-option", "hold_us=100", "--load-cpus", "0")
+    code, told = rally(out, PROGRAMS / "answer.c", *places, *words, *load, balls=60)
+    assert code == 0, told
+    one = open_rally(out)
+    assert not one.manifest.suspect
+    assert [at.pings for at in one.manifest.counts.where] == [0, 60]
+    assert [at.replies for at in one.manifest.counts.where] == replies
+    code, told = tennis("explain", out, "--program", PROGRAMS / "answer.c")
+    assert code == 0, told
+    assert said in told
+
+
 @virtual
 def test_memory_that_is_not_locked_is_faulted_in_ball_by_ball(tmp_path):
     """The compiler left out a store that nobody reads, and the bad program was a good one."""
