@@ -12,6 +12,7 @@ import platform
 import re
 import subprocess
 import tarfile
+from pathlib import Path
 
 import pytest
 
@@ -115,12 +116,33 @@ def test_what_is_no_image_is_said_in_a_line(tmp_path, image):
         assert "is no image in one file" in problem
 
 
+def test_what_mmdebstrap_tells_apt_outlives_the_tidying(tmp_path):
+    """Without that file its last apt-get takes this machine's lists of packages for the image's."""
+    text = (ROOT / "scripts/image.sh").read_text().partition("scratch/furnish")[2]
+    tidy = [line for line in text.splitlines() if re.match(r"(rm|find) .*\$root", line)]
+    assert len(tidy) >= 4
+    (tmp_path / "tmp/left").mkdir(parents=True)
+    (tmp_path / "tmp/mmdebstrap.apt.conf.Ab3").touch()
+    for folder in ("var/cache/apt", "var/lib/apt/lists", "opt/tennis/cache"):
+        (tmp_path / folder).mkdir(parents=True)
+    run_to_end(
+        ["bash", "-euc", "\n".join(tidy)], env=os.environ | {"root": str(tmp_path)}, check=True
+    )
+    assert [path.name for path in (tmp_path / "tmp").iterdir()] == ["mmdebstrap.apt.conf.Ab3"]
+
+
+def lists() -> list[str]:
+    return sorted(path.name for path in Path("/var/lib/apt/lists").iterdir())
+
+
 def build(folder):
+    before = lists()
     done = run_to_end(
         [ROOT / "scripts/image.sh", folder / "tennis.oci.tar"]
 
     )  # fmt: skip
     assert done.returncode == 0, done.stderr + done.stdout
+    assert lists() == before  # of this machine
 
 
 def test_a_machine_that_cannot_run_the_other_kind_s_programs_is_told(tmp_path):
