@@ -19,7 +19,10 @@ from tennis.rally.disk import writing
 
 Audience = Literal["student", "instructor"]
 # answers, and what tests and examples know of them
-ANSWERS = ("labs/*/solution.toml", "labs/*/wrong/*", "exam/*", "tests/*", ".ci/*", "benchmarks/*")
+ANSWERS = (
+    *("labs/*/solution.toml", "labs/*/wrong.toml", "exam/*"),
+    *("tests/*", ".ci/*", "benchmarks/*"),
+)
 STARTERS = re.compile(r"labs/[^/]+/\w+\.[ch]")  # files that students complete
 # of a tree that is no checkout: what was built or fetched there
 BUILT = {".git", ".venv", "build", "_build", "node_modules", "demo", "__pycache__"}
