@@ -89,7 +89,6 @@ class Line:
         self.url = f"socket://127.0.0.1:{self._server.getsockname()[1]}?{clock}"
         self.passed = {"to_host": 0, "to_instrument": 0}  # bytes
         self._plugged, self._ended = True, False
-        self._say = b""
         self._thread = threading.Thread(target=self._run, daemon=True)
         self._thread.start()
 
@@ -98,10 +97,6 @@ class Line:
 
     def plug_in(self) -> None:
         self._plugged = True
-
-    def say(self, data: bytes) -> None:
-        """Send something to the instrument that the host did not send."""
-        self._say = data
 
     def __enter__(self) -> "Line":
         return self
@@ -135,6 +130,3 @@ class Line:
                 name, sink = ("to_instrument", far) if source is near else ("to_host", near)
                 self.passed[name] += len(data)
                 sink.sendall(self._mangle[name](data))
-            if self._say:
-                said, self._say = self._say, b""
-                far.sendall(said)
