@@ -235,6 +235,7 @@ def test_late_answers_are_not_called_none(fake, tmp_path, events, asked, words):
     (fault,) = played(fake, tmp_path / "r", balls=64, **asked).manifest.faults
     assert fault.code == "no_answer"
     assert words in fault.message
+    assert f"tennis doctor --port {fake.port}" in fault.message
 
 
 def test_an_exception_is_told(fake, tmp_path):
