@@ -128,6 +128,12 @@ class Rally:
                 break
         return [digest.hexdigest() for digest in columns.values()]
 
+    def continues(self, earlier: "Rally") -> bool:
+        """Tell whether it begins with all balls of an earlier rally, and is as sound."""
+        if self.balls < earlier.balls or (self.manifest.suspect and not earlier.manifest.suspect):
+            return False
+        return self.fingerprint(earlier.balls) == earlier.fingerprint(earlier.balls)
+
     def each_event(self) -> Iterator[dict[str, Any]]:
         """Yield the events, in their order; there may be more than memory holds.
 

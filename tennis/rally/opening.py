@@ -120,6 +120,15 @@ def open_unjudged(path: Path) -> Rally:
     return Rally(path, manifest, interrupt, scheduling)
 
 
+def open_interrupted(place: Path) -> Rally | None:
+    """Return what was sealed when somebody interrupted a rally; None: nothing sound is there."""
+    try:
+        rally = open_unjudged(place)
+    except RallyError:
+        return None
+    return rally if rally.manifest.ended == "interrupted" else None
+
+
 def count_balls(path: Path, manifest: Manifest) -> tuple[Tally, Tally]:
     """Check and count every ball of the folder ``path``, whose manifest was checked.
 

@@ -13,7 +13,8 @@ from typing import Any
 
 import pyarrow as pa
 
-from tennis.errors import RallyError, UsageError
+from tennis.digests import sha256_of
+from tennis.errors import UsageError
 from tennis.rally import balls as table
 from tennis.rally.disk import sync, writing
 from tennis.rally.folder import (
@@ -30,7 +31,7 @@ from tennis.rally.folder import (
 )
 from tennis.rally.in_play import can_go_on, part_path, remove_part
 from tennis.rally.manifest import Manifest, seal_of
-from tennis.rally.opening import file_sha256, open_folder, open_unjudged
+from tennis.rally.opening import open_folder, open_interrupted, open_unjudged
 
 
 def seal(
@@ -53,10 +54,11 @@ def seal(
 
     Raises UsageError where ``out`` exists, DiskFullError, RallyError.
     """
-    if os.path.lexists(out) and not _waits(out):
-        raise UsageError(f"{out} exists", next_step="choose another name for the rally")
-    sealed = part / SEALED
+    sealed, earlier = part / SEALED, part / INTERRUPTED
     with writing(out, f"then continue with `tennis resume {out}`"):
+        before = open_interrupted(out if os.path.lexists(out) else earlier)
+        if os.path.lexists(out) and before is None:
+            raise UsageError(f"{out} exists", next_step="choose another name for the rally")
         shutil.rmtree(sealed, ignore_errors=True)
         sealed.mkdir()
         written = table.write(sealed / BALLS, balls, manifest.instrument.tick_hz)
@@ -70,21 +72,18 @@ def seal(
         manifest = manifest.model_copy(
             update={
                 "counts": manifest.counts.model_copy(update=counts),
-                "files": {name: file_sha256(sealed / name) for name in names},
+                "files": {name: sha256_of(sealed / name) for name in names},
             }
         )
         (sealed / MANIFEST).write_bytes(manifest_bytes(manifest))
-        for path in (*sealed.iterdir(), sealed):
-            sync(path)
         rally = open_unjudged(sealed)  # what could not be opened again must not be sealed
-        earlier = part / INTERRUPTED
         if os.path.lexists(out):
             shutil.rmtree(earlier, ignore_errors=True)
             out.rename(earlier)
-        if earlier.is_dir() and not _holds(rally, earlier):
+        if earlier.is_dir() and not (before and rally.continues(replace(before, path=earlier))):
             set_aside(earlier, out)
         _rename(sealed, out)
-    shutil.rmtree(part / INTERRUPTED, ignore_errors=True)
+    shutil.rmtree(earlier, ignore_errors=True)
     rally = replace(rally, path=out)
     if not can_go_on(rally):
         remove_part(part)
@@ -98,24 +97,6 @@ def set_aside(place: Path, out: Path, why: str = INTERRUPTED) -> None:
         number += 1
     with writing(aside):
         place.rename(aside)
-
-
-def _holds(rally: Rally, earlier: Path) -> bool:
-    """Tell whether a rally begins with all balls of an earlier one, and is as sound."""
-    try:
-        before = open_unjudged(earlier)
-    except RallyError:
-        return False
-    if rally.balls < before.balls or (rally.manifest.suspect and not before.manifest.suspect):
-        return False
-    return rally.fingerprint(before.balls) == before.fingerprint(before.balls)
-
-
-def _waits(out: Path) -> bool:
-    try:
-        return can_go_on(open_unjudged(out))
-    except RallyError:
-        return False
 
 
 def finished(out: Path) -> Rally | None:
@@ -148,6 +129,8 @@ def manifest_bytes(manifest: Manifest) -> bytes:
 
 def _rename(sealed: Path, out: Path) -> None:
     """Make a folder visible under its name, in one step that survives a power cut."""
+    for path in (*sealed.iterdir(), sealed):
+        sync(path)
     try:
         sealed.rename(out)
     except OSError as error:
