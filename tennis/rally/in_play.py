@@ -11,7 +11,7 @@ from types import TracebackType
 
 from tennis import wire
 from tennis.errors import RallyError, UsageError
-from tennis.rally.disk import writing
+from tennis.rally.disk import sync, writing
 from tennis.rally.folder import (
     AFTER,
     BEFORE,
@@ -103,7 +103,9 @@ class RallyInPlay(AbstractContextManager["RallyInPlay"]):
         with writing(part):
             part.mkdir()
         try:
-            plan.write(part)
+            with writing(part / PLAN):
+                (part / PLAN).write_text(plan.text)
+                sync(part / PLAN)
             return cls(out, plan)
         except BaseException:
             remove_part(part)  # nothing was played: nothing to resume

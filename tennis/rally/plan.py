@@ -11,7 +11,6 @@ from pydantic import Field
 from pydantic_core import from_json
 
 from tennis.errors import RallyError
-from tennis.rally.disk import sync, writing
 from tennis.rally.folder import JOURNAL, PLAN
 from tennis.rally.manifest import SCHEMA_VERSION, BenchKind, Protocol, Text
 from tennis.rally.settings import Setup
@@ -40,11 +39,10 @@ class Plan(Setup):
         """Return what the rally's manifest calls the kernel, once its versions are known."""
         return self.versions.get("kernel_name") or PurePath(self.kernel).name
 
-    def write(self, part: Path) -> None:
-        """Write the plan into the folder of a rally that is about to be played."""
-        with writing(part / PLAN):
-            (part / PLAN).write_text(json.dumps(self.model_dump(mode="json"), indent=2) + "\n")
-            sync(part / PLAN)
+    @property
+    def text(self) -> str:
+        """Return what ``read`` reads in the folder of a rally that is played."""
+        return json.dumps(self.model_dump(mode="json"), indent=2) + "\n"
 
     @classmethod
     def read(cls, part: Path) -> "Plan":

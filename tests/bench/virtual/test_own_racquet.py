@@ -64,7 +64,7 @@ def test_going_on_takes_the_source_again(played, tmp_path):
     part = tmp_path / "r.part"
     part.mkdir()
     plan = plan_of(racquet=played / "racquet.c", balls=200)
-    plan.write(part)
+    (part / "plan.json").write_text(plan.text)
     (part / "frames.bin").write_bytes(b"")
     code, said = tennis("resume", out)
     assert code != 0
