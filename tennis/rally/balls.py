@@ -20,7 +20,6 @@ from numpy.typing import NDArray
 from tennis import wire
 from tennis.errors import RallyError
 from tennis.rally import footer
-from tennis.rally.text import plain
 from tennis.units import NS_PER_S, ticks_to_ns
 
 # as many as an instrument serves in one play: fourteen hours at 2000 balls a second
@@ -223,15 +222,17 @@ def check(path: Path, *, balls: int, tick_hz: int) -> list[int]:
     limits = {"thrift_string_size_limit": 1 << 20, "thrift_container_size_limit": 1 << 18}
     with Reading(path):
         form = footer.read(path)
-        _check_form(form)
+        _check_form(form, balls)
         with pq.ParquetFile(path, **limits) as file:
             _check_columns(file.schema_arrow, tick_hz)
-        _check_groups(form, balls)
     return list(itertools.accumulate(form.groups, initial=0))
 
 
-def _check_form(form: footer.Footer) -> None:
-    """Refuse what ``write`` never writes, before any of it is unpacked. Raises TableError."""
+def _check_form(form: footer.Footer, balls: int) -> None:
+    """Refuse what ``write`` never writes, before any of it is unpacked. Raises TableError.
+
+    Also another number of ``balls``, and row groups of odd sizes.
+    """
     if form.rows > MAX_BALLS or len(form.groups) > MAX_BALLS // MIN_GROUP_ROWS + 1:
         raise TableError(
             f"has more than {MAX_BALLS} balls: it was not written by tennis",
@@ -240,10 +241,20 @@ def _check_form(form: footer.Footer) -> None:
     for chunk in form.chunks:
         how = chunk.encodings - ENCODINGS | {chunk.codec} - CODECS
         if how or chunk.dictionary:
-            forms = plain(" ".join(sorted(how)) or "a dictionary", 60)
+            forms = (" ".join(sorted(how)) or "a dictionary")[:60]
             raise TableError(
                 f"was not written by tennis (encoding {forms})", "use the original folder"
             )
+    groups = form.groups
+    if form.rows != balls or sum(groups) != balls:
+        raise TableError(
+            f"has {form.rows} balls, the manifest counts {balls}: "
+            "the files are from different rallies",
+            "use the original folder",
+        )
+    small = any(rows < min(MIN_GROUP_ROWS, GROUP_ROWS) for rows in groups[:-1])
+    if small or any(not 0 < rows <= MAX_GROUP_ROWS for rows in groups):
+        raise TableError("was not written by tennis (row groups)", "use the original folder")
 
 
 def _check_columns(there: pa.Schema, tick_hz: int) -> None:
@@ -261,20 +272,6 @@ def _check_columns(there: pa.Schema, tick_hz: int) -> None:
             "Hz: the files are from different rallies",
             "use the original folder",
         )
-
-
-def _check_groups(form: footer.Footer, balls: int) -> None:
-    """Refuse another number of balls, and row groups of odd sizes. Raises TableError."""
-    groups = form.groups
-    if form.rows != balls or sum(groups) != balls:
-        raise TableError(
-            f"has {form.rows} balls, the manifest counts {balls}: "
-            "the files are from different rallies",
-            "use the original folder",
-        )
-    small = any(rows < min(MIN_GROUP_ROWS, GROUP_ROWS) for rows in groups[:-1])
-    if small or any(not 0 < rows <= MAX_GROUP_ROWS for rows in groups):
-        raise TableError("was not written by tennis (row groups)", "use the original folder")
 
 
 class TableError(ValueError):
