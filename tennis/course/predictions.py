@@ -18,7 +18,16 @@ from typing import Annotated, Literal
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError
 
 from tennis.course.labs import Lab, Question
-from tennis.course.work import ANSWERS, SEALS, TEXT_MAX, Prediction, Work, find_lab, read_answers
+from tennis.course.work import (
+    ANSWERS,
+    SEALS,
+    TEXT_MAX,
+    Answers,
+    Prediction,
+    Work,
+    find_lab,
+    read_answers,
+)
 from tennis.course.written_numbers import NumberError, read_number
 from tennis.errors import RallyError, TennisError, UsageError
 from tennis.rally import open_folder
@@ -69,10 +78,14 @@ def sealing(out: Path, tell: Callable[[str], None]) -> Iterator[None]:
     """
     folder = out.parent
     every: list[tuple[Question, Seal]] = []
+    sealed = {seal.question for seal in read_seals(folder) if seal.begun}
     try:
-        every = _now(folder, out.name)
+        answers = read_answers(folder / ANSWERS)
+        lab = find_lab(answers.lab)
+        seals = _now(out, answers, lab)
+        every = [(question, seal) for question, seal in seals if question.id not in sealed]
     except TennisError as error:
-        if not any(seal.begun for seal in read_seals(folder)):
+        if not sealed:
             words = f"your prediction cannot be read, and the first rally seals it: {error}"
             raise UsageError(words, next_step=error.next_step) from error
     for question, seal in every:
@@ -143,19 +156,12 @@ def read_seals(folder: Path) -> list[Seal]:
     return found
 
 
-def _now(folder: Path, name: str) -> list[tuple[Question, Seal]]:
-    """Return what is to be sealed: nothing where it is, or where the rally is not the lab's."""
-    answers = read_answers(folder / ANSWERS)
-    lab = find_lab(answers.lab)
-    if answers.seed is None or name not in _names(lab):
-        return []
-    sealed = {seal.question for seal in read_seals(folder) if seal.begun}
-    played = [one for one in _there(folder, lab) if one != name or _is_played(folder / name)]
-    return [
-        (question, seal)
-        for question, seal in _seals(lab, answers.predictions, name, played)
-        if question.id not in sealed
-    ]
+def _now(out: Path, answers: Answers, lab: Lab) -> Iterator[tuple[Question, Seal]]:
+    """Yield what the rally ``out`` seals: nothing where it is not the lab's."""
+    if answers.seed is None or out.name not in _names(lab):
+        return
+    played = [one for one in _there(out.parent, lab) if one != out.name or _is_played(out)]
+    yield from _seals(lab, answers.predictions, out.name, played)
 
 
 def _seals(
