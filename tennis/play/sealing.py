@@ -97,11 +97,12 @@ def seal_played(bench: Bench, in_play: RallyInPlay, outcome: Ending) -> Rally:
     def balls() -> Iterator[pa.RecordBatch]:
         return batches_from_frames(journal.payloads(wire.BALLS), tick_hz)
 
+    words = outcome.umpire
     if plan.umpire and plan.bench == "virtual" and totals.balls:
         events = list(_events(record, journal, tick_hz))
         played = JustPlayed(plan, tick_hz, events, balls)
-        outcome.umpire.append(umpire().simulated(in_play.part, played))
-    notes = ({"what": "umpire", "text": text} for text in outcome.umpire)
+        words = [*words, umpire().simulated(in_play.part, played)]
+    notes = ({"what": "umpire", "text": text} for text in words)
     every = itertools.chain(_events(record, journal, tick_hz), notes)
     return seal(in_play.part, in_play.out, manifest, balls(), every)
 
