@@ -3,7 +3,7 @@
 """What answers on the virtual bench: a Racquet, SLOTH beneath Linux, a program, or a drill."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, cast
 
@@ -36,7 +36,7 @@ class Answerer:
     beneath: Path | None = None  # the image of SLOTH's monitor and the kernel
     program: own_program.OwnProgram | None = None  # in the Racquet's place
     program_start: Path | None = None  # what starts it as an ordinary user's
-    places: Places = Places()
+    places: Places = field(default_factory=Places)
 
     @property
     def files(self) -> Mapping[str, bytes | Path | Link]:

@@ -184,11 +184,12 @@ def _command(program: OwnProgram, cpu: int | None) -> bytes:
         *about.words,
     ]
     line = " ".join(word if word == "$priority" else shlex.quote(word) for word in words)
+    line = line.replace("$priority", '"$priority"')
     return (
         "#!/bin/sh\n"
         f"cd {HOME} || exit\n"
         "priority=$(sed -n 's/.* tennis.program_priority=\\([0-9]*\\).*/\\1/p' /proc/cmdline)\n"
-        f"exec {pinned}/tennis/program-start {line.replace('$priority', chr(34) + '$priority' + chr(34))}\n"
+        f"exec {pinned}/tennis/program-start {line}\n"
     ).encode()
 
 
