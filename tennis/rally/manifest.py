@@ -170,6 +170,9 @@ class Ceiling(StrictModel):
     ceiling: Annotated[int, Field(ge=0, le=99)]
 
 
+DEVICE: Literal["/dev/racquet"] = "/dev/racquet"  # of the Racquet, for a process behind it
+
+
 class Program(StrictModel):
     """A program of somebody's own that answered: reply and fall are both its own.
 

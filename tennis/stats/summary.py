@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from tennis.rally import Rally, Tally
 from tennis.rally.calibration import doubt
-from tennis.rally.manifest import Manifest
+from tennis.rally.manifest import DEVICE, Manifest
 from tennis.rally.settings import USUAL_PROTOCOL
 from tennis.rally.shots import SHOTS
 from tennis.rally.text import plain
@@ -110,6 +110,7 @@ class Summary:
     faults: tuple[str, ...]
     doubt: str  # why the instrument counts as not verified; empty where it does
     program: str  # what answered, and did meanwhile, if it was a program; empty: a Racquet did
+    behind_racquet: bool  # a program answered, and its first reply is the Racquet's handler's
     interrupt_ns: Latency
     scheduling_ns: Latency
 
@@ -141,9 +142,12 @@ class Summary:
             f"{bench} Strays: {self.strays}, doubles: {self.doubles}, late: {self.late_serves}."
         ]
         if self.program:
+            who, whose = "and no module of the kit's", "its reply's"
+            if self.behind_racquet:
+                who, whose = "behind the Racquet's handler", "the handler's"
             sentences.append(
-                f"A program answered, and no module of the kit's: {self.program}. Interrupt is the "
-                "time from the ping to its reply's rise, scheduling from there to the fall."
+                f"A program answered, {who}: {self.program}. Interrupt is the time from the ping "
+                f"to {whose} rise, scheduling from there to the fall."
             )
         if self.loop == SHOTS:
             sentences.append(
@@ -209,6 +213,7 @@ def percent(share: float) -> str:
 def summarize(rally: Rally) -> Summary:
     """Compute the statistics of a rally."""
     manifest, counts = rally.manifest, rally.manifest.counts
+    program = manifest.target.program
     # a miss is later than any maximum
     claim = not manifest.suspect and not rally.misses
     return Summary(
@@ -230,6 +235,7 @@ def summarize(rally: Rally) -> Summary:
         faults=tuple(plain(f"{fault.code}: {fault.message}") for fault in manifest.faults),
         doubt=plain(doubt(manifest.instrument, manifest.created)),
         program=_program(manifest),
+        behind_racquet=program is not None and program.way == DEVICE,
         **latencies([rally], claim=claim),
     )
 

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 
 from tennis.bench.kernels.own_program import OwnProgram
 from tennis.rally import manifest
-from tennis.rally.manifest import NO_MODULE, PROGRAM, Fault
+from tennis.rally.manifest import DEVICE, NO_MODULE, PROGRAM, Fault
 from tennis.rally.text import plain
 
 SIGNALS = 64
@@ -55,7 +55,7 @@ def record(recorded: Mapping[str, str], facts: Mapping[str, str]) -> manifest.Pr
         sha256=recorded["program_sha256"],
         built_sha256=recorded["program_built_sha256"],
         command=recorded["program_command"],
-        way="/dev/racquet" if _behind_racquet(recorded) else "GPIO character device",
+        way=DEVICE if _behind_racquet(recorded) else "GPIO character device",
         priority=int(recorded["program_priority"]) or None,
         packages=json.loads(recorded.get("program_packages", "{}")),
         page_faults=_count(facts, "program_page_faults"),

@@ -93,6 +93,9 @@ def test_a_program_behind_the_racquet(tmp_path):
     assert not any(task.task == "racquet-user" for task in target.tasks)
     summary = one.balls, one.misses, one.manifest.suspect
     assert summary == (60, 0, False)
+    code, said = tennis("stats", tmp_path / "r")
+    assert "A program answered, behind the Racquet's handler: answer-racquet was" in said
+    assert "from the ping to the handler's rise" in said
     code, said = tennis("check", tmp_path / "r", "--program", folder)
     assert code == 0, said
     code, said = tennis("rally", "--program", folder, "--priorities", "chrt", "--out", tmp_path)
