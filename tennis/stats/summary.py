@@ -142,13 +142,7 @@ class Summary:
             f"{bench} Strays: {self.strays}, doubles: {self.doubles}, late: {self.late_serves}."
         ]
         if self.program:
-            who, whose = "and no module of the kit's", "its reply's"
-            if self.behind_racquet:
-                who, whose = "behind the Racquet's handler", "the handler's"
-            sentences.append(
-                f"A program answered, {who}: {self.program}. Interrupt is the time from the ping "
-                f"to {whose} rise, scheduling from there to the fall."
-            )
+            sentences.append(_answered(self.program, behind_racquet=self.behind_racquet))
         if self.loop == SHOTS:
             sentences.append(
                 "Shots: instants drawn at random from one boot that no ball disturbs, each played "
@@ -243,6 +237,16 @@ def summarize(rally: Rally) -> Summary:
 def _program(manifest: Manifest) -> str:
     program = manifest.target.program
     return plain(f"{program.name} {program.deeds}{long_ping(manifest)}") if program else ""
+
+
+def _answered(program: str, *, behind_racquet: bool) -> str:
+    who, whose = "and no module of the kit's", "its reply's"
+    if behind_racquet:
+        who, whose = "behind the Racquet's handler", "the handler's"
+    return (
+        f"A program answered, {who}: {program}. Interrupt is the time from the ping to {whose} "
+        "rise, scheduling from there to the fall."
+    )
 
 
 def long_ping(manifest: Manifest) -> str:
