@@ -91,8 +91,7 @@ def seal_played(bench: Bench, in_play: RallyInPlay, outcome: Ending) -> Rally:
     record = _run_record(bench, in_play)
     tick_hz = record.instrument.tick_hz
     totals = _totals(journal)
-    judged = _judged(in_play, record, outcome, totals)
-    manifest = _manifest(plan, record, totals, judged, bench.time_note(plan))
+    manifest = _manifest(in_play, record, outcome, totals, bench.time_note(plan))
 
     def balls() -> Iterator[pa.RecordBatch]:
         return batches_from_frames(journal.payloads(wire.BALLS), tick_hz)
@@ -172,9 +171,12 @@ def _outcome_of_run(
 
 
 def _manifest(
-    plan: Plan, record: RunRecord, totals: "_Totals", judged: Judged, time_note: str
+    in_play: RallyInPlay, record: RunRecord, outcome: Ending, totals: "_Totals", time_note: str
 ) -> Manifest:
     """Return the manifest, without what is counted when the table of balls is written."""
+    plan = in_play.plan
+    where = _where(plan, record, totals)
+    judged = _judged(in_play, record, outcome, totals)
     return Manifest(
         schema_version=2,
         bench=plan.bench,
@@ -190,7 +192,7 @@ def _manifest(
             balls=0,
             misses=0,
             **instrument_counts(totals.noted),
-            where=_where(plan, record, totals),
+            where=where,
         ),
         line=record.line,
         ended=judged.ended,
