@@ -80,6 +80,8 @@ chroot "$root" useradd --create-home --uid 1000 --shell /bin/bash tennis
 chroot "$root" env -i PATH="$PATH" HOME=/root LC_ALL=C.UTF-8 TENNIS_CACHE=/opt/tennis/cache TENNIS_MIRROR="$mirror" \
     "SOURCE_DATE_EPOCH=$SOURCE_DATE_EPOCH" "${PROXIES[@]}" tennis setup "${KERNELS[@]}"
 rm -rf "$root/opt/tennis/cache/apt" "$root"/root/.[a-z]*/ "$root/var/cache/ldconfig" "$root"/var/log/*
+# Debian's helper compiled itself as packages came, each time to other bytes; it needs none of that
+rm -rf "$root/usr/share/python3/debpython/__pycache__"
 # mmdebstrap's apt.conf is there: without it, its last apt-get would empty the lists of this machine
 find "$root/tmp" -mindepth 1 -maxdepth 1 ! -name 'mmdebstrap.apt.conf.*' -exec rm -rf {} +
 find "$root/var/cache/apt" "$root/var/lib/apt/lists" -type f -delete

@@ -123,12 +123,15 @@ def test_what_mmdebstrap_tells_apt_outlives_the_tidying(tmp_path):
     assert len(tidy) >= 4
     (tmp_path / "tmp/left").mkdir(parents=True)
     (tmp_path / "tmp/mmdebstrap.apt.conf.Ab3").touch()
+    compiled = tmp_path / "usr/share/python3/debpython/__pycache__"
+    compiled.mkdir(parents=True)
     for folder in ("var/cache/apt", "var/lib/apt/lists", "opt/tennis/cache"):
         (tmp_path / folder).mkdir(parents=True)
     run_to_end(
         ["bash", "-euc", "\n".join(tidy)], env=os.environ | {"root": str(tmp_path)}, check=True
     )
     assert [path.name for path in (tmp_path / "tmp").iterdir()] == ["mmdebstrap.apt.conf.Ab3"]
+    assert not compiled.exists()  # two builds of one commit differed there
 
 
 def lists() -> list[str]:
