@@ -278,7 +278,7 @@ def test_nothing_is_left_of_a_rally_that_never_began(tmp_path, monkeypatch):
     def no_space(*_: object) -> None:
         raise DiskFullError("no space is left")
 
-    monkeypatch.setattr("tennis.rally.plan.Plan.write", no_space)
+    monkeypatch.setattr("tennis.rally.plan.Plan.text", property(no_space))
     with pytest.raises(DiskFullError):
         played(tmp_path / "r", balls=10)
     assert list(tmp_path.iterdir()) == []
