@@ -165,8 +165,10 @@ def _outcome_of_run(
     yield from _reported(record, totals.noted)
     yield from _contradictions(plan, end_counts, totals)
     yield from _unasked(plan, totals)
-    yield from counted_elsewhere(plan, _where(plan, record, totals))
-    if plan.bottom_half == PROGRAM:
+    is_program = plan.bottom_half == PROGRAM
+    # what a target's side counts elsewhere for a Racquet is a fault of its own words
+    yield from counted_elsewhere(plan, _where(plan, record, totals) if is_program else totals.where)
+    if is_program:
         yield from raised_elsewhere(plan, totals.where)
 
 

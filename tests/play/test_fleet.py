@@ -119,7 +119,8 @@ def test_what_a_bench_began_waits_for_that_bench(tmp_path):
     out.mkdir()
     name = wanted.scheduled[0].name
     part_path(out / name).mkdir()
-    wanted.scheduled[0].plan.model_copy(update={"target": "a"}).write(part_path(out / name))
+    begun = wanted.scheduled[0].plan.model_copy(update={"target": "a"})
+    (part_path(out / name) / "plan.json").write_text(begun.text)
     seen = {
         planned.name: became.words
         for planned, became in seen_by_fleet(fleet(b=Board()), wanted.scheduled, out, lambda: False)

@@ -243,7 +243,8 @@ def test_a_folder_that_leads_elsewhere(tmp_path, path, whole):
         (out / f"{name}.part").mkdir()
     (out / f"{NAMES[0]}.part" / "frames.bin").symlink_to(mine)
     (out / f"{NAMES[1]}.part" / "frames.bin").write_bytes(b"balls")
-    plans[1].model_copy(update={"kernel": "/home/student/linux"}).write(out / f"{NAMES[1]}.part")
+    foreign = plans[1].model_copy(update={"kernel": "/home/student/linux"})
+    (out / f"{NAMES[1]}.part" / "plan.json").write_text(foreign.text)
     done = tennis("match", path, "--out", out)
     assert done.returncode == 1
     assert f"1/4 {NAMES[0]}: FAILED: {out / NAMES[0]}.part/frames.bin is a link" in done.stdout

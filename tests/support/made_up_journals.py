@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from tennis import wire
 from tennis.play.planning import plan_of
 from tennis.rally.balls import RECORD
-from tennis.rally.folder import JOURNAL
+from tennis.rally.folder import JOURNAL, PLAN
 from tennis.rally.in_play import part_path
 from tennis.rally.manifest import Drill
 
@@ -41,7 +41,8 @@ class MadeUpRally:
     ) -> None:
         self.part = part_path(out)
         self.part.mkdir(parents=True)
-        plan_of(balls=planned, **plan).model_copy(update={"drill": drill}).write(self.part)
+        its_plan = plan_of(balls=planned, **plan).model_copy(update={"drill": drill})
+        (self.part / PLAN).write_text(its_plan.text)
         self.journal = self.part / JOURNAL
         self.frames: list[bytes] = []
         self.add(wire.HELLO, json.dumps({"tick_hz": TICK_HZ}).encode())
