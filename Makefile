@@ -48,8 +48,12 @@ UNIT = $(PYTEST) -q --numprocesses $(if $(filter %.py,$(TESTS)),$(if $(word 2,$(
 REST = scripts/setup.sh --unit --plan | grep -q "This will install" && \
     echo "unit: some tests may need more than Python's first packages: setting up the rest" && scripts/setup.sh --unit
 
+# a name that was mistyped is no reason to set up the rest
+WRONG = $(foreach test,$(filter tests%,$(TESTS)),$(if $(wildcard $(firstword $(subst ::, ,$(test)))),,$(test)))
+
 .PHONY: unit
 unit: ## the quick tests: no kernel, no browser (TESTS= chooses files); its setup is small
+	$(if $(strip $(WRONG)),$(error there is no $(firstword $(WRONG)): 'ls tests' lists the folders of tests))
 	@$(if $(READY),:,scripts/setup.sh $(if $(TESTS),--first,--unit))
 	@$(UNIT)$(if $(TESTS), || { $(REST) && $(UNIT); })
 

@@ -127,6 +127,13 @@ def test_a_first_test_needs_python_alone(run):
     assert "qemu-system-arm" in run("--first", "--store", "--plan").stdout
 
 
+def test_a_mistyped_test_sets_up_nothing():
+    command = ["make", "--no-print-directory", "unit", "TESTS=tests/stats/test_no_such.py"]
+    done = run_to_end(command, cwd=ROOT)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "there is no tests/stats/test_no_such.py" in done.stderr
+
+
 def test_arm64_needs_no_cross_compiler(run):
     said = run("--test", "--plan", dpkg="echo arm64").stdout
     assert "qemu-system-arm" in said
