@@ -15,5 +15,5 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
     echo "core-tests: .venv has no pytest; run scripts/setup.sh --unit" >&2
     exit 1
 }
-PYTHONPATH=$PWD/tests/support/without_rooms exec .venv/bin/pytest -q -p no:cacheprovider -n 0 \
+PYTHONPATH=$PWD/tests/support/without_rooms exec .venv/bin/pytest -q -p no:cacheprovider \
     -p tests.support.without_rooms.plugin -m "not virtual and not more and not slow and not provision and not release" "$@"

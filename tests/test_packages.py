@@ -15,6 +15,7 @@ import pytest
 from tennis import entries
 from tennis.checkout import ROOT
 from tennis.rally import open_rally
+from tennis.stats.balls import latencies_ns
 from tests.support.processes import run_to_end
 from tests.support.synthetic import make_rally
 from tests.support.terminal import TENNIS
@@ -235,3 +236,29 @@ def test_the_kits_own_entries_exist():
         for entry in entries.entries(group):
             if entry.package == entries.OWN:
                 assert entry.load()
+
+
+@pytest.mark.virtual
+def test_a_package_brings_an_instrument(tmp_path):
+    site = tmp_path / "site"
+    points = {"tennis.instruments": {"whole-us": "whole_us.instrument"}}
+    install(site, "whole-us", points, instrument=block("A package of your own", "python"))
+    played = {}
+    for name in ("builtin", "whole-us"):
+        words = ("--instrument", name, "--kernel", "rt", "--balls", "20", "--seed", "4")
+        done = tennis(site, "rally", *words, "--out", tmp_path / name)
+        assert done.returncode == 0, done.stderr
+        played[name] = open_rally(tmp_path / name)
+    exact, coarse = played["builtin"], played["whole-us"]
+    assert coarse.manifest.instrument.kind == "whole-us"
+    rise_ns, whole_ns = (latencies_ns(rally, "interrupt") for rally in (exact, coarse))
+    assert (rise_ns % 1000).any()
+    assert (rise_ns // 1000 * 1000 == whole_ns).all()
+    done = tennis(site, "check", tmp_path / "whole-us")
+    assert done.returncode == 0, done.stderr
+    # who has no such instrument reads the rally; only what plays it again needs it
+    assert run_to_end([TENNIS, "stats", tmp_path / "whole-us"]).returncode == 0
+    for command in ("check", "explain"):
+        away = run_to_end([TENNIS, command, tmp_path / "whole-us"])
+        assert (away.returncode, len(away.stderr.splitlines())) == (2, 1)
+        assert "the instrument whole-us, which no package here brings" in away.stderr

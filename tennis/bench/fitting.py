@@ -41,6 +41,11 @@ def refuse_misfits(
     """
     instrument = options.get("instrument")
     if instrument and instrument not in bench.instruments:
+        there = sorted({name for one in every for name in one.instruments})
+        if instrument not in there:
+            raise UsageError(
+                f"there is no instrument {instrument}", next_step=f"use {' or '.join(there)}"
+            )
         raise UsageError(
             f"--instrument {instrument} needs --bench virtual: a physical bench has a Pico",
             next_step="leave it out",

@@ -8,6 +8,8 @@ from typing import Any
 import click
 from click.shell_completion import CompletionItem
 
+from tennis.entries import entries
+
 Items = list[CompletionItem]
 
 
@@ -60,6 +62,11 @@ def loads(ctx: click.Context, parameter: click.Parameter, incomplete: str) -> It
     from tennis.bench import loads as every
 
     return _beginning({*every.names(), *every.names("sloth")}, incomplete)
+
+
+def instruments(ctx: click.Context, parameter: click.Parameter, incomplete: str) -> Items:  # noqa: ARG001
+    """Offer the instruments."""
+    return _beginning([one.name for one in entries("tennis.instruments")], incomplete)
 
 
 def _beginning(names: Any, incomplete: str) -> Items:

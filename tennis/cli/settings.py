@@ -19,7 +19,11 @@ from tennis.rally.serving import Serving
 from tennis.rally.settings import SETTINGS, Setting, option_of
 
 Command = TypeVar("Command", bound=Callable[..., Any])
-COMPLETED = {"kernel": completion.kernels, "load": completion.loads}
+COMPLETED = {
+    "kernel": completion.kernels,
+    "load": completion.loads,
+    "instrument": completion.instruments,
+}
 LOAD_OPTIONS = "load_options"  # NAME=NUMBER each
 FILLED = {"load", "memory"}  # whose help names what there is
 

@@ -97,7 +97,7 @@ def check_rally(
     KeyboardInterrupt when told to stop.
     """
     rally = open_folder(path)
-    plan = plan_again(rally, kernel, racquet, program=program, pico=True)
+    plan = plan_again(rally, kernel, racquet, program=program, any_instrument=True)
     if not rally.balls:
         raise UsageError(f"{rally.path} holds no balls: there is nothing to check")
     bench = bench_for(plan)

@@ -14,11 +14,12 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import ValidationError
 
-from tennis import wire
+from tennis import entries, wire
 from tennis.bench.kernels import catalogue
 from tennis.bench.protocol import Session
 from tennis.bench.registry import is_named
 from tennis.bench.virtual.machine import COMMAND_LINE, SECOND_US, drawn_us
+from tennis.bench.virtual.parts import INSTRUMENTS
 from tennis.digests import sha256_of
 from tennis.errors import RallyError, UsageError
 from tennis.play.progress import Progress
@@ -29,7 +30,7 @@ from tennis.rally.manifest import OWN, Manifest
 from tennis.rally.plan import Plan
 from tennis.rally.program import read
 from tennis.rally.rows import filled
-from tennis.rally.settings import INSTRUMENTS, recorded
+from tennis.rally.settings import instrument_of, recorded
 from tennis.rally.text import plain
 from tennis.units import NS_PER_S, format_count, ticks_to_ns
 
@@ -76,17 +77,29 @@ def _refuse_another_kernel(rally: Rally, tree: str) -> None:
         )
 
 
+def _refuse_instrument(rally: Rally, *, any_here: bool) -> None:
+    instrument = instrument_of(rally.manifest)
+    played = f"{rally.path} was played with the instrument {plain(instrument, 40)}"
+    if entries.find(INSTRUMENTS, instrument) is None:
+        raise UsageError(f"{played}, which no package here brings", next_step="install it")
+    if instrument != "builtin" and not any_here:
+        raise UsageError(
+            f"{played}: only rallies with the built-in instrument can be explained so far",
+            next_step=f"play it without --instrument {instrument}",
+        )
+
+
 def plan_again(
     rally: Rally,
     tree: str | None = None,
     racquet: Path | None = None,
     *,
     program: Path | None = None,
-    pico: bool = False,
+    any_instrument: bool = False,
 ) -> Plan:
     """Return the plan of a sealed rally. Raises UsageError where it cannot be played again.
 
-    ``pico``: also of a rally with the Brickwall on an emulated Pico.
+    ``any_instrument``: also of a rally with another one than the virtual bench's own.
 
     ``tree`` is the kernel where it was no named one, ``racquet`` the source where it was not the
     kit's, ``program`` what answered in its place. What the manifest says is never taken for a
@@ -109,13 +122,7 @@ def plan_again(
             f"{rally.path} was played on the bench {plain(manifest.bench, 40)}: only the virtual "
             "bench gives the same balls again, and nobody recorded what a real processor did"
         )
-    instrument = INSTRUMENTS.get(manifest.instrument.kind)
-    if instrument is None or (instrument == "pico" and not pico):
-        raise UsageError(
-            f"{rally.path} was played with the instrument {plain(manifest.instrument.kind, 40)}: "
-            "only rallies with the built-in instrument can be explained so far",
-            next_step="play it without --instrument pico",
-        )
+    _refuse_instrument(rally, any_here=any_instrument)
     kernel = manifest.target.kernel
     linux = kernel in catalogue.catalogue() or not is_named(kernel)
     if linux and not manifest.target.command_line.startswith(COMMAND_LINE):

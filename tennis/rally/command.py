@@ -10,7 +10,7 @@ from collections.abc import Mapping
 
 from tennis.rally.manifest import OWN, Manifest, Target
 from tennis.rally.serving import GAP_MAX_US, GAP_MIN_US, Serving
-from tennis.rally.settings import OF_TARGET, USUAL
+from tennis.rally.settings import OF_TARGET, USUAL, instrument_of
 from tennis.rally.shots import are_shots
 
 SERVING = Serving()
@@ -86,8 +86,9 @@ def _played_on(manifest: Manifest) -> list[str]:
         words += ["--load-option", f"{name}={value}"]
     usual: dict[str, tuple[object, object]] = {"command-line": (target.added, "")}
     if virtual:
-        pico = "pico" if manifest.instrument.kind == "brickwall" else None
-        usual["instrument"] = (None if target.kernel == "sloth-pico" else pico, None)
+        usual["instrument"] = (instrument_of(manifest), "builtin")
+        if target.kernel == "sloth-pico":
+            usual["instrument"] = (None, None)
         usual["instruction-ns"] = (manifest.instruction_ns, 2)
         usual["memory"] = (target.memory, "none")
     return [*words, *_options(usual)]

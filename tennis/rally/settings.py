@@ -55,8 +55,8 @@ from tennis.rally.serving import Serving
 from tennis.rally.shots import SHOTS_MAX
 from tennis.units import format_count
 
-InstrumentKind = Literal["builtin", "pico"]
-# an instrument's kind in a manifest, and what a plan calls it
+InstrumentKind = Text  # an open word, as the bench's kind is: a package may bring an instrument
+# what a manifest calls the kit's own, and what a plan does; others have one name
 INSTRUMENTS: dict[str, InstrumentKind] = {"virtual": "builtin", "brickwall": "pico"}
 UNTOLD = object()  # what a manifest does not tell, of which nobody can say that it differs
 EVERY_BENCH = None  # takes it
@@ -179,6 +179,11 @@ def _words(value: object) -> str:
 
 def _whose(own: bool) -> str:
     return OWN if own else "the kit's"
+
+
+def instrument_of(manifest: Manifest) -> str:
+    """Return what a plan calls the instrument of a rally."""
+    return INSTRUMENTS.get(manifest.instrument.kind, manifest.instrument.kind)
 
 
 def _program(manifest: Manifest) -> str | None:
@@ -531,10 +536,11 @@ class Setup(Settings):
         InstrumentKind,
         Setting(
             words="instrument",
-            recorded=lambda manifest: INSTRUMENTS.get(manifest.instrument.kind, UNTOLD),
+            recorded=instrument_of,
             published=True,
             taken_by=VIRTUAL | {"sloth", "managed", "wired", "second pico"},
             heading=ELSEWHERE,
+            metavar="NAME",
             help="The instrument on the virtual bench: builtin is fast; pico is the Brickwall's "
             "firmware on an emulated Pico, end to end. [default: builtin; with --kernel "
             "sloth-pico: pico]",

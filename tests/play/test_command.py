@@ -93,7 +93,7 @@ ALONE: dict[str, Manifest] = {
 def test_the_command_is_planned_as_the_rally_is_played_again(name):
     made = ALONE[name]
     rally: Any = SimpleNamespace(manifest=made, path=Path("a"))
-    again = plan_again(rally, pico=True)
+    again = plan_again(rally, any_instrument=True)
     plan = planned(command_of(made))
     for field in Plan.model_fields:
         if field not in NOT_OF_THE_BALLS:
@@ -107,7 +107,7 @@ def test_each_setting_of_a_plan_is_among_the_cases():
         field
         for made in ALONE.values()
         for field in Plan.model_fields
-        if getattr(plan_again(SimpleNamespace(manifest=made, path=Path("a")), pico=True), field)  # type: ignore[arg-type]
+        if getattr(plan_again(SimpleNamespace(manifest=made, path=Path("a")), any_instrument=True), field)  # type: ignore[arg-type]
         != getattr(usual, field)
     }
     elsewhere = {"bench", "port", "target", "racquet", "program", "stage", "drill"}

@@ -250,9 +250,9 @@ def test_a_lab_takes_what_it_asks_for(folder, name):
 def test_check_plays_it_with_this_setting_and_finds_it_forged(folder, name):
     usual, other = before_and_after(folder, name)
     tree = "a tree" if name == "stage" else None
-    plan = plan_again(usual, tree, pico=True)
+    plan = plan_again(usual, tree, any_instrument=True)
     try:
-        assert plan_again(other, tree, pico=True) != plan
+        assert plan_again(other, tree, any_instrument=True) != plan
     except UsageError as error:
         assert name in BROUGHT
         whose = {"racquet": "not played with the kit's Racquet", "program": "a program of somebody"}

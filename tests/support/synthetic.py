@@ -96,7 +96,7 @@ def manifest(  # every argument is a fact that some test changes
     created: str = "2026-01-01T00:00:00+00:00",
     release: str = "6.12.0-synthetic",
     serial: str | None = None,
-    instrument: str = "synthetic",
+    instrument: str = "virtual",
     command_line: str = "console=ttyAMA0",
     cycle_ns: int | None = None,
     processors: Any = None,

@@ -10,6 +10,7 @@ from typing import Any, ClassVar, cast
 
 import pyarrow as pa
 
+from tennis import entries
 from tennis.bench import flavours, witnesses
 from tennis.bench import loads as load_folder
 from tennis.bench.fitting import Capabilities
@@ -21,7 +22,14 @@ from tennis.bench.targets.console import Console, ConsoleReport
 from tennis.bench.virtual import initramfs, memory
 from tennis.bench.virtual.answering import TARGET
 from tennis.bench.virtual.machine import Extras, line_names
-from tennis.bench.virtual.parts import PEER_TARGET, Parts, instrument_of, packages_of, parts_of
+from tennis.bench.virtual.parts import (
+    INSTRUMENTS,
+    PEER_TARGET,
+    Parts,
+    instrument_of,
+    packages_of,
+    parts_of,
+)
 from tennis.bench.virtual.refusals import refuse
 from tennis.digests import sha256_of
 from tennis.edition import EDITION, KEY, PUBLIC_VERSION
@@ -44,7 +52,7 @@ class VirtualBench:
         name="virtual, Linux",
         where="--bench virtual",
         takes=taken_by("virtual"),
-        instruments=("builtin", "pico"),
+        instruments=tuple(entry.name for entry in entries.entries(INSTRUMENTS)),
     )
 
     def __init__(self, extras: Extras | None = None) -> None:

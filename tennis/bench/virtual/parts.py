@@ -20,6 +20,7 @@ from tennis.bench.virtual.answering import TARGET, Answerer
 from tennis.rally.manifest import Witness
 from tennis.rally.plan import Plan
 
+INSTRUMENTS = "tennis.instruments"  # the group of entry points
 PEER_TARGET = "10.77.0.1"  # the target's address, as the script network sets it
 
 
@@ -76,7 +77,7 @@ def instrument_of(name: str) -> Any:
 
     Raises EntryError where no room brings it.
     """
-    return entries.need("tennis.instruments", name, f"--instrument {name}")
+    return entries.need(INSTRUMENTS, name, f"--instrument {name}")
 
 
 def packages_of(load: Load, witness: Witness) -> list[str]:

@@ -191,7 +191,7 @@ def _refuse_other_plans(work: Work, rally: Rally, lab_rally: LabRally) -> None:
     program = source if lab_rally.program and target.program else None
     source = racquet or program
     try:
-        claimed = plan_again(rally, racquet=racquet, program=program, pico=True)
+        claimed = plan_again(rally, racquet=racquet, program=program, any_instrument=True)
     except UsageError as error:
         raise InDoubt(plain(str(error).replace(f"{work.folder}/", ""), 300)) from error
     wanted = plan_of_rally(lab_rally, work.seed, own=source)
