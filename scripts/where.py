@@ -6,14 +6,15 @@
     .venv/bin/python scripts/where.py compare      its files, tests and pages
     .venv/bin/python scripts/where.py              all commands, a line each
 
-A file is a command's own if no other command needs it, or if it is called like the command. What
-up to four commands share is named with them; what more share is the ground that all stand on.
+A file is a command's own if no other command needs it, or if it or its folder is called like the
+command: `compare`, `comparison/`, `comparing.py`. What up to four commands share is named with
+them. What more share is the ground that all stand on, of which the folders are counted.
 """
 
 import ast
 import sys
-from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections import Counter, defaultdict
+from collections.abc import Container, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -23,15 +24,20 @@ from tennis.checkout import ROOT
 from tennis.cli import CORE_COMMANDS, names, plugged
 
 FEW = 4  # commands that share a file
+ENDINGS = ("", "s", "e", "ed", "ing", "ison")  # of words that a command's files are called
 
 
 @dataclass(frozen=True)
 class Feature:
-    """Where a command is; ``shared``: file -> the other commands that need it."""
+    """Where a command is; ``shared``: file -> the other commands that need it.
+
+    ``ground``: files that it needs, and more commands than a few.
+    """
 
     name: str
     own: tuple[str, ...]
     shared: dict[str, tuple[str, ...]]
+    ground: tuple[str, ...]
     tests: tuple[str, ...]
     pages: tuple[str, ...]
 
@@ -39,20 +45,20 @@ class Feature:
 @cache
 def features() -> dict[str, Feature]:
     """Return all commands with their files."""
-    modules = _modules()
+    modules = modules_of_the_kit()
     imports = {name: set(_imported(path, modules)) for name, path in modules.items()}
-    needs = {command: _reached(_begins(command), imports) for command in names()}
-    users = defaultdict(list)
+    needs = {command: _reached(list(_begins(command)), imports) for command in names()}
+    users = defaultdict(set)
+    called = {command: {one for one in modules if is_called(one, command)} for command in needs}
     for command, needed in needs.items():
-        for module in needed:
-            users[module].append(command)
+        for module in needed | called[command]:
+            users[module].add(command)
     tested = {
         path: set(_imported(path, modules)) for path in sorted((ROOT / "tests").rglob("*.py"))
     }
     found = {}
     for command, needed in needs.items():
-        called = {module for module in needed if module.rpartition(".")[2] == command}
-        own = {module for module in needed if len(users[module]) == 1} | called
+        own = {module for module in needed if len(users[module]) == 1} | called[command]
         shared = {module for module in needed if len(users[module]) <= FEW} - own
         tests = [
             path for path, its in tested.items() if its & own and path.name.startswith("test_")
@@ -63,21 +69,33 @@ def features() -> dict[str, Feature]:
             command,
             _files(modules[module] for module in own),
             {
-                _name(modules[module]): tuple(c for c in users[module] if c != command)
+                name_of(modules[module]): tuple(c for c in needs if c in users[module] - {command})
                 for module in sorted(shared)
             },
+            _files(modules[module] for module in needed - own - shared),
             _files(set(tests)),
             _files(filter(Path.is_file, pages)),
         )
     return found
 
 
-def _begins(command: str) -> str:
-    entry = None if command in CORE_COMMANDS else plugged.find(command)
-    return entry.module if entry else f"tennis.cli.{command}"
+def is_called(module: str, command: str) -> bool:
+    """Tell whether a module or a folder of it is called like a command, or like its doing."""
+    stem = command.removesuffix("e")
+    words = {word for part in module.split(".") for word in part.split("_")}
+    return any(stem + ending in words for ending in ENDINGS)
 
 
-def _modules() -> dict[str, Path]:
+def _begins(command: str) -> Iterator[str]:
+    """Yield where a command begins, and its own commands that rooms add."""
+    if command in CORE_COMMANDS:
+        yield f"tennis.cli.{command}"
+    for _, entry in plugged.commands():
+        if entry.name.partition(".")[0] == command:
+            yield entry.module
+
+
+def modules_of_the_kit() -> dict[str, Path]:
     """Return all modules of the kit, and their files."""
     found = {}
     for path in sorted((ROOT / "tennis").rglob("*.py")):
@@ -104,18 +122,22 @@ def _imported(path: Path, modules: dict[str, Path]) -> Iterator[str]:
         elif isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names if alias.name in modules)
         elif isinstance(node, ast.Call):
-            first = [
-                texts.get(one.id) if isinstance(one, ast.Name) else one for one in node.args[:2]
-            ]
-            words = [one.value if isinstance(one, ast.Constant) else one for one in first]
-            if len(words) == 2 and all(isinstance(word, str) for word in words):
-                entry = entries.find(*words) if words[0].startswith("tennis.") else None
-                if entry and entry.module in modules:
-                    yield entry.module
+            said = [texts.get(one.id) if isinstance(one, ast.Name) else one for one in node.args]
+            words = [one.value if isinstance(one, ast.Constant) else one for one in said[:2]]
+            texts_of = [word for word in words if isinstance(word, str)]
+            if len(texts_of) == len(words) and words and texts_of[0].startswith("tennis."):
+                yield from _named(*texts_of, modules=modules)
 
 
-def _reached(begin: str, imports: dict[str, set[str]]) -> set[str]:
-    seen, todo = set(), [begin]
+def _named(group: str, name: str = "", *, modules: Container[str]) -> Iterator[str]:
+    """Yield the kit's modules that an entry point names, or all of a group."""
+    for entry in entries.entries(group):
+        if name in {"", entry.name} and entry.module in modules:
+            yield entry.module
+
+
+def _reached(todo: list[str], imports: dict[str, set[str]]) -> set[str]:
+    seen = set()
     while todo:
         module = todo.pop()
         if module not in seen and module != "tennis":  # which imports tennis.api when it is used
@@ -125,10 +147,11 @@ def _reached(begin: str, imports: dict[str, set[str]]) -> set[str]:
 
 
 def _files(paths: Iterable[Path]) -> tuple[str, ...]:
-    return tuple(sorted(map(_name, paths)))
+    return tuple(sorted(map(name_of, paths)))
 
 
-def _name(path: Path) -> str:
+def name_of(path: Path) -> str:
+    """Return a file's name in the tree."""
     return str(path.relative_to(ROOT))
 
 
@@ -154,6 +177,9 @@ def main(words: list[str]) -> int:
                 print(f"{title:6} {file}")
         for file, others in feature.shared.items():
             print(f"shared {file} ({', '.join(others)})")
+        folders = Counter(str(Path(file).parent) for file in feature.ground)
+        for folder, count in folders.items():
+            print(f"ground {folder}/: {count}")
     return 0
 
 

@@ -3,12 +3,15 @@
 """The core without the rooms around it: it imports none, and says what to install for one."""
 
 import os
+import re
 import subprocess
 import sys
+import tomllib
 
 import numpy as np
 import pytest
 
+from tennis import entries
 from tennis.checkout import ROOT
 from tests.support.processes import run_to_end
 from tests.support.synthetic import make_rally
@@ -43,6 +46,21 @@ def test_the_core_imports_no_room():
     done = without_rooms("-c", CORE, ROOT)
     assert done.returncode == 0, done.stderr[-2000:]
     assert int(done.stdout) > 250
+
+
+def test_what_installs_a_room_is_there():
+    """It is told in three places: tennis.entries imports nothing to know it."""
+    extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"][
+        "optional-dependencies"
+    ]
+    assert set(entries.ROOMS.values()) <= set(extras)
+    table = (
+        (ROOT / "scripts" / "setup.sh").read_text().partition("STAGES=$(")[2].partition("END\n)")[0]
+    )
+    stages = {line.split(" ")[0] for line in table.splitlines()}
+    assert set(entries.STAGES) == stages & set(entries.ROOMS.values())
+    named = {re.split(r"[=\[-]", one)[0] for room in extras.values() for one in room}
+    assert named - {"ansible", "pyserial", "s3fs"} <= set(entries.ROOMS)  # pyserial is `serial`
 
 
 def test_every_room_exists():

@@ -35,10 +35,34 @@ def test_what_a_room_adds_is_found_through_its_entry_point():
     assert "tennis/umpire/simulate.py" not in found["stats"].own
     assert set(found) == set(names())
     # a file is at one place: what two have is shared, unless it is called like one of them
-    called = {f"{name}.py" for name in found}
-    owners = [file for one in found.values() for file in one.own]
-    twice = {file for file in owners if owners.count(file) > 1}
-    assert {file.rpartition("/")[2] for file in twice} <= called
+    for command, one in found.items():
+        others = {file for other in found.values() if other is not one for file in other.own}
+        for file in others.intersection(one.own):
+            assert where.is_called(file.removesuffix(".py").replace("/", "."), command)
+
+
+def test_a_file_called_like_a_command_is_the_commands():
+    found = where.features()
+    assert {"tennis/plots/drill.py", "tennis/pages/drill.py"} <= set(found["drill"].own)
+    assert "tennis/comparison/ratios.py" in found["compare"].own
+    assert "tennis/bench/kernels/packages.py" not in found["pack"].own
+
+
+def test_what_no_command_needs_is_known():
+    """A new file that nothing leads to is either forgotten, or has its reason here."""
+    elsewhere = {
+        "tennis/api.py",  # for notebooks
+        "tennis/start.py",  # what `tennis` itself is
+        "tennis/pages/explore.py",  # scripts/make_site.py
+        "tennis/bench/sloth/emulated.py",  # what the next two time
+        "tennis/bench/sloth/services.py",  # lab 10's tests
+        "tennis/play/services.py",  # the same beneath Linux
+    }
+    found = where.features().values()
+    led_to = {file for one in found for file in (*one.own, *one.shared, *one.ground)}
+    every = {where.name_of(path) for path in where.modules_of_the_kit().values()}
+    left = {file for file in every - led_to if not file.endswith("__init__.py")}
+    assert left == elsewhere
 
 
 def test_the_program(capsys):
