@@ -13,39 +13,16 @@ import numpy as np
 import pytest
 
 from tennis import entries
-from tennis.checkout import ROOT
-from tennis.rally import open_rally
+from tennis.rally import open_folder, open_rally
+from tennis.rally.drills import KnownDrill, read_about
+from tennis.rally.manifest import Drill
 from tennis.stats.balls import latencies_ns
+from tennis.stats.drill import summarize_drill
+from tests.support.packages import block, install, install_drill
 from tests.support.processes import run_to_end
 from tests.support.synthetic import make_rally
+from tests.support.synthetic_drill import make_drill
 from tests.support.terminal import TENNIS
-
-PAGE = (ROOT / "docs" / "how-it-is-built.md").read_text()
-
-
-def block(heading: str, language: str) -> str:
-    """Return the first block of a language behind a heading of the page."""
-    section = PAGE.split(f"\n## {heading}\n")[1].split("\n## ")[0]
-    found = re.search(rf"```{language}\n(.*?)```", section, flags=re.DOTALL)
-    assert found
-    return found[1]
-
-
-def install(site: Path, name: str, points: dict[str, dict[str, str]], **files: str) -> None:
-    """Put a package where pip would: its modules, and its entry points."""
-    package = site / name.replace("-", "_")
-    package.mkdir(parents=True)
-    for file, text in {"__init__": "", **files}.items():
-        (package / f"{file}.py").write_text(text)
-    about = site / f"{package.name}-1.dist-info"
-    about.mkdir()
-    lines = [
-        line
-        for group, entries_of in points.items()
-        for line in (f"[{group}]", *(f"{key} = {value}" for key, value in entries_of.items()), "")
-    ]
-    (about / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: 1\n")
-    (about / "entry_points.txt").write_text("\n".join(lines))
 
 
 def tennis(site: Path, *words: str | Path) -> subprocess.CompletedProcess[str]:
@@ -112,6 +89,78 @@ def test_a_package_brings_a_load(tmp_path):
     names, folder = done.stdout.splitlines()
     assert "spin" in names.split()
     assert Path(folder) == site / "spin"
+
+
+@pytest.fixture
+def with_drill(tmp_path):
+    """Return a folder in which a package with the page's drill is installed, and its source."""
+    site = tmp_path / "site"
+    return site, install_drill(site)
+
+
+def made_up_drill(out, **versions):
+    """Seal a made-up rally of the page's drill."""
+    drill = Drill(name="yield", context="user", period_ns=1_000_000)
+    took = np.full(20, 3000)
+    return make_drill(out, drill, np.full(19, 1_000_000), took, versions=versions).path
+
+
+def test_a_packages_drill_is_known_by_name(with_drill, tmp_path):
+    site, source = with_drill
+    text = tennis(site, "drill", "--help").stdout
+    assert re.search(
+        r"^    yield      give the processor away, and nobody wants it$", text, re.MULTILINE
+    )
+    done = tennis(site, "drill", "yield", "--context", "hrtimer", "--out", "d")
+    assert "the drill yield cannot be done there: use user or user-rt or kernel" in done.stderr
+    source.unlink()
+    done = tennis(site, "drill", "yield", "--out", tmp_path / "d")
+    (line,) = done.stderr.splitlines()
+    assert line.startswith(
+        "tennis: the drill yield of the package tennis-yield: there is no yield.c"
+    )
+    assert (done.returncode, (tmp_path / "d").exists()) == (1, False)
+
+
+def test_a_drill_is_read_in_the_words_that_it_had_when_it_was_played(with_drill, tmp_path):
+    site, _ = with_drill
+    told = read_about(site / "tennis_yield" / "drills.toml", "yield")
+    version = KnownDrill("yield", "tennis-yield", site, told).version
+    rally = made_up_drill(tmp_path / "d", **version)
+    plain = "Nobody here says more of this drill"
+    shown = tennis(site, "stats", rally).stdout
+    assert ("giving away took" in shown, plain in shown) == (True, False)
+    # where it is not installed, was another package's, or says something else today
+    other = made_up_drill(tmp_path / "other", drill=version["drill"].replace("yield", "resign"))
+    others = made_up_drill(tmp_path / "none")
+    for place, folder in ((tmp_path, rally), (site, other), (site, others)):
+        done = tennis(place, "stats", folder)
+        assert (done.returncode, "a repetition took" in done.stdout) == (0, True), done.stderr
+        assert plain in " ".join(done.stdout.split())
+    for words in (["plot", rally, "--out", "p"], ["report", rally, "--out", "r.html"]):
+        assert tennis(tmp_path, *words).returncode == 0
+    assert "size_bytes" not in tennis(tmp_path, "export", rally).stdout
+
+
+@pytest.mark.virtual
+def test_a_packages_drill_is_played(with_drill, tmp_path):
+    site, source = with_drill
+    for context in ("user", "kernel"):
+        out = tmp_path / context
+        words = ("--context", context, "--repetitions", "50", "--out", out)
+        done = tennis(site, "drill", "yield", *words)
+        assert done.returncode == 0, done.stderr
+        summary = summarize_drill(open_folder(out))
+        assert (summary.repetitions, summary.suspect, summary.failures) == (50, False, 0)
+        assert 0 < summary.duration_ns.inside.median < summary.duration_ns.outside.median
+    done = tennis(tmp_path, "check", tmp_path / "user")
+    assert "the drill yield, and no package here has that: install the package tennis-yield" in (
+        done.stderr
+    )
+    # a package that was changed: nothing of the old one is taken from the cache
+    source.write_text(source.read_text().replace("give_away();", "give_away(), give_away();"))
+    done = tennis(site, "check", tmp_path / "user")
+    assert (done.returncode, "racquet_sha256 was " in done.stderr) == (1, True), done.stderr
 
 
 def test_a_package_names_a_kernel(tmp_path):

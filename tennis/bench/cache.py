@@ -20,7 +20,7 @@ LOCK_S = 4 * 3600  # as long as a kernel may take to be built
 LOCK_EVERY_S = 0.2
 # what is made here, and small: a file in it that was changed would go into rallies unseen
 CHECKED = {"modules", "own-modules", "own-programs", "programs", "instruments", "sloth"}
-CHECKED |= {"slothful", "userland", "symbols", "trials"}
+CHECKED |= {"drills", "slothful", "userland", "symbols", "trials"}
 SUMS = "SHA256SUMS"  # of a folder that is checked, as `sha256sum -c` reads it
 
 

@@ -4,6 +4,7 @@
 
 import json
 from dataclasses import asdict
+from inspect import cleandoc
 from pathlib import Path
 from typing import get_args
 
@@ -24,19 +25,32 @@ from tennis.cli.stop import Stop
 from tennis.cli.words import echo, paragraph, warn
 from tennis.errors import BenchError, UsageError
 from tennis.listener import listening
-from tennis.rally import Rally
+from tennis.rally import Rally, drills
 from tennis.rally.inside import REPETITIONS_MAX
 from tennis.rally.manifest import PROGRAM, Drill, DrillContext, DrillName
 from tennis.rally.request import RallyRequest
 from tennis.rally.serving import Serving
 from tennis.rally.text import quoted
 from tennis.stats.drill import DrillSummary, SpansByClock, summarize_drill
-from tennis.stats.drill_words import FIGURES, WHAT, claims, primary
+from tennis.stats.drill_words import FIGURES, claims, primary
 from tennis.units import format_bytes, format_count, format_ns
 
 
+class Drills(Grouped):
+    """A command whose help names the drills that there are, when somebody asks for it."""
+
+    def format_help_text(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write what each drill is in place of the word DRILLS."""
+        known = list(drills.every())
+        width = max(len(one.name) for one in known)
+        lines = "\n".join(f"  {one.name:<{width}}  {one.about.title}" for one in known)
+        text, self.help = self.help, cleandoc(self.help or "").replace("  DRILLS", lines)
+        super().format_help_text(ctx, formatter)
+        self.help = text
+
+
 @click.command(
-    cls=Grouped,
+    cls=Drills,
     groups={
         "What to do": (
             *("--context", "--program", "--period-us", "--repetitions", "--seed", "--out"),
@@ -50,7 +64,7 @@ from tennis.units import format_bytes, format_count, format_ns
     },
     moved={"--resume": "tennis resume DIR"},
 )
-@click.argument("name", metavar="DRILL", type=click.Choice(get_args(DrillName)), required=False)
+@click.argument("name", metavar="DRILL", type=click.Choice(drills.names()), required=False)
 @click.option(
     "--context",
     type=click.Choice([one for one in get_args(DrillContext) if one != PROGRAM]),
@@ -128,14 +142,7 @@ def drill(
 
     \b
     DRILL is one of:
-      periodic   wake up at a fixed period
-      response   from an edge of its own to the interrupt's handler
-      switch     from a thread that signals to the one that waited
-      semaphore  signal, and nobody waits
-      mailbox    send, and nobody waits
-      priority   a thread changes its own priority
-      allocate   memory of 64 bytes to 1 MiB
-      vmalloc    the same with vmalloc
+      DRILLS
 
     \b
     Examples:
@@ -157,7 +164,7 @@ def drill(
 
     stop = Stop()
     if name is None:
-        raise UsageError(f"say which drill: {', '.join(get_args(DrillName))}")
+        raise UsageError(f"say which drill: {', '.join(drills.names())}")
     if out is None:
         raise UsageError("say where to keep the drill", next_step="--out DIR")
     by_default: DrillContext = PROGRAM if "program" in request.explicit else "kernel"
@@ -208,7 +215,7 @@ def print_drill(summary: DrillSummary, *, as_json: bool) -> None:
         console.width = max(columns, table.__rich_measure__(console, console.options).maximum)
         console.print(table, crop=False)
     elif both is not None:
-        table = _table(WHAT[summary.name], both)
+        table = _table(summary.words, both)
         console.width = max(columns, table.__rich_measure__(console, console.options).maximum)
         console.print(table, crop=False)
     for line in claims(summary):

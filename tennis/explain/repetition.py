@@ -9,7 +9,8 @@ from tennis.explain import stalls
 from tennis.explain.kinds import What
 from tennis.explain.phases import Phase
 from tennis.explain.segments import Blame, Names, Segments
-from tennis.explain.story import Span, Story
+from tennis.explain.story import Story
+from tennis.rally.drills import Span
 from tennis.units import format_ns
 
 EXCESSES_SHOWN = 3

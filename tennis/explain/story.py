@@ -12,10 +12,10 @@ from tennis.explain.kinds import What
 from tennis.explain.segments import Blame, Segments, Weights
 from tennis.explain.stalls import Stall, stalls_of
 from tennis.explain.ways import Lanes
+from tennis.rally.drills import Span
 
 STEPS_MAX = 40
 Latency = Literal["interrupt", "scheduling"]
-Span = Literal["period", "duration"]  # of a drill's repetition: what was too long
 # from which moment to which, of a repetition
 _MOMENTS: dict[str, tuple[str, str]] = {
     "period": ("its period is over", "it comes"),

@@ -44,7 +44,8 @@ from tennis.rally.text import plain
 
 SIZE_MAX = 1 << 20  # bytes
 RALLIES_MAX = 16_384
-Name = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9._+-]{0,63}$")]
+NAME = r"^[A-Za-z0-9][A-Za-z0-9._+-]{0,63}$"
+Name = Annotated[str, StringConstraints(pattern=NAME)]
 LoadOptions = Annotated[dict[Name, int], Field(max_length=64)]
 
 
@@ -331,7 +332,7 @@ def first_problem(error: ValidationError) -> str:
     where = plain(".".join(str(key) for key in problem["loc"] if key != "[key]"), 120)
     if problem["type"] == "extra_forbidden":
         return f"{where} is not a key of a plan: see docs/match.md"
-    if problem["type"] == "string_pattern_mismatch":
+    if problem["type"] == "string_pattern_mismatch" and problem["ctx"]["pattern"] == NAME:
         return f"{where} is not a name: up to 64 letters, digits, and . _ + - inside"
     given = problem["input"]
     shown = f" (it is {plain(repr(given), 60)})" if isinstance(given, (str, int, float)) else ""

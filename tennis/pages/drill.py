@@ -17,7 +17,7 @@ from tennis.rally.disk import write_whole
 from tennis.rally.inside import MARK
 from tennis.rally.text import plain
 from tennis.stats.drill import DrillSummary, SpansByClock, summarize_drill
-from tennis.stats.drill_words import FIGURES, WHAT, claims, primary
+from tennis.stats.drill_words import FIGURES, claims, primary
 
 
 @dataclass(frozen=True)
@@ -79,7 +79,7 @@ def _section(drill: Rally) -> DrillSection:
     return DrillSection(
         name=plain(f"{drill.path.name}: {summary.label}", 120),
         summary=summary,
-        what=WHAT[summary.name],
+        what=summary.words,
         sides=primary(summary),
         claims=told_of,
         facts=facts,

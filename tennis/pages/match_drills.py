@@ -11,6 +11,7 @@ from tennis.match.folder import MatchFolder
 from tennis.publications.arm import CALLS, CONTEXTS
 from tennis.publications.load import load
 from tennis.rally import Rally
+from tennis.rally.drills import Span, told_of
 from tennis.rally.manifest import Drill
 from tennis.rally.memory import NONE
 from tennis.rally.settings import SETTINGS
@@ -33,12 +34,13 @@ class DrillRow:
     published: str  # mean, standard deviation and maximum as the paper has them; or empty
     boots: int
     overruns: int
+    span: Span
     sides: SpansByClock
 
     @property
     def name(self) -> str:
         """Return the drill in a few words."""
-        period = f" {self.drill.period_ns / 1000:g} µs" if self.drill.name == "periodic" else ""
+        period = f" {self.drill.period_ns / 1000:g} µs" if self.span == "period" else ""
         line = f", {self.command_line}" if self.command_line else ""
         memory = "" if self.memory == NONE else f", {SETTINGS['memory'].in_brief(self.memory)}"
         return f"{self.drill.name}{period}, {self.drill.context}{line}{memory}"
@@ -65,7 +67,8 @@ def _row(kernel: str, _: str, command_line: str, load_name: str, rallies: list[R
     assert drill is not None  # noqa: S101 (only drills are given)
     memory = rallies[0].manifest.target.memory
     spans = [spans_of(rally) for rally in rallies]
-    periodic = drill.name == "periodic"
+    span = told_of(rallies[0].manifest).span
+    periodic = span == "period"
     pairs = [one.intervals if periodic else one.durations for one in spans]
     outside = np.concatenate([pair[1] for pair in pairs])
     # a match's drills are all the kit's own, which tell what they measured
@@ -81,6 +84,7 @@ def _row(kernel: str, _: str, command_line: str, load_name: str, rallies: list[R
         published="" if command_line or memory != NONE else _published(drill, load_name),
         boots=len(rallies),
         overruns=sum(one.inside.overruns for one in spans if one.inside),
+        span=span,
         sides=sides(inside, outside, drill.period_ns if periodic else None, given_up_ns),
     )
 

@@ -17,9 +17,9 @@ import pyarrow.csv as pacsv
 
 from tennis import __version__
 from tennis.rally import Rally
+from tennis.rally.drills import told_of
 from tennis.rally.inside import LONGEST, read_inside
 from tennis.rally.text import plain
-from tennis.stats.drill import ALLOCATES, SIZES
 from tennis.sweep.folder import Sweep
 from tennis.units import NS_PER_S
 
@@ -46,12 +46,11 @@ def of_drill(rally: Rally) -> Iterator[bytes]:
 
     A program of somebody's own tells nothing: its inside is empty. Raises RallyError.
     """
-    drill = rally.manifest.drill
     inside = None if rally.manifest.target.program else read_inside(rally)
-    allocates = drill is not None and drill.name in ALLOCATES
+    sizes = told_of(rally.manifest).sizes_bytes
     columns = ["repetition", "began_ns"]
     columns += ["interval_inside_ns", "interval_outside_ns"]
-    columns += ["duration_inside_ns", "duration_outside_ns", *(["size_bytes"] if allocates else [])]
+    columns += ["duration_inside_ns", "duration_outside_ns", *(["size_bytes"] if sizes else [])]
     about = _about(rally) | {"repetitions": f"{rally.balls}"}
     yield _heading("drill", rally.label, about, columns)
     last: int | None = None
@@ -72,8 +71,8 @@ def of_drill(rally: Rally) -> Iterator[bytes]:
             pa.array(took, mask=took == LONGEST),
             _ns(batch["fall_ticks"].cast(pa.int64()), rally.tick_hz),
         ]
-        if allocates:
-            cells.append(pa.array(np.take(SIZES, np.arange(own.start, own.stop) % len(SIZES))))
+        if sizes:
+            cells.append(pa.array(np.take(sizes, np.arange(own.start, own.stop) % len(sizes))))
         yield _lines(cells)
 
 

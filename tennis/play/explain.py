@@ -30,13 +30,14 @@ from tennis.explain import repetition as repetitions
 from tennis.explain.explanation import Explanation
 from tennis.explain.phases import Phase, Symbol
 from tennis.explain.segments import Names
-from tennis.explain.story import Latency, Span, Story
+from tennis.explain.story import Latency, Story
 from tennis.explain.telling import tell
 from tennis.listener import say
 from tennis.play.rally import Watch
 from tennis.play.replaying import NONE, balls_of, changes, plan_again, replay, unlike
 from tennis.play.shooting import first_ball_at
 from tennis.rally import Rally
+from tennis.rally.drills import Span, told_of
 from tennis.rally.folder import CONSOLE
 from tennis.rally.manifest import NO_MODULE
 from tennis.rally.opening import open_folder
@@ -299,7 +300,7 @@ def _span(rally: Rally) -> Span | None:
     """Return what of a drill's repetitions is looked at; None of a rally."""
     if rally.manifest.drill is None:
         return None
-    return "period" if rally.manifest.drill.name == "periodic" else "duration"
+    return told_of(rally.manifest).span
 
 
 def waits_of(rally: Rally, table: NDArray[np.int64]) -> NDArray[np.int64]:

@@ -12,7 +12,8 @@ from tennis.bench.kernels import catalogue
 from tennis.bench.protocol import Access, Bench
 from tennis.bench.replay import ReplayBench
 from tennis.errors import UsageError
-from tennis.rally.manifest import PROGRAM, Drill, DrillContext, DrillName, Protocol
+from tennis.rally import drills
+from tennis.rally.manifest import PROGRAM, Drill, Protocol
 from tennis.rally.plan import UNKNOWN, Plan
 from tennis.rally.program import RACQUET
 from tennis.rally.program import read as read_program
@@ -175,19 +176,6 @@ def _kernel(requested: str) -> str:
     return requested
 
 
-# who can do a drill; nothing may wait in an interrupt
-CONTEXTS: dict[DrillName, tuple[DrillContext, ...]] = {
-    "periodic": ("user", "user-rt", "kernel", "hrtimer"),
-    "response": ("kernel",),
-    "switch": ("user", "user-rt", "kernel"),
-    "semaphore": ("user", "user-rt", "kernel"),
-    "mailbox": ("user", "user-rt", "kernel"),
-    "priority": ("user", "user-rt", "kernel"),
-    "allocate": ("user", "user-rt", "kernel"),
-    "vmalloc": ("kernel",),
-}
-# those that a program of somebody's own does by itself
-OF_PROGRAMS: tuple[DrillName, ...] = ("periodic",)
 # of a drill's pulse: what a stamp's 32 bits hold
 PULSE_MAX_NS = 4_000_000_000
 
@@ -200,12 +188,13 @@ def drill_plan(drill: Drill, repetitions: int, seed: int, **options: object) -> 
 
 def drill_plan_for(drill: Drill, repetitions: int, seed: int, request: RallyRequest) -> Plan:
     """Return the plan of a drill. Raises UsageError where it cannot be."""
-    contexts = CONTEXTS[drill.name]
+    known = drills.find(drill.name)
     by_program = "program" in request.explicit
-    if by_program and drill.name not in OF_PROGRAMS:
+    if by_program and PROGRAM not in known.about.contexts:
+        of_programs = (one.name for one in drills.every() if PROGRAM in one.about.contexts)
         raise UsageError(
-            f"--program: the drill {drill.name} is done by the kit's own code, and a program does "
-            f"{' or '.join(OF_PROGRAMS)}",
+            f"--program: the drill {drill.name} is done by code of its own, and a program does "
+            f"{' or '.join(of_programs)}",
             next_step="leave one of them out",
         )
     if by_program != (drill.context == PROGRAM):
@@ -213,17 +202,17 @@ def drill_plan_for(drill: Drill, repetitions: int, seed: int, request: RallyRequ
             f"--context {drill.context}: a program of your own says itself what it is",
             next_step="leave it out" if by_program else "name one with --program",
         )
-    if not by_program and drill.context not in contexts:
+    if not by_program and drill.context not in known.contexts:
         raise UsageError(
             f"--context {drill.context}: the drill {drill.name} cannot be done there",
-            next_step=f"use {' or '.join(contexts)}",
+            next_step=f"use {' or '.join(known.contexts)}",
         )
     plan = plan_for(request, Serving())
     registry.refuse(plan, {"drill": drill})
-    if drill.name == "response" and plan.instrument == "pico":
+    if known.about.loops_back and plan.instrument == "pico":
         raise UsageError(
-            "the drill response takes a wire from the reply line back to the target, which only "
-            "the virtual bench's built-in instrument has"
+            f"the drill {drill.name} takes a wire from the reply line back to the target, which "
+            "only the virtual bench's built-in instrument has"
         )
     protocol = Protocol(
         loop="listen",

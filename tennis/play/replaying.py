@@ -24,7 +24,7 @@ from tennis.digests import sha256_of
 from tennis.errors import RallyError, UsageError
 from tennis.play.progress import Progress
 from tennis.play.rally import Watch
-from tennis.rally import Rally
+from tennis.rally import Rally, drills
 from tennis.rally.balls import records
 from tennis.rally.manifest import OWN, Manifest
 from tennis.rally.plan import Plan
@@ -122,6 +122,7 @@ def plan_again(
             f"{rally.path} was played on the bench {plain(manifest.bench, 40)}: only the virtual "
             "bench gives the same balls again, and nobody recorded what a real processor did"
         )
+    _check_drill(rally)
     _refuse_instrument(rally, any_here=any_instrument)
     kernel = manifest.target.kernel
     linux = kernel in catalogue.catalogue() or not is_named(kernel)
@@ -157,6 +158,17 @@ def plan_again(
         raise UsageError(
             f"{rally.path} cannot be played again: {error.errors()[0]['msg']}"
         ) from error
+
+
+def _check_drill(rally: Rally) -> None:
+    """Raise UsageError where a drill is that of a package that is not here."""
+    drill = rally.manifest.drill
+    if drill is not None and drill.name not in drills.names():
+        whose = plain(rally.manifest.tool.versions.get(drills.VERSION, "").partition(" ")[0], 60)
+        raise UsageError(
+            f"{rally.path} is the drill {drill.name}, and no package here has that",
+            next_step=f"install the package {whose or 'that brings it'}",
+        )
 
 
 def _check_program(rally: Rally, program: Path | None) -> None:

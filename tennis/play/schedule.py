@@ -27,8 +27,9 @@ from tennis.match.plan import (
     repeated,
 )
 from tennis.play.match_kernels import MatchKernel
-from tennis.play.planning import CONTEXTS, drill_plan, plan_of
+from tennis.play.planning import drill_plan, plan_of
 from tennis.rally import command_line as parameters
+from tennis.rally import drills
 from tennis.rally import priorities as priority_map
 from tennis.rally.cycles import balls_for, cycle_words
 from tennis.rally.manifest import PROGRAM, THREADED, BottomHalf, Drill, Priorities, TopHalf
@@ -268,11 +269,12 @@ def _check_drills(plan: MatchPlan) -> None:
             for name in getattr(drill, key) or []:
                 if name not in there:
                     raise UsageError(f"drill.{number}.{key}: {name} is not among the plan's {key}")
+        possible = drills.find(drill.name).contexts
         for context in drill.contexts or []:
-            if context not in CONTEXTS[drill.name]:
+            if context not in possible:
                 raise UsageError(
                     f"drill.{number}.contexts: the drill {drill.name} cannot be done in {context}",
-                    next_step=f"use {' or '.join(CONTEXTS[drill.name])}",
+                    next_step=f"use {' or '.join(possible)}",
                 )
 
 
@@ -365,7 +367,7 @@ def _drills(plan: MatchPlan, kernels: Mapping[str, MatchKernel]) -> Iterator[_Co
         for load, line, context, period_us in product(
             axis.loads or kernel.loads or plan.loads,
             axis.command_lines or kernel.command_lines or plan.command_lines or [""],
-            axis.contexts or CONTEXTS[axis.name],
+            axis.contexts or drills.find(axis.name).contexts,
             axis.periods_us,
         ):
             combination = _Combination(name, load, "default", "hard", UNKNOWN, line)

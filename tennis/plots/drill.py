@@ -12,8 +12,9 @@ from tennis.errors import RallyError
 from tennis.plots.one import WIDTH
 from tennis.plots.picture import Picture, count_axis, house_style, time_axis
 from tennis.rally import Rally
+from tennis.rally.drills import told_of
 from tennis.rally.text import plain
-from tennis.stats.drill import ALLOCATES, SpansByClock, spans_of, summarize_drill
+from tennis.stats.drill import SpansByClock, spans_of, summarize_drill
 from tennis.style import BLUE, GREY, VERMILLION
 from tennis.units import format_bytes, format_count
 
@@ -24,7 +25,7 @@ BARS = 120
 def spans(rally: Rally) -> Picture:
     """Draw the histograms of a drill's spans inside and outside, and of their differences."""
     summary, both = summarize_drill(rally), spans_of(rally)
-    periodic = summary.name == "periodic"
+    periodic = summary.span == "period"
     what = "interval" if periodic else "duration"
     inside, outside = both.intervals if periodic else both.durations
     figures = summary.interval_ns if periodic else summary.duration_ns
@@ -131,6 +132,5 @@ def _places(values: list[int | None]) -> list[float]:
 
 def kinds_of(rally: Rally) -> dict[str, Callable[[Rally], Picture]]:
     """Return the pictures that there are of a drill."""
-    drill = rally.manifest.drill
-    allocates = drill is not None and drill.name in ALLOCATES
+    allocates = told_of(rally.manifest).sizes_bytes
     return {"spans": spans, **({"sizes": sizes} if allocates else {})}

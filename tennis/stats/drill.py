@@ -7,6 +7,7 @@ one repetition to the next, and of each repetition. Mean, standard deviation and
 from the period are the figures of Arm, Bradac and Kaczmarczyk (2016), tables 2 to 16.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,6 +16,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from tennis.rally import Rally
+from tennis.rally.drills import Span, told_of
 from tennis.rally.inside import LONGEST, Inside, read_inside
 from tennis.stats.figures import Figures
 from tennis.units import ticks_to_ns
@@ -64,6 +66,8 @@ class DrillSummary:
     bench: str
     time_note: str
     name: str
+    words: str  # above its figures
+    span: Span  # what it is about
     context: str
     period_ns: int
     repetitions: int
@@ -79,11 +83,6 @@ class DrillSummary:
     interval_ns: SpansByClock | None  # None: there was one repetition only
     duration_ns: SpansByClock
     by_size: dict[int, SpansByClock]  # of drills that allocate: bytes -> durations
-
-
-# as target/drills/allocate.c has them, in turn
-SIZES = tuple(64 << step for step in range(15))
-ALLOCATES = frozenset({"allocate", "vmalloc"})
 
 
 def spread(spans: Spans, period_ns: int | None = None, later_than_ns: int | None = None) -> Spread:
@@ -194,14 +193,15 @@ def _counted(ns: NDArray[np.uint32]) -> Spans:
     return np.where(ns == LONGEST, np.inf, ns)
 
 
-def by_size(both: Spanned, later_than_ns: int | None) -> dict[int, SpansByClock]:
-    """Return the durations of each size that came; ascending. See ``spread``."""
+def by_size(
+    both: Spanned, sizes: Sequence[int], later_than_ns: int | None
+) -> dict[int, SpansByClock]:
+    """Return the durations of each of the sizes that came, in bytes. See ``spread``."""
     inside, outside = both.durations
-    assert inside is not None  # noqa: S101 (no program's drill allocates)
-    turn = np.arange(inside.size) % len(SIZES)
-    there = {size: turn == step for step, size in enumerate(SIZES)}
+    turn = np.arange(outside.size) % max(1, len(sizes))
+    there = {size: turn == step for step, size in enumerate(sizes)}
     return {
-        size: sides(inside[w], outside[w], later_than_ns=later_than_ns)
+        size: sides(None if inside is None else inside[w], outside[w], later_than_ns=later_than_ns)
         for size, w in there.items()
         if w.any()
     }
@@ -211,7 +211,7 @@ def summarize_drill(rally: Rally) -> DrillSummary:
     """Return what is said of a drill. Raises RallyError where it is none, or damaged."""
     both = spans_of(rally)
     manifest, inside = rally.manifest, both.inside
-    drill = manifest.drill
+    drill, about = manifest.drill, told_of(manifest)
     assert drill is not None  # noqa: S101 (spans_of refuses)
     between = both.intervals[1]
     measured = inside or manifest.target.program
@@ -220,6 +220,8 @@ def summarize_drill(rally: Rally) -> DrillSummary:
         bench=manifest.bench,
         time_note=manifest.time_note,
         name=drill.name,
+        words=about.words,
+        span=about.span,
         context=drill.context,
         period_ns=drill.period_ns,
         repetitions=rally.balls,
@@ -233,5 +235,5 @@ def summarize_drill(rally: Rally) -> DrillSummary:
         drift_ns=None if inside else drift_ns(between, drill.period_ns),
         interval_ns=sides(*both.intervals, drill.period_ns) if rally.balls > 1 else None,
         duration_ns=sides(*both.durations, later_than_ns=manifest.given_up_ns),
-        by_size=by_size(both, manifest.given_up_ns) if drill.name in ALLOCATES else {},
+        by_size=by_size(both, about.sizes_bytes, manifest.given_up_ns),
     )

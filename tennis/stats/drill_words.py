@@ -2,20 +2,10 @@
 # SPDX-License-Identifier: MIT
 """A drill's figures in words, the same in a terminal and on a page."""
 
+from tennis.rally.drills import PLAIN
 from tennis.stats.drill import DrillSummary, SpansByClock
 from tennis.units import format_count, format_ns
 
-# what a drill is about
-WHAT = {
-    "periodic": "from one to the next",
-    "response": "the response took",
-    "mailbox": "sending took",
-    "priority": "the change took",
-    "allocate": "allocating took",
-    "vmalloc": "allocating took",
-    "semaphore": "the signal took",
-    "switch": "the switch took",
-}
 # fields of a Spread, in this order
 FIGURES = {
     "mean": "mean",
@@ -30,7 +20,7 @@ FIGURES = {
 
 def primary(summary: DrillSummary) -> SpansByClock | None:
     """Return the spans that a drill is about; None where there was one repetition only."""
-    return summary.interval_ns if summary.name == "periodic" else summary.duration_ns
+    return summary.interval_ns if summary.span == "period" else summary.duration_ns
 
 
 def claims(summary: DrillSummary) -> list[str]:
@@ -43,6 +33,11 @@ def claims(summary: DrillSummary) -> list[str]:
         f"{f', {summary.failures} REFUSED' if summary.failures else ''}"
         f"{'; SUSPECT' if summary.suspect else ''}."
     )
+    if summary.words == PLAIN.words:
+        played += (
+            " Nobody here says more of this drill: the package that it was played with is not "
+            "installed, or it says something else today."
+        )
     if summary.clock_ns is None or summary.line_ns is None or summary.loop_ns is None:
         return [played, _by_itself(summary)]
     costs = (

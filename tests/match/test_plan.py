@@ -353,7 +353,7 @@ BAD = [
     (SMALL + "repetitions = 10000", "repetitions: input should be less than or equal to 1000"),
     (SMALL + 'order = "random"', "order: input should be 'listed' or 'shuffled'"),
     (SMALL + 'bench = "moon"', "bench: input should be 'virtual' or 'pi'"),
-    (SMALL + '[[drill]]\nname = "swim"', "drill.0.name: input should be 'periodic'"),
+    (SMALL + '[[drill]]\nname = "../swim"', "drill.0.name: .* should match pattern"),
     (SMALL + '[[drill]]\nname = "switch"\nperiods_us = [5]', "drill.0.periods_us.0: input should"),
     (SMALL + '[[drill]]\nname = "switch"\ncontexts = []', "contexts: is empty"),
     (SMALL + "processors = 3", "processors: input should be 1, 2 or 4"),
@@ -434,6 +434,7 @@ SENSELESS = [
         "--processors needs --bench virtual",
     ),
     (SMALL + "rallies = false", {}, "rallies = false, and no ..drill..: nothing is left"),
+    (SMALL + '[[drill]]\nname = "swim"', {}, "no drill 'swim' here: use periodic, response, "),
     (
         SMALL + '[[drill]]\nname = "periodic"\nloads = ["hog"]',
         {},

@@ -63,6 +63,7 @@ from tennis.play.commissioning.equipment import CommissionRequest
 from tennis.play.packing import refuse_ball
 from tennis.play.rally import Watch
 from tennis.play.unpacking import unpack
+from tennis.rally import drills as known_drills
 from tennis.rally import open_folder, open_rally, program
 from tennis.rally.folder import JOURNAL, PLAN
 from tennis.rally.inside import read_inside
@@ -388,6 +389,13 @@ def drills(scratch: Path) -> Callable[[random.Random], None]:
         spans_of(rally)
 
     return folder_of(whole, scratch / "damaged", read)
+
+
+def drills_told(scratch: Path) -> Callable[[random.Random], None]:
+    """Damage what a package tells of its drills."""
+    place = scratch / known_drills.FILE
+    whole = (known_drills.FOLDER / known_drills.FILE).read_bytes()
+    return files(place, whole, lambda: known_drills.read_about(place, "allocate"))
 
 
 def recorded_sections(scratch: Path) -> Callable[[random.Random], None]:
@@ -943,6 +951,7 @@ Target = Callable[[Path], Callable[[random.Random], None]]
 TARGETS: dict[str, Target] = {
     "rally": rallies,
     "drill": drills,
+    "drills-told": drills_told,
     "sections": recorded_sections,
     "instants": recorded_instants,
     "stages": recorded_stages,
@@ -1061,6 +1070,7 @@ READERS: dict[str, tuple[str, ...] | str] = {
     "publications/knutsson.py": OURS,
     "publications/load.py": OURS,
     "rally/balls.py": ("rally", "drill"),
+    "rally/drills.py": ("drills-told",),
     "rally/edited.py": ("answers", "class-list", "marks", "decisions", "rules", "plan"),
     "rally/folder.py": ("rally", "drill"),
     "rally/opening.py": ("rally", "drill"),

@@ -5,34 +5,29 @@
 import hashlib
 from pathlib import Path
 
+from tennis.bench import drills
 from tennis.bench.kernels import modules
 from tennis.bench.targets import snapshot
-from tennis.checkout import ROOT
-from tennis.rally.manifest import (
-    Drill,
-)
+from tennis.rally.manifest import Drill
 from tennis.rally.plan import Plan
-
-DRILLS = ROOT / "target" / "drills"
-
-
-def in_kernel(drill: Drill) -> bool:
-    """Tell whether a drill is done by a module."""
-    return drill.context in {"kernel", "hrtimer"}
 
 
 def module_of(plan: Plan, facts: snapshot.Snapshot) -> str:
     """Return which module is loaded; empty where a drill is a process."""
     if plan.drill is None:
         return facts.module
-    return plan.drill.name if in_kernel(plan.drill) else ""
+    return plan.drill.name if plan.drill.in_kernel else ""
 
 
 def files_of(drill: Drill) -> dict[str, bytes | Path]:
-    """Return what the target needs of a drill: a program, or what its module is built from."""
-    if in_kernel(drill):
-        return {f"drill-source/{path.name}": path for path in sorted(DRILLS.iterdir())}
-    return {"drill": modules.program(DRILLS / f"{drill.name}.c")}
+    """Return what the target needs of a drill: a program, or what its module is built from.
+
+    Raises UsageError.
+    """
+    source = drills.source_of(drill)
+    if drill.in_kernel:
+        return {f"drill-source/{path.name}": path for path in modules.sources(source)}
+    return {"drill": modules.program(source)}
 
 
 def versions_of(drill: Drill) -> dict[str, str]:

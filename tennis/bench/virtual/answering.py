@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from tennis import entries
-from tennis.bench import flavours
+from tennis.bench import drills, flavours
 from tennis.bench.kernels import modules, own_module, own_program, program_packages
 from tennis.bench.kernels.catalogue import Kernel
 from tennis.bench.virtual import program
@@ -98,8 +98,8 @@ def built(plan: Plan, kernel: Kernel, application: str | Path) -> Answerer:
     if brought and not racquet and plan.processors > 1 and plan.interrupt_cpu is not None:
         mover = modules.kernel_module(program.MOVER, kernel)
     if plan.drill and not brought:  # else the program does it
-        source = TARGET / "drills" / f"{plan.drill.name}.c"
-        in_kernel = plan.drill.context in {"kernel", "hrtimer"}
+        source = drills.source_of(plan.drill)
+        in_kernel = plan.drill.in_kernel
         drill = modules.kernel_module(source, kernel) if in_kernel else modules.program(source)
     is_beneath = plan.beneath != "none"
     return Answerer(

@@ -11,7 +11,7 @@ from typing import Any, ClassVar, cast
 import pyarrow as pa
 
 from tennis import entries
-from tennis.bench import flavours, witnesses
+from tennis.bench import drills, flavours, witnesses
 from tennis.bench import loads as load_folder
 from tennis.bench.fitting import Capabilities
 from tennis.bench.kernels import catalogue, modules, program_record
@@ -122,6 +122,7 @@ class VirtualBench:
             "line_names": " ".join(line_names()),
             "racquet": parts.answerer.name,
             **parts.answerer.versions,
+            **(drills.version_of(plan.drill) if plan.drill else {}),
             "programs_sha256": sha256_of(
                 parts.racquet_user, parts.racquet_ready, TARGET / "virtual" / "init"
             ),

@@ -13,6 +13,7 @@ from tennis.bench.virtual.parts import Parts
 from tennis.bench.virtual.shots import held_open, parameters
 from tennis.digests import sha256_of
 from tennis.errors import BenchError
+from tennis.rally import drills
 from tennis.rally.journal import Frame
 from tennis.rally.manifest import Instrument
 from tennis.rally.shots import are_shots, instants
@@ -52,7 +53,7 @@ class BuiltInSession(PipedSession):
             settings["over"] = OVER_NS
         if plan.drill and not plan.program:  # it has to tell what it measured
             settings["over"] = DRILL_OVER_NS
-            settings["loop_back"] = int(plan.drill.name == "response")
+            settings["loop_back"] = int(drills.find(plan.drill.name).about.loops_back)
         descriptors = [self.writer]
         at_ns, absolute = extras.instants_ns, extras.instants_ns is not None
         if at_ns is None and are_shots(protocol):

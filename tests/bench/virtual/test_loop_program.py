@@ -140,7 +140,7 @@ def test_two_loops_are_played_and_compared(tmp_path):
 @pytest.mark.parametrize(
     ("asked", "said"),
     [
-        (["switch", "--program", "loop.c"], "the drill switch is done by the kit's own code"),
+        (["switch", "--program", "loop.c"], "code of its own, and a program does periodic"),
         (["periodic", "--program", "loop.c", "--context", "user"], "--context user: a program of"),
         (["periodic", "--program", "gone.c"], "gone.c (No such file or directory)"),
         (["periodic", "--program", "loop.c", "--instrument", "pico"], "--program"),
