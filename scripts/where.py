@@ -12,6 +12,7 @@ them. What more share is the ground that all stand on, of which the folders are 
 """
 
 import ast
+import re
 import sys
 from collections import Counter, defaultdict
 from collections.abc import Container, Iterable, Iterator
@@ -121,6 +122,11 @@ def _imported(path: Path, modules: dict[str, Path]) -> Iterator[str]:
                 yield inner if inner in modules else str(node.module)
         elif isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names if alias.name in modules)
+        elif isinstance(node, ast.JoinedStr) and isinstance(node.values[0], ast.Constant):
+            begin = str(node.values[0].value)  # of groups: "tennis.plots." of f"tennis.plots.{of}"
+            of = entries.groups(begin[:-1]) if re.fullmatch(r"tennis\.[a-z]+\.", begin) else ()
+            every = [entry.module for group in of for entry in entries.entries(group)]
+            yield from (module for module in every if module in modules)
         elif isinstance(node, ast.Call):
             said = [texts.get(one.id) if isinstance(one, ast.Name) else one for one in node.args]
             words = [one.value if isinstance(one, ast.Constant) else one for one in said[:2]]

@@ -69,15 +69,19 @@ class OpenRally(Rally):
         return summarize(self)
 
     def plot(self, kind: str = "distribution") -> "Picture":
-        """Return a picture as a matplotlib Figure: "histogram", "distribution" or "series".
+        """Return a picture of ``tennis plot`` as a matplotlib Figure: "histogram" or another kind.
 
-        Raises UsageError for another kind.
+        Raises UsageError for a kind that is none, or not one of this rally.
         """
-        from tennis.plots import KINDS
+        from tennis.plots.added import draw, every
 
-        if kind not in KINDS:
-            raise UsageError(f"no picture {kind!r}: they are {', '.join(KINDS)}")
-        return KINDS[kind](self)
+        there = every("rally")
+        if kind not in there:
+            raise UsageError(f"no picture {kind!r}: they are {', '.join(there)}")
+        picture = draw(there[kind], self)
+        if picture is None:
+            raise UsageError(f"{kind}: there is none of {self.path}")
+        return picture
 
 
 def open(path: str | Path) -> OpenRally:  # noqa: A001 (tennis.open, as image and audio libraries have it)

@@ -91,7 +91,9 @@ class Entry:
     def __str__(self) -> str:
         """Say which it is: its name, the kind of thing, the package."""
         kind = self.group.removeprefix("tennis.").partition(".")[0].removesuffix("s")
-        kind = {"benche": "bench", "doctor": "check", "beneath": "system"}.get(kind, kind)
+        kind = {"benche": "bench", "doctor": "check", "beneath": "system", "plot": "picture"}.get(
+            kind, kind
+        )
         return f"the {kind} {self.name} of the package {self.package}"
 
 

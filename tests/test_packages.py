@@ -40,7 +40,9 @@ def site(tmp_path_factory):
     folder = tmp_path_factory.mktemp("site")
     project = tomllib.loads(block("A package of your own", "toml"))["project"]
     bench, latest = block("A new bench", "python"), block("A new command", "python")
-    install(folder, project["name"], project["entry-points"], bench=bench, latest=latest)
+    drawn = block("A new picture", "python")
+    files = {"bench": bench, "latest": latest, "neighbours": drawn}
+    install(folder, project["name"], project["entry-points"], **files)
     return folder
 
 
@@ -53,6 +55,56 @@ def test_the_pages_package_plays_and_reads(site, tmp_path):
     assert (latest.returncode, latest.stdout) == (0, "1.00 µs\n"), latest.stderr
     text = tennis(site, "--help").stdout
     assert re.search(r"Read:\n(?:  .*\n)*  latest +Print the latest interrupt latency", text)
+
+
+def test_the_pages_package_draws(site, tmp_path):
+    played = make_rally(tmp_path / "r", balls=300, misses=3)
+    rally = played.path
+    for words in ((), ("--kind", "neighbours", "--format", "png")):
+        done = tennis(site, "plot", rally, *words)
+        assert (done.returncode, done.stderr) == (0, "")
+    drawn = ["distribution.svg", "histogram.svg", "neighbours.png", "neighbours.svg", "series.svg"]
+    assert sorted(path.name for path in (tmp_path / "r-plots").iterdir()) == drawn
+    assert "Neighbours" in (tmp_path / "r-plots" / "neighbours.svg").read_text()
+    assert "series, coverage, neighbours;" in " ".join(
+        tennis(site, "plot", "--help").stdout.split()
+    )
+    done = tennis(site, "plot", rally, rally, "--kind", "neighbours")
+    assert "several rallies there are overview, histogram, distribution" in done.stderr
+    protocol = played.manifest.protocol.model_copy(update={"loop": "shots"})
+    shots = make_rally(tmp_path / "s", balls=300, protocol=protocol).path
+    for folder, kind in ((shots, "neighbours"), (rally, "coverage")):
+        done = tennis(site, "plot", folder, "--kind", kind)
+        assert (done.returncode, f"{kind}: there is none of {folder}" in done.stderr) == (2, True)
+
+
+def test_a_picture_that_fails_takes_no_other_with_it(tmp_path):
+    source = """
+from pathlib import Path
+def falls(rally):
+    raise ValueError("no paint")
+def path(rally):
+    return Path("picture.svg")
+"""
+    names = {"falls": "daub.art:falls", "gone": "daub.art:gone", "path": "daub.art:path"}
+    names["histogram"] = "daub.art:path"  # the kit has one of this name
+    install(tmp_path / "site", "daub", {"tennis.plots.rally": names}, art=source)
+    rally = make_rally(tmp_path / "r", balls=30).path
+    done = tennis(tmp_path / "site", "plot", rally)
+    assert (done.returncode, len(done.stdout.split())) == (0, 3)
+    assert len(done.stderr.splitlines()) == 4
+    for said in (
+        "the picture histogram of the package daub is not drawn: tennis has one of this name",
+        "the picture falls of the package daub failed (ValueError: no paint)",
+        "the picture gone of the package daub is broken (AttributeError",
+        "the picture path of the package daub returned no tennis.plots.Picture, but PosixPath",
+    ):
+        assert said in done.stderr
+    done = tennis(tmp_path / "site", "plot", rally, "--kind", "falls", "--out", tmp_path / "p")
+    assert (done.returncode, "no paint" in done.stderr) == (1, True)
+    assert not (tmp_path / "p").exists()
+    loaded = "import sys; from tennis.cli.plot import plot; print('matplotlib' in sys.modules)"
+    assert run_to_end([sys.executable, "-c", loaded]).stdout == "False\n"
 
 
 def test_a_bench_has_a_word_of_its_own(site, tmp_path):

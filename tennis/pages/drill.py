@@ -10,7 +10,7 @@ from tennis.edition import VERSION
 from tennis.pages.circumstances import written_by
 from tennis.pages.rally import CONSOLE_BYTES, EmbeddedPicture, embed
 from tennis.pages.templates import template
-from tennis.plots.drill import kinds_of
+from tennis.plots.drill import sizes, spans
 from tennis.rally import Rally
 from tennis.rally.command import command_of
 from tennis.rally.disk import write_whole
@@ -83,6 +83,6 @@ def _section(drill: Rally) -> DrillSection:
         sides=primary(summary),
         claims=told_of,
         facts=facts,
-        pictures=[embed(draw(drill), told_of[0]) for draw in kinds_of(drill).values()],
+        pictures=[embed(drawn, told_of[0]) for drawn in (spans(drill), sizes(drill)) if drawn],
         console="\n".join(told)[-CONSOLE_BYTES:],
     )

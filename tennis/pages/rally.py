@@ -179,8 +179,8 @@ def _section(name: str, rally: Rally, summary: Summary) -> Section:
     searched = instants.read(rally)
     if searched is not None:
         claims += sentences(searched)
-    if searched is not None or are_shots(rally.manifest.protocol):
-        pictures.append(embed(with_all_beside(rally), f"{note_text} {COVERAGE}"))
+    if (covered := with_all_beside(rally)) is not None:
+        pictures.append(embed(covered, f"{note_text} {COVERAGE}"))
     return Section(
         name=name,
         rally=rally,

@@ -6,13 +6,11 @@ from tennis.plots.home import give_home
 
 give_home()  # before matplotlib is imported
 
-from tennis.plots.compare import TOGETHER, comparison, overview  # noqa: E402
-from tennis.plots.one import KINDS, distribution, histogram, series  # noqa: E402
+from tennis.plots.compare import comparison, overview  # noqa: E402
+from tennis.plots.one import distribution, histogram, series  # noqa: E402
 from tennis.plots.picture import Picture, alt_text  # noqa: E402
 
 __all__ = [
-    "KINDS",
-    "TOGETHER",
     "Picture",
     "alt_text",
     "comparison",

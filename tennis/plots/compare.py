@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 """Pictures of several rallies: who answers when, side by side."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -288,10 +288,3 @@ def _on_the_same_axes(
         axes.set_ylim(0.7, top)
         draw_marks(axes, latency, log=log, line_share=0.12)
     name_axis(rows[-1][0], log=log)
-
-
-TOGETHER: dict[str, Callable[[Sequence[Rally]], Picture]] = {
-    "overview": overview,
-    "histogram": histograms,
-    "distribution": comparison,
-}

@@ -2,17 +2,13 @@
 # SPDX-License-Identifier: MIT
 """A picture of a drill: what the target believed, what happened, and how far apart they are."""
 
-from collections.abc import Callable
-
 import numpy as np
 from matplotlib.axes import Axes
 from numpy.typing import NDArray
 
-from tennis.errors import RallyError
 from tennis.plots.one import WIDTH
 from tennis.plots.picture import Picture, count_axis, house_style, time_axis
 from tennis.rally import Rally
-from tennis.rally.drills import told_of
 from tennis.rally.text import plain
 from tennis.stats.drill import SpansByClock, spans_of, summarize_drill
 from tennis.style import BLUE, GREY, VERMILLION
@@ -92,13 +88,14 @@ def _words(what: str, figures: SpansByClock | None) -> str:
 
 
 @house_style
-def sizes(rally: Rally) -> Picture:
-    """Draw how long an allocation took against its size, inside and outside."""
+def sizes(rally: Rally) -> Picture | None:
+    """Draw how long an allocation took against its size, inside and outside.
+
+    None: the drill allocates nothing.
+    """
     summary = summarize_drill(rally)
     if not summary.by_size:
-        raise RallyError(
-            f"{rally.path}: {summary.name} allocates nothing", next_step="draw its spans"
-        )
+        return None
     first, last = (summary.by_size[find(summary.by_size)] for find in (min, max))
     picture = Picture(
         WIDTH,
@@ -128,9 +125,3 @@ def sizes(rally: Rally) -> Picture:
 
 def _places(values: list[int | None]) -> list[float]:
     return [np.nan if value is None else float(value) for value in values]
-
-
-def kinds_of(rally: Rally) -> dict[str, Callable[[Rally], Picture]]:
-    """Return the pictures that there are of a drill."""
-    allocates = told_of(rally.manifest).sizes_bytes
-    return {"spans": spans, **({"sizes": sizes} if allocates else {})}

@@ -2,7 +2,6 @@
 # SPDX-License-Identifier: MIT
 """Pictures of one rally: histogram, complementary distribution, time series."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Required, TypedDict, Unpack
 
@@ -363,10 +362,3 @@ def _series(axes: Axes, envelope: Envelope, start: float, color: str, *, log: bo
     else:
         axes.set_ylim(0, top * 1.12)
     time_axis(axes, "y", log=log)
-
-
-KINDS: dict[str, Callable[[Rally], Picture]] = {
-    "histogram": histogram,
-    "distribution": distribution,
-    "series": series,
-}

@@ -9,7 +9,7 @@ import warnings
 from collections.abc import Callable, Iterator, Sequence
 from functools import wraps
 from html import escape
-from typing import Any, Literal, ParamSpec, cast
+from typing import Any, Literal, ParamSpec, TypeVar, cast
 
 import matplotlib as mpl
 import numpy as np
@@ -33,6 +33,7 @@ from tennis.units import format_count, format_round_ns
 
 Format = Literal["svg", "png"]
 P = ParamSpec("P")
+Drawn = TypeVar("Drawn", bound="Picture | None")  # None: it does not apply
 
 # what stands on a line or a bar is still read
 ON_LINES = {"facecolor": "white", "edgecolor": "none", "alpha": 0.8, "pad": 1}
@@ -132,11 +133,11 @@ def _clips_by_number(svg: str) -> str:
     )
 
 
-def house_style(draw: Callable[P, Picture]) -> Callable[P, Picture]:
+def house_style(draw: Callable[P, Drawn]) -> Callable[P, Drawn]:
     """Make a function draw in the house's style, and leave matplotlib as it was."""
 
     @wraps(draw)
-    def styled(*args: P.args, **kwargs: P.kwargs) -> Picture:
+    def styled(*args: P.args, **kwargs: P.kwargs) -> Drawn:
         with _style():
             return draw(*args, **kwargs)
 

@@ -9,12 +9,18 @@ from tennis.explain.sections import storage as sections
 from tennis.plots.coverage import Beside, coverage
 from tennis.plots.picture import Picture
 from tennis.rally import Rally
+from tennis.rally.shots import are_shots
 
 
-def with_all_beside(rally: Rally) -> Picture:
-    """Draw a rally's shots over their instants; sections and the instants of a search, if known."""
+def with_all_beside(rally: Rally) -> Picture | None:
+    """Draw a rally's shots over their instants; sections and the instants of a search, if known.
+
+    None: its balls are no shots, and nobody searched.
+    """
     beside = Beside()
     recorded, searched = sections.read(rally), instants.read(rally)
+    if searched is None and not are_shots(rally.manifest.protocol):
+        return None
     if recorded is not None:
         ends = ("masked_from_ns", "masked_until_ns")
         masked = np.stack([recorded.longest.column(name).to_numpy() for name in ends], axis=1)
