@@ -9,6 +9,7 @@ it. So is more than MEMORY_KB of memory. The caller sets a limit of time.
 
 import base64
 import contextlib
+import functools
 import gzip
 import hashlib
 import json
@@ -94,13 +95,9 @@ from tests.support.synthetic_drill import make_drill
 from tests.support.synthetic_match import MatchMaker, bursts
 
 MEMORY_KB = 1 << 20  # what docs/rally-folder.md promises
+Run = Callable[[random.Random], None]  # damages its input, and reads it
 PIECES = (
-    b"\0" * 8,
-    b"\xff" * 8,
-    b"PK\5\6",
-    b"PK\1\2",
-    b"PAR1",
-    b"nan",
+    *(b"\0" * 8, b"\xff" * 8, b"PK\5\6", b"PK\1\2", b"PAR1", b"nan"),
     b"-1",
     b"\x1b[2J",
     b"9" * 40,
@@ -117,6 +114,23 @@ priorities = ["default", "chrt"]
 [loads.hog]
 options = { hold_us = 200 }
 """
+
+
+Target = Callable[[Path], Run]
+TARGETS: dict[str, Target] = {}
+READERS: dict[str, set[str]] = {}  # the modules of tennis/ that decode what a target damages
+SLOW: dict[str, int] = {}  # an input of these takes so many times as long as one of a file
+
+
+def target(what: str, modules: str = "", *, slow: int = 1) -> Callable[[Target], Target]:
+    """Register what makes a valid input in a scratch folder, and returns what damages it."""
+
+    def register(make: Target) -> Target:
+        TARGETS[what], SLOW[what] = make, slow
+        READERS[what] = {f"{module}.py" for module in modules.split()}
+        return make
+
+    return register
 
 
 def damaged(data: bytes, rng: random.Random) -> bytes:
@@ -141,9 +155,7 @@ def damaged(data: bytes, rng: random.Random) -> bytes:
     return bytes(out)
 
 
-def files(
-    path: Path, content: bytes, read: Callable[[], object]
-) -> Callable[[random.Random], None]:
+def files(path: Path, content: bytes, read: Callable[[], object]) -> Run:
     """Damage a file that stands alone, and read it."""
 
     def run(rng: random.Random) -> None:
@@ -153,7 +165,7 @@ def files(
     return run
 
 
-def any_of(paths: Iterable[Path], read: Callable[[], object]) -> Callable[[random.Random], None]:
+def any_of(paths: Iterable[Path], read: Callable[[], object]) -> Run:
     """Damage one of some files, and read them all; then it is what it was."""
     whole = {path: path.read_bytes() for path in sorted(paths)}
 
@@ -168,7 +180,7 @@ def any_of(paths: Iterable[Path], read: Callable[[], object]) -> Callable[[rando
     return run
 
 
-def captures(scratch: Path, suffix: str) -> Callable[[random.Random], None]:
+def captures(scratch: Path, suffix: str) -> Run:
     """Damage a capture and read all of it."""
     events = [event for n in range(1, 8) for event in ball(500 * n, 20, 40)]
     path = write(scratch / "whole.sr", events, 4_500)
@@ -199,20 +211,23 @@ def captures(scratch: Path, suffix: str) -> Callable[[random.Random], None]:
     return run
 
 
-def plans(scratch: Path) -> Callable[[random.Random], None]:
+@target("plan", "match/plan rally/edited")
+def plans(scratch: Path) -> Run:
     """Damage a plan and read it."""
     target = scratch / "plan.toml"
     return files(target, MATCH_PLAN, lambda: read_plan(target))
 
 
-def answers(scratch: Path) -> Callable[[random.Random], None]:
+@target("answers", "rally/edited")
+def answers(scratch: Path) -> Run:
     """Damage a student's answers and read them."""
     lab = load_lab("04-under-load")
     path = make_work(scratch / "w", lab, "Ada", rallies=NO_RALLIES) / "answers.toml"
     return files(path, path.read_bytes(), lambda: work.read_answers(path))
 
 
-def seals(scratch: Path) -> Callable[[random.Random], None]:
+@target("seals", "course/predictions")
+def seals(scratch: Path) -> Run:
     """Damage what sealed a prediction, and say what is known of it."""
     lab = load_lab("04-under-load")
     made = make_work(scratch / "w", lab, "Ada", rallies=NO_RALLIES)
@@ -226,7 +241,8 @@ def seals(scratch: Path) -> Callable[[random.Random], None]:
     return files(target, target.read_bytes(), read)
 
 
-def hand_ins(scratch: Path) -> Callable[[random.Random], None]:
+@target("hand-in", "course/hand_ins/hand_in", slow=10)
+def hand_ins(scratch: Path) -> Run:
     """Damage a zip file that was handed in and unpack it; nothing appears beside its folder."""
     lab = load_lab("04-under-load")
     made = make_work(scratch / "w", lab, "Ada", rallies={**NO_RALLIES, "mainline-idle": {}})
@@ -248,7 +264,8 @@ def hand_ins(scratch: Path) -> Callable[[random.Random], None]:
     return run
 
 
-def class_lists(scratch: Path) -> Callable[[random.Random], None]:
+@target("class-list", "course/marks/class_list rally/edited")
+def class_lists(scratch: Path) -> Run:
     """Damage the list of a class, as each platform writes it; what is read makes tables."""
     own = "name,number,e-mail,moodle,canvas,login,section\nAda,1,a@b.c,101,12,ada,A\nBo,2,,,,,\n"
     moodle = (
@@ -273,7 +290,8 @@ def class_lists(scratch: Path) -> Callable[[random.Random], None]:
     return run
 
 
-def class_archives(scratch: Path) -> Callable[[random.Random], None]:
+@target("class-archive", "course/hand_ins/downloads")
+def class_archives(scratch: Path) -> Run:
     """Damage the archive of a class; nothing appears beside the folder that it is unpacked into."""
     folders = ("Ada_1_assignsubmission_file_", "Class/Zo\u00eb_2_assignsubmission_file", "__MACOSX")
     whole = packed({f"{folder}/lab.zip": hand_in_of("Ada") for folder in folders})
@@ -294,7 +312,12 @@ def class_archives(scratch: Path) -> Callable[[random.Random], None]:
     return run
 
 
-def frames(_: Path) -> Callable[[random.Random], None]:
+@target(
+    "frames",
+    "bench/instruments/arq play/commissioning/measure play/commissioning/wires "
+    "play/listening play/verify wire",
+)
+def frames(_: Path) -> Run:
     """Damage what a Brickwall says and take it."""
     hello = json.dumps({"rally": "0a0b0c0d", "instrument": "brickwall"}).encode()
     said = wire.encode(wire.ANSWER, 1, b'{"ok": {}}') + wire.encode(wire.HELLO, 0, hello)
@@ -327,7 +350,7 @@ def frames(_: Path) -> Callable[[random.Random], None]:
 
 def folder_of(
     whole: Path, target: Path, read: Callable[[Path], object], only: tuple[str, ...] = ()
-) -> Callable[[random.Random], None]:
+) -> Run:
     """Damage a file of a sealed folder, mend its hash and the seal, and read it.
 
     ``only``: these files; without, all of them.
@@ -361,7 +384,11 @@ def folder_of(
     return run
 
 
-def rallies(scratch: Path) -> Callable[[random.Random], None]:
+@target(
+    "rally",
+    "bench/replay play/checking rally/balls rally/folder rally/opening rally/footer rally/rows",
+)
+def rallies(scratch: Path) -> Run:
     """Damage a rally."""
 
     def read(path: Path) -> None:
@@ -377,7 +404,8 @@ def rallies(scratch: Path) -> Callable[[random.Random], None]:
     )
 
 
-def drills(scratch: Path) -> Callable[[random.Random], None]:
+@target("drill", "rally/balls rally/folder rally/opening rally/inside rally/rows", slow=4)
+def drills(scratch: Path) -> Run:
     """Damage a drill: also what its target told of its own times."""
     drill = Drill(name="periodic", context="user", period_ns=1_000_000)
     steps = np.full(199, 1_000_000)
@@ -391,14 +419,16 @@ def drills(scratch: Path) -> Callable[[random.Random], None]:
     return folder_of(whole, scratch / "damaged", read)
 
 
-def drills_told(scratch: Path) -> Callable[[random.Random], None]:
+@target("drills-told", "rally/drills")
+def drills_told(scratch: Path) -> Run:
     """Damage what a package tells of its drills."""
     place = scratch / known_drills.FILE
     whole = (known_drills.FOLDER / known_drills.FILE).read_bytes()
     return files(place, whole, lambda: known_drills.read_about(place, "allocate"))
 
 
-def recorded_sections(scratch: Path) -> Callable[[random.Random], None]:
+@target("sections", "explain/sections/storage")
+def recorded_sections(scratch: Path) -> Run:
     """Damage what was recorded of a rally's sections."""
     rally = make_rally(scratch / "with-sections", rise=np.full(50, 1000), schedule=np.arange(50))
     sections.write(rally, made_up_sections())
@@ -412,7 +442,8 @@ def recorded_sections(scratch: Path) -> Callable[[random.Random], None]:
     return folder_of(rally.path, scratch / "damaged", read, (sections.SECTIONS, sections.WORST))
 
 
-def recorded_instants(scratch: Path) -> Callable[[random.Random], None]:
+@target("instants", "explain/instants/storage")
+def recorded_instants(scratch: Path) -> Run:
     """Damage what a search for the worst instant played."""
     rally = make_rally(scratch / "whole", balls=50)
     about = instants.About(until="fall", drawn=20, low_ns=0, high_ns=9_000, step_ns=2)
@@ -428,7 +459,8 @@ def recorded_instants(scratch: Path) -> Callable[[random.Random], None]:
     return folder_of(rally.path, scratch / "damaged", read, (instants.INSTANTS,))
 
 
-def recorded_stages(scratch: Path) -> Callable[[random.Random], None]:
+@target("stages", "explain/stages")
+def recorded_stages(scratch: Path) -> Run:
     """Damage what was recorded of each ball's stages."""
     rally = make_rally(scratch / "whole", balls=50)
     row = (1, None, None, 3, 4, 5, 6, 7, 8, "interrupt", "f", 2, "racquet")
@@ -443,7 +475,8 @@ def recorded_stages(scratch: Path) -> Callable[[random.Random], None]:
     return folder_of(rally.path, scratch / "damaged", read, (stages.STAGES,))
 
 
-def witnesses(scratch: Path) -> Callable[[random.Random], None]:
+@target("witness", slow=4)
+def witnesses(scratch: Path) -> Run:
     """Damage what a witness inside the target told."""
     first = (
         "cyclictest-9 [000] d..1. 5.1: hrtimer_start: hrtimer=1 function=hrtimer_wakeup "
@@ -465,7 +498,8 @@ def witnesses(scratch: Path) -> Callable[[random.Random], None]:
     )
 
 
-def begun(scratch: Path) -> Callable[[random.Random], None]:
+@target("begun", "bench/physical/wired play/sealing rally/journal rally/plan")
+def begun(scratch: Path) -> Run:
     """Damage a rally that is being played: its plan and its journal."""
     made = MadeUpRally(scratch / "r", planned=400)
     made.play(some_balls(300, 1))
@@ -479,7 +513,8 @@ def begun(scratch: Path) -> Callable[[random.Random], None]:
     return any_of((made.part / PLAN, made.part / JOURNAL), read)
 
 
-def packed_balls(scratch: Path) -> Callable[[random.Random], None]:
+@target("packed-ball", "explain/packed_ball play/unpacking rally/zip_files")
+def packed_balls(scratch: Path) -> Run:
     """Damage a packed ball, or a file in it, and read what is read before it is played again."""
     rally = make_rally(scratch / "r", balls=100)
     moments = [{"what": "reply rises", "at_ns": 4310}]
@@ -517,7 +552,8 @@ def packed_balls(scratch: Path) -> Callable[[random.Random], None]:
     return run
 
 
-def sweeps(scratch: Path) -> Callable[[random.Random], None]:
+@target("sweep", "match/folder", slow=10)
+def sweeps(scratch: Path) -> Run:
     """Damage what a sweep says of itself."""
     lab = load_lab("09-faster-until-it-breaks")
     folder = scratch / "sweep"
@@ -531,7 +567,8 @@ def sweeps(scratch: Path) -> Callable[[random.Random], None]:
     return files(folder / SWEEP, (folder / SWEEP).read_bytes(), read)
 
 
-def matches(scratch: Path) -> Callable[[random.Random], None]:
+@target("match", "match/folder replicate/mechanisms", slow=10)
+def matches(scratch: Path) -> Run:
     """Damage what a match says of itself, and what was found out about its latest balls."""
     maker = MatchMaker(scratch / "match")
     for number in (1, 2):
@@ -549,7 +586,8 @@ def matches(scratch: Path) -> Callable[[random.Random], None]:
     return any_of((maker.path / MATCH, maker.path / mechanisms.FILE), read)
 
 
-def stores(scratch: Path) -> Callable[[random.Random], None]:
+@target("store", "store/bucket store/layout store/store", slow=40)
+def stores(scratch: Path) -> Run:
     """Damage any file of a store; its figures come from what was checked."""
     # each input is a machine that has read nothing yet
     os.environ["TENNIS_CACHE"] = str(scratch / "cache")
@@ -564,7 +602,8 @@ def stores(scratch: Path) -> Callable[[random.Random], None]:
     return any_of((path for path in folder.rglob("*") if path.is_file()), read)
 
 
-def inventories(_: Path) -> Callable[[random.Random], None]:
+@target("inventory", "bench/fleet/inventory")
+def inventories(_: Path) -> Run:
     """Damage what ansible-inventory prints. Ansible itself does not run: it takes a second."""
     hosts = {"bench1": {"ansible_host": "10.0.0.1", "ansible_port": 22, "tennis_pico_host": "pico"}}
     listed = {"_meta": {"hostvars": hosts}, "all": {"children": ["targets"]}}
@@ -585,7 +624,8 @@ def scratch_file() -> Path:
     return Path(__file__)
 
 
-def leases(_: Path) -> Callable[[random.Random], None]:
+@target("lease", "bench/fleet/boot bench/fleet/leases bench/fleet/state")
+def leases(_: Path) -> Run:
     """Damage what a target says of who holds it."""
     lease = {"holder": "ada@lab", "since": 1, "expires": 9}
     content = json.dumps({"release": "6.12", "now": 5, "lease": lease, "picos": ["E66058"]})
@@ -609,7 +649,8 @@ def leases(_: Path) -> Callable[[random.Random], None]:
     return run
 
 
-def consoles(scratch: Path) -> Callable[[random.Random], None]:
+@target("console")
+def consoles(scratch: Path) -> Run:
     """Damage what a target's console says."""
     lines = (
         "[    1.0] tennis: fact release 6.12.1",
@@ -661,7 +702,8 @@ SNAPSHOT = """= release
 """
 
 
-def snapshots(_: Path) -> Callable[[random.Random], None]:
+@target("snapshot")
+def snapshots(_: Path) -> Run:
     """Damage what a target says of itself: what is kept of it can be written and read again."""
     whole = snapshot.read(SNAPSHOT)
     known = requirements.requirements("rt")
@@ -720,7 +762,8 @@ MODELS = {
 }
 
 
-def firmware_configurations(scratch: Path) -> Callable[[random.Random], None]:
+@target("firmware")
+def firmware_configurations(scratch: Path) -> Run:
     """Damage config.txt and what it includes: the command line is the one that a board takes.
 
     The tests' firmware is another reading of the same documentation, written by itself.
@@ -791,7 +834,8 @@ def executable() -> bytes:
     return head + symbols + names + b"".join(struct.pack("<IIQQQQIIQQ", *one) for one in sections)
 
 
-def programs_of_ones_own(scratch: Path) -> Callable[[random.Random], None]:
+@target("program", "bench/virtual/elf rally/program")
+def programs_of_ones_own(scratch: Path) -> Run:
     """Damage what a student brings in the Racquet's place: program.toml, an executable."""
     whole, folder = executable(), scratch / "program"
     assert [one.name for one in elf.functions({"a": whole})] == ["main", "_start"]
@@ -812,7 +856,8 @@ def programs_of_ones_own(scratch: Path) -> Callable[[random.Random], None]:
     return run
 
 
-def memory_profiles(scratch: Path) -> Callable[[random.Random], None]:
+@target("memory-profile", "bench/virtual/memory")
+def memory_profiles(scratch: Path) -> Run:
     """Damage a profile's figures: what is taken has sizes and costs that the model can have."""
     files = sorted((ROOT / "target" / "virtual" / "memory").glob("*.toml"))
     contents = [path.read_bytes() for path in files]
@@ -826,7 +871,8 @@ def memory_profiles(scratch: Path) -> Callable[[random.Random], None]:
     return run
 
 
-def texts(scratch: Path) -> Callable[[random.Random], None]:
+@target("text")
+def texts(scratch: Path) -> Run:
     """Damage what members of groups hand in beside hand-ins, and what they are called."""
     code = work.code_of("01-first-serve", "Ada and Zo\u00eb", "Zo\u00eb")
     whole = f"<p>My code is <b>{code.lower()}</b>, {code}</p>\n".encode()
@@ -854,7 +900,8 @@ URLS = (
 )  # fmt: skip
 
 
-def urls(_: Path) -> Callable[[random.Random], None]:
+@target("url")
+def urls(_: Path) -> Run:
     """Put other words around a store's URL with a secret in it: nothing of it is let through."""
     words = ("", "--out=", "a ", "simplecache::", "x\n", "\u00e9", "'", "=", "(")
 
@@ -874,7 +921,8 @@ def urls(_: Path) -> Callable[[random.Random], None]:
     return run
 
 
-def marks(scratch: Path) -> Callable[[random.Random], None]:
+@target("marks", "rally/edited")
+def marks(scratch: Path) -> Run:
     """Damage the sheet that a person fills in."""
     lab = load_lab("04-under-load")
     name = lab.questions[0].id
@@ -882,7 +930,8 @@ def marks(scratch: Path) -> Callable[[random.Random], None]:
     return files(scratch / mark_sheet.SHEET, content, lambda: mark_sheet.read_sheet(scratch, lab))
 
 
-def decisions(scratch: Path) -> Callable[[random.Random], None]:
+@target("decisions", "rally/edited")
+def decisions(scratch: Path) -> Run:
     """Damage the findings that a person decides about."""
     found = [integrity.IntegrityFinding("a.zip", "0" * 64, "ada", "rally rt-idle", "another seed")]
     integrity.write_decisions(scratch, found, {})
@@ -890,7 +939,8 @@ def decisions(scratch: Path) -> Callable[[random.Random], None]:
     return files(path, path.read_bytes(), lambda: integrity.read_decisions(scratch))
 
 
-def rules(scratch: Path) -> Callable[[random.Random], None]:
+@target("rules", "course/marks/deadline rally/edited")
+def rules(scratch: Path) -> Run:
     """Damage the rules that a class is marked by."""
     lab = load_lab("04-under-load")
     kept = deadline.ClassRules(deadline="2026-12-01T12:00Z", late_per_day="10%", late_days=3)
@@ -899,7 +949,8 @@ def rules(scratch: Path) -> Callable[[random.Random], None]:
     return files(path, path.read_bytes(), lambda: deadline.read_rules(scratch).words(lab))
 
 
-def verifications_kept(scratch: Path) -> Callable[[random.Random], None]:
+@target("verification", "bench/instruments/verifications")
+def verifications_kept(scratch: Path) -> Run:
     """Damage an instrument's verification record."""
     os.environ["TENNIS_DATA"] = str(scratch)
     place = verifications.path_of("E66058")
@@ -908,7 +959,8 @@ def verifications_kept(scratch: Path) -> Callable[[random.Random], None]:
     return files(place, content, lambda: verifications.read("E66058"))
 
 
-def commissionings(scratch: Path) -> Callable[[random.Random], None]:
+@target("commissioning", "commissioning/record")
+def commissionings(scratch: Path) -> Run:
     """Damage a commissioning record that somebody sent, seal it again, and read and show it."""
     place = scratch / commissioning.RECORD
     whole = made_up_record().text()
@@ -927,7 +979,8 @@ def commissionings(scratch: Path) -> Callable[[random.Random], None]:
     return run
 
 
-def commissioning_states(scratch: Path) -> Callable[[random.Random], None]:
+@target("commissioning-state", "play/commissioning/commissioning")
+def commissioning_states(scratch: Path) -> Run:
     """Damage what a commissioning's folder knows of its Pico and its target."""
     asked, folder = CommissionRequest(target="virtual"), scratch / "evening"
     Commissioning(folder, asked, Watch()).save()
@@ -935,7 +988,8 @@ def commissioning_states(scratch: Path) -> Callable[[random.Random], None]:
     return files(place, place.read_bytes(), lambda: Commissioning(folder, asked, Watch()))
 
 
-def boxes(_: Path) -> Callable[[random.Random], None]:
+@target("box", "course/notebook/notebook_box", slow=4)
+def boxes(_: Path) -> Run:
     """Damage what a notebook leaves in its box."""
     told = json.dumps({"cells": 3, "error": "no"}).encode()
     book = json.dumps({"cells": [], "metadata": {}, "nbformat": 4, "nbformat_minor": 5}).encode()
@@ -947,153 +1001,40 @@ def boxes(_: Path) -> Callable[[random.Random], None]:
     return run
 
 
-Target = Callable[[Path], Callable[[random.Random], None]]
-TARGETS: dict[str, Target] = {
-    "rally": rallies,
-    "drill": drills,
-    "drills-told": drills_told,
-    "sections": recorded_sections,
-    "instants": recorded_instants,
-    "stages": recorded_stages,
-    "witness": witnesses,
-    "begun": begun,
-    "packed-ball": packed_balls,
-    "sweep": sweeps,
-    "match": matches,
-    "store": stores,
-    "sr": lambda scratch: captures(scratch, "sr"),
-    "vcd": lambda scratch: captures(scratch, "vcd"),
-    "csv": lambda scratch: captures(scratch, "csv"),
-    "plan": plans,
-    "answers": answers,
-    "seals": seals,
-    "hand-in": hand_ins,
-    "class-list": class_lists,
-    "class-archive": class_archives,
-    "marks": marks,
-    "decisions": decisions,
-    "rules": rules,
-    "box": boxes,
-    "frames": frames,
-    "console": consoles,
-    "snapshot": snapshots,
-    "firmware": firmware_configurations,
-    "program": programs_of_ones_own,
-    "memory-profile": memory_profiles,
-    "text": texts,
-    "url": urls,
-    "inventory": inventories,
-    "lease": leases,
-    "verification": verifications_kept,
-    "commissioning": commissionings,
-    "commissioning-state": commissioning_states,
-}
-# an input of these takes so many times as long as one of a file
-SLOW = {"hand-in": 10, "store": 40, "sweep": 10, "match": 10, "drill": 4, "box": 4, "witness": 4}
-
-OPTIONS = "it checks the options of a command, which its user wrote"
-OURS = "it reads what the kit itself wrote, or its own files"
-# Each module of tennis/ that decodes what comes from outside, and what damages its input here; or
-# why nothing does. tests/test_fuzz.py finds the modules in the code.
-READERS: dict[str, tuple[str, ...] | str] = {
-    "bench/box.py": "bubblewrap's own descriptor, which the box cannot reach",
-    "bench/fleet/boot.py": ("lease",),
-    "bench/fleet/inventory.py": ("inventory",),
-    "bench/fleet/leases.py": ("lease",),
-    "bench/fleet/state.py": ("lease",),
-    "bench/instruments/acquisition.py": "sigrok-cli's output, in its test_sigrok.py",
-    "bench/instruments/arq.py": ("frames",),
-    "bench/instruments/brickwall.py": "tests/bench/instruments/test_brickwall.py damages answers",
-    "bench/instruments/emulated.py": OURS,
-    "bench/instruments/emulated_clock.py": OURS,
-    "bench/instruments/lockstep.py": OURS,
-    "bench/instruments/verifications.py": ("verification",),
-    "bench/kernels/catalogue.py": OURS,
-    "bench/kernels/debugging.py": OURS,
-    "bench/kernels/own_module.py": OURS,
-    "bench/kernels/own_program.py": OURS,
-    "bench/kernels/packages.py": OURS,
-    "bench/kernels/program_packages.py": OURS,
-    "bench/kernels/program_record.py": OURS,
-    "bench/kernels/requirements.py": OURS,
-    "bench/loads.py": "a load is run with the rights of who names it",
-    "bench/physical/wired.py": ("begun",),
-    "bench/replay.py": ("rally",),
-    "bench/sloth/beneath.py": OURS,
-    "bench/sloth/emulated.py": OURS,
-    "bench/virtual/guest.py": "tests/course/test_module_trial.py makes its records up",
-    "bench/virtual/elf.py": ("program",),
-    "bench/virtual/initramfs.py": OURS,
-    "bench/virtual/memory.py": ("memory-profile",),
-    "bench/virtual/profiler.py": OURS,
-    "bench/virtual/recorder.py": OURS,
-    "checkout.py": OURS,
-    "cli/options.py": OPTIONS,
-    "cli/sweep.py": OPTIONS,
-    "commissioning/record.py": ("commissioning",),
-    "commissioning/steps.py": OURS,
-    "course/marks/class_list.py": ("class-list",),
-    "course/checking/running.py": "the checks' own process, whose results are its own",
-    "course/marks/deadline.py": ("rules",),
-    "course/hand_ins/downloads.py": ("class-archive",),
-    "course/marks/gradebook_files.py": "it writes zip files, and reads none",
-    "course/hand_ins/grading.py": OURS,
-    "course/hand_ins/hand_in.py": ("hand-in",),
-    "course/labs.py": OURS,
-    "course/checking/module_trial.py": OURS,
-    "course/notebook/notebook_box.py": ("box",),
-    "course/predictions.py": ("seals",),
-    "course/authoring/sessions.py": OURS,
-    "course/solutions.py": OURS,
-    "entries.py": "packages that somebody installed, whose code is run anyway",
-    "explain/packed_ball.py": ("packed-ball",),
-    "explain/instants/storage.py": ("instants",),
-    "explain/sections/storage.py": ("sections",),
-    "explain/stages.py": ("stages",),
-    "match/folder.py": ("match", "sweep"),
-    "match/plan.py": ("plan",),
-    "pages/explore.py": OURS,
-    "play/checking.py": ("rally",),
-    "play/cluster/rally.py": "a cluster's client, which is trusted",
-    "play/cluster/tasks.py": OURS,
-    "play/commissioning/commissioning.py": ("commissioning-state",),
-    "play/commissioning/measure.py": ("frames",),
-    "play/commissioning/wires.py": ("frames",),
-    "play/listening.py": ("frames",),
-    "play/packing.py": "it writes zip files, and reads none",
-    "play/printed.py": OURS,
-    "play/sealing.py": ("begun",),
-    "play/shooting.py": OURS,
-    "play/unpacking.py": ("packed-ball",),
-    "play/verify.py": ("frames",),
-    "publications/hardware.py": OURS,
-    "publications/knutsson.py": OURS,
-    "publications/load.py": OURS,
-    "rally/balls.py": ("rally", "drill"),
-    "rally/drills.py": ("drills-told",),
-    "rally/edited.py": ("answers", "class-list", "marks", "decisions", "rules", "plan"),
-    "rally/folder.py": ("rally", "drill"),
-    "rally/opening.py": ("rally", "drill"),
-    "rally/footer.py": ("rally",),
-    "rally/inside.py": ("drill",),
-    "rally/journal.py": ("begun",),
-    "rally/plan.py": ("begun",),
-    "rally/program.py": ("program",),
-    "rally/request.py": OPTIONS,
-    "rally/rows.py": ("rally", "drill"),
-    "rally/zip_files.py": ("packed-ball", "sr"),
-    "replicate/mechanisms.py": ("match",),
-    "replicate/rules.py": OURS,
-    "store/answering.py": OURS,
-    "store/bucket.py": ("store",),
-    "store/layout.py": ("store",),
-    "store/store.py": ("store",),
-    "store/place.py": "what this match stored, by a hash that came another way",
-    "store/question.py": OURS,
-    "umpire/captures/heading.py": ("csv",),
-    "umpire/captures/srzip.py": ("sr",),
-    "wire.py": ("frames",),
-    "wiring.py": OURS,
+for _suffix, _modules in {
+    "sr": "rally/zip_files umpire/captures/srzip",
+    "vcd": "",
+    "csv": "umpire/captures/heading",
+}.items():
+    target(_suffix, _modules)(functools.partial(captures, suffix=_suffix))
+# Other modules of tennis/ that decode something, and why nothing damages their input here.
+# tests/test_fuzz.py finds the modules in the code.
+NOT_DAMAGED = {
+    "it reads what the kit itself wrote, or its own files": """
+        bench/instruments/emulated bench/instruments/emulated_clock bench/instruments/lockstep
+        bench/kernels/catalogue bench/kernels/debugging bench/kernels/own_module
+        bench/kernels/own_program bench/kernels/packages bench/kernels/program_packages
+        bench/kernels/program_record bench/kernels/requirements bench/sloth/beneath
+        bench/sloth/emulated bench/virtual/initramfs bench/virtual/profiler
+        bench/virtual/recorder checkout commissioning/steps course/hand_ins/grading course/labs
+        course/checking/module_trial course/authoring/sessions course/solutions pages/explore
+        play/cluster/tasks play/printed play/shooting publications/hardware
+        publications/knutsson publications/load replicate/rules store/answering store/question
+        wiring
+    """,
+    "it checks the options of a command, which its user wrote": """
+        cli/options cli/sweep rally/request
+    """,
+    "it writes zip files, and reads none": "course/marks/gradebook_files play/packing",
+    "bubblewrap's own descriptor, which the box cannot reach": "bench/box",
+    "sigrok-cli's output, in its test_sigrok.py": "bench/instruments/acquisition",
+    "tests/bench/instruments/test_brickwall.py damages answers": "bench/instruments/brickwall",
+    "a load is run with the rights of who names it": "bench/loads",
+    "tests/course/test_module_trial.py makes its records up": "bench/virtual/guest",
+    "the checks' own process, whose results are its own": "course/checking/running",
+    "packages that somebody installed, whose code is run anyway": "entries",
+    "a cluster's client, which is trusted": "play/cluster/rally",
+    "what this match stored, by a hash that came another way": "store/place",
 }
 
 
