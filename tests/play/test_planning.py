@@ -30,11 +30,16 @@ BAD = [
     ({"loop": "open", "rate_hz": 100_000, "pulse_us": 6}, "use --pulse-us 5 or less$"),
     ({"operator": "x" * 5000}, "operator"),
     ({"balls": 0}, "balls"),
+    ({"bench": "virtual", "port": "/dev/x"}, "--port needs --bench pi"),
+    ({"bench": "virtual", "target": "x"}, "--target needs --bench pi"),
+    ({"bench": "pi", "target": " "}, "--target is empty"),
+    ({"bench": "pi", "instrument": "builtin"}, "--instrument builtin needs --bench virt"),
+    ({"bench": "pi", "load_options": {"x": 1}}, "--load-option needs .*or --target"),
 ]
 
 
 @pytest.mark.parametrize(("asked", "words"), BAD)
-def test_numbers_that_do_not_go_together(asked, words):
+def test_options_that_do_not_go_together(asked, words):
     with pytest.raises(UsageError, match=words) as error:
         plan_of(**asked)
     assert "\n" not in str(error.value)
@@ -66,6 +71,25 @@ def test_defaults():
     # in an open loop an answer has until the next ball
     opened = plan_of(loop="open", rate_hz=10_000).protocol
     assert (opened.timeout_ns, opened.gap_min_ns, opened.rate_hz) == (100_000, 0, 10_000)
+
+
+@pytest.mark.parametrize(
+    ("asked", "usual"),
+    [
+        ({}, ("mainline", "idle", "tasklet", "default", "builtin")),
+        ({"instrument": "pico"}, ("mainline", "idle", "tasklet", "default", "pico")),
+        ({"bench": "pi"}, (*["unknown"] * 4, "pico")),
+        ({"bench": "pi", "target": "x"}, ("unknown", "idle", "tasklet", "default", "pico")),
+        (
+            {"bench": "pi", "target": "x", "kernel": "evl"},
+            ("evl", "idle", "thread", "native", "pico"),
+        ),
+    ],
+)
+def test_what_nobody_said(asked, usual):
+    plan = plan_of(**asked)
+    said = (plan.kernel, plan.load, plan.bottom_half, plan.priorities, plan.instrument)
+    assert said == usual
 
 
 @pytest.mark.parametrize("name", ["nothing", "", "x" * 300, "/", "a\0b"])

@@ -294,7 +294,7 @@ class FakeBrickwall:
             balls = []
             for _ in range(count):
                 self.clock += 125_000
-                balls.append(self._answered())
+                balls.append(self.answered())
                 self.misses += balls[-1][2] == wire.NONE_TICKS
                 self.next_ball += 1
             self._frame(wire.BALLS, b"".join(struct.pack(wire.BALL, *ball) for ball in balls))
@@ -302,7 +302,7 @@ class FakeBrickwall:
                 self.due = time.monotonic() + count / self.balls_a_second
                 return
 
-    def _answered(self) -> tuple[int, int, int]:
+    def answered(self) -> tuple[int, int, int]:
         """Return the next ball: made up, or what a generator without any error would do."""
         known = self.generating
         if known is None:

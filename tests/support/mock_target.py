@@ -85,29 +85,30 @@ class MockTarget:
         (self.state / "irq" / "55").mkdir(parents=True)
         self.programs.mkdir()
         for name, text in STAND_INS.items():
-            program = self.programs / name
-            program.write_text(f"#!/bin/sh\nstate={self.state}\n{text.lstrip()}")
-            program.chmod(0o755)
+            self.program(name, f"state={self.state}\n{text.lstrip()}")
         self.environment = {
             "TENNIS_SYS": self.state / "sys",
             "TENNIS_LOCK": self.state / "locks" / "rally",
             "TENNIS_KEEPER": self.state / "tennis-bench",
             "TENNIS_INTERRUPTS": self.state / "interrupts",
             "TENNIS_IRQ": self.state / "irq",
+            "TENNIS_DEVICE_TREE": self.state / "device-tree",
             # where loads report: other tests' targets are this machine, too
             "TENNIS_REPORTS": self.report,
             # programs stand in for the kernel's threads
             "TENNIS_KERNEL_THREAD": -1,
         }
 
-    def write(self, name: str, text: str = "") -> None:
-        (self.state / name).write_text(text)
+    def program(self, name: str, text: str) -> None:
+        """Put a program in the place of the target's own."""
+        (self.programs / name).write_text(f"#!/bin/sh\n{text}\n")
+        (self.programs / name).chmod(0o755)
 
-    def write_kernel(self, file: str, text: str) -> None:
-        """Write what the kernel says in a file of /sys: its place in ``state``."""
-        path = self.state / file
+    def write(self, name: str, text: str = "") -> None:
+        """Write what the target's stand-ins, or its kernel, say: the name is a place in state."""
+        path = self.state / name
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(f"{text}\n")
+        path.write_text(text)
 
     def interrupts(self, counted: list[int]) -> None:
         """Write what /proc/interrupts says of the Racquet, by CPU."""
@@ -117,18 +118,13 @@ class MockTarget:
 
     def put_gpio_behind_pcie(self, policy: str) -> None:
         """Write what the kernel of a Pi 5 says of the link, and its policy of power management."""
-        device = self.state / "sys" / "bus" / "pci" / "devices" / "0002:01:00.0"
-        parameters = self.state / "sys" / "module" / "pcie_aspm" / "parameters"
-        for folder in (device, parameters):
-            folder.mkdir(parents=True, exist_ok=True)
-        (device / "vendor").write_text("0x1de4\n")
-        (parameters / "policy").write_text(f"default performance powersave [{policy}]\n")
+        policies = f"default performance powersave [{policy}]\n"
+        self.write("sys/bus/pci/devices/0002:01:00.0/vendor", "0x1de4\n")
+        self.write("sys/module/pcie_aspm/parameters/policy", policies)
 
     def isolate(self, cpus: str) -> None:
         """Write what the kernel says of isolated processors."""
-        folder = self.state / "sys" / "devices" / "system" / "cpu"
-        folder.mkdir(parents=True, exist_ok=True)
-        (folder / "isolated").write_text(f"{cpus}\n")
+        self.write("sys/devices/system/cpu/isolated", f"{cpus}\n")
 
     @property
     def log(self) -> list[str]:

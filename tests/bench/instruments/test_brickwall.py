@@ -71,6 +71,17 @@ def made_up(balls: int) -> list[tuple[int, int]]:
     return [(rise, fall - rise) for _, rise, fall in (ball_of(i, 0) for i in range(balls))]
 
 
+def killed(fake: FakeBrickwall, out: Path, *, balls: int, at: int) -> None:
+    """Play until so many balls came; nothing is tidied up."""
+
+    def die(progress) -> None:
+        if progress.balls >= at:
+            raise MemoryError
+
+    with pytest.raises(MemoryError):
+        played(fake, out, die, balls=balls)
+
+
 # --- rallies ---
 
 
@@ -92,13 +103,7 @@ def test_a_rally(fake, tmp_path):
 
 def test_a_rally_that_was_interrupted_by_force_goes_on_with_what_is_missing(fake, tmp_path):
     out = tmp_path / "r"
-
-    def die(progress) -> None:
-        if progress.balls > 1000:
-            raise MemoryError  # nothing is tidied up
-
-    with pytest.raises(MemoryError):
-        played(fake, out, die, balls=4000)
+    killed(fake, out, balls=4000, at=1001)
     kept = len(list((tmp_path / "r.part").iterdir()))
     assert kept >= 2
     rally = resume(WiredBench(fake.port), out, Watch())
@@ -112,13 +117,7 @@ def test_a_rally_that_was_interrupted_by_force_goes_on_with_what_is_missing(fake
 def test_all_balls_are_there_but_no_end(fake, tmp_path):
     """Killed in the last moment: nothing is left to be played, and nobody looked at the end."""
     out = tmp_path / "r"
-
-    def die(progress) -> None:
-        if progress.balls == 500:
-            raise MemoryError
-
-    with pytest.raises(MemoryError):
-        played(fake, out, die, balls=500)
+    killed(fake, out, balls=500, at=500)
     said = fake.said.count("play")
     rally = resume(WiredBench(fake.port), out, Watch())
     assert (rally.balls, rally.manifest.ended) == (500, "complete")
@@ -128,42 +127,32 @@ def test_all_balls_are_there_but_no_end(fake, tmp_path):
 
 def test_another_brickwall_does_not_finish_a_rally(fake, tmp_path):
     out = tmp_path / "r"
-
-    def die(progress) -> None:
-        if progress.balls > 100:
-            raise MemoryError
-
-    with pytest.raises(MemoryError):
-        played(fake, out, die, balls=400)
+    killed(fake, out, balls=400, at=101)
     fake.hello["unique_id"] = "e660000000000002"
     with pytest.raises(TennisError, match=r"begun with serial e660000000000001.*a rally needs one"):
         resume(WiredBench(fake.port), out, Watch())
 
 
-def test_another_brickwall_on_the_same_port_while_it_plays(fake, tmp_path):
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"unique_id": "e660000000000002"}, "the rally started with the Brickwall"),
+        (
+            {"tick_hz": 133_000_000, "clock_hz": 133_000_000},
+            r"tick_hz 125000000, but .* 133000000.*resume \S+ --port \S+`",
+        ),
+    ],
+)
+def test_another_brickwall_on_the_same_port_while_it_plays(fake, tmp_path, change, words):
     def swap(progress) -> None:
-        if progress.balls > 500 and fake.hello["unique_id"].endswith("1"):
-            fake.hello["unique_id"] = "e660000000000002"
+        if progress.balls > 500 and not change.items() <= fake.hello.items():
+            fake.hello |= change
             fake.unplug(restart=True)
             fake.plug_in()
 
     fake.balls_a_second = 20_000
-    with pytest.raises(BenchError, match="the rally started with the Brickwall"):
+    with pytest.raises(BenchError, match=words):
         played(fake, tmp_path / "r", swap, balls=20_000)
-
-
-def test_a_brickwall_that_comes_back_with_another_clock(fake, tmp_path):
-    def change(progress) -> None:
-        if progress.balls > 500 and fake.hello["tick_hz"] == TICK_HZ:
-            fake.hello["tick_hz"] = fake.hello["clock_hz"] = 133_000_000
-            fake.unplug(restart=True)
-            fake.plug_in()
-
-    fake.balls_a_second = 20_000
-    with pytest.raises(
-        BenchError, match=r"tick_hz 125000000, but .* 133000000.*resume \S+ --port \S+`"
-    ):
-        played(fake, tmp_path / "r", change, balls=20_000)
 
 
 def test_a_line_that_is_lost_while_frames_are_waiting(fake):
@@ -189,36 +178,15 @@ def test_a_line_that_is_lost_while_frames_are_waiting(fake):
 
 
 def test_events_become_faults(fake, tmp_path):
-    fake.events = [(128, 5, 0), (192, 6, 2), (256, 7, 1)]
+    fake.events = [(128, 5, 0), (192, 6, 2), (256, 7, 1), (320, 8, 41)]
     rally = played(fake, tmp_path / "r", balls=640)
     manifest = rally.manifest
     assert [fault.code for fault in manifest.faults] == ["overrun", "held_line"]
     assert "serve fewer balls a second" in manifest.faults[0].message
     assert "tennis doctor --port" in manifest.faults[1].message
-    assert (manifest.counts.runts, manifest.suspect, manifest.ended) == (1, True, "complete")
-    assert [event["what"] for event in rally.events] == ["held", "overrun", "runt"]
-
-
-def test_runts_that_were_not_listed_count(fake, tmp_path):
-    fake.events = [(64, 7, 1), (128, 8, 41)]
-    manifest = played(fake, tmp_path / "r", balls=640).manifest
-    assert (manifest.counts.runts, manifest.faults) == (42, [])
-
-
-def test_a_ball_without_a_decision_ends_the_rally(fake, tmp_path):
-    fake.events, fake.fault_at, fake.error = [(64, 6, 4)], 64, ""
-    manifest = played(fake, tmp_path / "r", balls=640).manifest
-    assert [fault.code for fault in manifest.faults][-1] == "undecided"
-    assert "the reply wire has glitches" in manifest.faults[-1].message
-    assert manifest.ended == "fault"
-
-
-def test_a_ping_that_cannot_rise_is_called_that(fake, tmp_path):
-    fake.events, fake.fault_at, fake.error = [(64, 6, 3)], 64, ""
-    manifest = played(fake, tmp_path / "r", balls=640).manifest
-    assert manifest.faults[-1].code == "no_ping"
-    assert "the ping wire does not rise" in manifest.faults[-1].message
-    assert "overrun" not in {fault.code for fault in manifest.faults}
+    # with 41 that were not listed
+    assert (manifest.counts.runts, manifest.suspect, manifest.ended) == (42, True, "complete")
+    assert [event["what"] for event in rally.events][:3] == ["held", "overrun", "runt"]
 
 
 @pytest.mark.parametrize(
@@ -238,47 +206,50 @@ def test_late_answers_are_not_called_none(fake, tmp_path, events, asked, words):
     assert f"tennis doctor --port {fake.port}" in fault.message
 
 
-def test_an_exception_is_told(fake, tmp_path):
-    fake.fault_at = 128
+def backwards(number: int, clock: int) -> tuple[int, int, int]:
+    return (clock if number != 30 else 1), 1000, 5000
+
+
+OWN = "in the Brickwall's firmware: "
+UNDECIDED = {"fault_at": 64, "error": ""}
+SAID_AGAIN = [(64, "again"), (128, "again"), (192, "again")]
+
+
+@pytest.mark.parametrize(
+    ("changes", "codes", "words"),
+    [
+        # a ball without a decision, and a ping that cannot rise
+        (
+            UNDECIDED | {"events": [(64, 6, 4)]},
+            ["exception", "undecided"],
+            "the reply wire has glitches",
+        ),
+        (
+            UNDECIDED | {"events": [(64, 6, 3)]},
+            ["exception", "no_ping"],
+            "the ping wire does not rise",
+        ),
+        ({"fault_at": 128}, ["exception"], OWN + "ValueError: made up, line 7"),
+        # of any size, and nothing in it moves a cursor
+        ({"fault_at": 128, "error": "\x1b[2J\ud800" + "x" * 4000}, ["exception"], OWN + "[2J xxx"),
+        ({"exceptions": SAID_AGAIN}, ["exception"], OWN + "again (3 times)"),
+        ({"ball": backwards}, ["clock_backwards"], "1 ball served before"),
+        ({"miscounts": 3}, ["miscounted"], "counted 3 misses, but 0 came"),
+        # it calls the rally complete too early
+        ({"ends_at": 128}, ["miscounted"], "128 balls came of 640 planned, and the instrument"),
+    ],
+)
+def test_what_an_instrument_does_wrong_is_a_fault(fake, tmp_path, changes, codes, words):
+    for name, value in changes.items():
+        setattr(fake, name, value)
     rally = played(fake, tmp_path / "r", balls=640)
-    assert [fault.code for fault in rally.manifest.faults] == ["exception"]
-    assert "ValueError: made up, line 7" in rally.manifest.faults[0].message
-    assert (rally.balls, rally.manifest.ended) == (128, "fault")
-
-
-def test_a_clock_that_goes_backwards_is_a_fault(fake, tmp_path):
-    fake.ball = lambda number, clock: (clock if number != 30 else 1, 1000, 5000)
-    manifest = played(fake, tmp_path / "r", balls=64).manifest
-    assert [fault.code for fault in manifest.faults] == ["clock_backwards"]
-    assert "1 ball served before" in manifest.faults[0].message
-
-
-def test_counters_that_contradict_what_came(fake, tmp_path):
-    fake.miscounts = 3
-    manifest = played(fake, tmp_path / "r", balls=64).manifest
-    assert [fault.code for fault in manifest.faults] == ["miscounted"]
-    assert "counted 3 misses, but 0 came" in manifest.faults[0].message
-
-
-def test_a_rally_that_is_called_complete_too_early(fake, tmp_path):
-    fake.ends_at = 128
-    manifest = played(fake, tmp_path / "r", balls=640).manifest
-    assert [fault.code for fault in manifest.faults] == ["miscounted"]
-    assert "128 balls came of 640 planned, and the instrument" in manifest.faults[0].message
-    assert manifest.ended == "fault"
-
-
-def test_the_same_fault_again_and_again_is_said_once(fake, tmp_path):
-    fake.exceptions = [(64, "again"), (128, "again"), (192, "again")]
-    (fault,) = played(fake, tmp_path / "r", balls=640).manifest.faults
-    assert fault.message == "in the Brickwall's firmware: again (3 times)"
-
-
-def test_an_exception_of_any_size_is_told(fake, tmp_path):
-    fake.fault_at, fake.error = 128, "\x1b[2J\ud800" + "x" * 4000
-    (fault,) = played(fake, tmp_path / "r", balls=640).manifest.faults
-    assert fault.message.startswith("in the Brickwall's firmware: [2J xxx")
-    assert len(fault.message) < 500
+    assert [fault.code for fault in rally.manifest.faults] == codes
+    message = rally.manifest.faults[-1].message
+    assert words in message
+    assert len(message) < 500
+    stopped_at = changes.get("fault_at", changes.get("ends_at", 640))
+    assert rally.balls == stopped_at
+    assert rally.manifest.ended == "fault" or stopped_at == 640
 
 
 def test_what_the_brickwall_refuses_leaves_nothing(fake, tmp_path):
@@ -484,13 +455,6 @@ def test_the_bias_is_measured_at_half_the_clock(fake):
     assert clocks == [66 * 10**6, 133 * 10**6]
 
 
-def test_the_clock_comes_back_from_a_verification_that_fails(fake):
-    fake.refuses["generate"] = "no memory"
-    found = verify(Brickwall(SerialLink(fake.port)), amount=FEW)
-    assert found.verdict == "inconclusive"
-    assert fake.hello["tick_hz"] == TICK_HZ
-
-
 @pytest.mark.parametrize(
     ("loop", "loop_ns", "width_ns", "verdict"),
     [
@@ -512,34 +476,25 @@ def test_one_constant_is_taken_off_and_must_be_that_of_the_wires(
     assert found.largest_error_ticks == 0
 
 
-@pytest.mark.parametrize(("odd", "wrong"), [(1, 0), (-1, 0), (2, 1), (-2, 1)])
-def test_a_tick_of_rounding_is_the_tolerance(fake, odd, wrong):
-    answered, count = fake._answered, 0
+@pytest.mark.parametrize(
+    ("rises", "falls", "wrong"),
+    [(1, 1, 0), (-1, -1, 0), (2, 2, 1), (-2, -2, 1), (50_000, 60_000, 2)],
+)
+def test_a_tick_of_rounding_is_the_tolerance(fake, rises, falls, wrong):
+    """And one wrong ball in thousands is found."""
+    answered, count = fake.answered, 0
 
     def once_odd() -> tuple[int, int, int]:
         nonlocal count
         count += 1
         clock, rise, fall = answered()
-        return (clock, rise + odd, fall + odd) if count == 577 else (clock, rise, fall)
+        return (clock, rise + rises, fall + falls) if count == 577 else (clock, rise, fall)
 
-    fake._answered = once_odd
+    fake.answered = once_odd
     found = verify(Brickwall(SerialLink(fake.port)), amount=FEW)
     assert found.verdict == ("fail" if wrong else "pass")
     assert sum(point.wrong for point in found.points) == wrong
-    assert found.largest_error_ticks == abs(odd)
-
-
-def test_one_wrong_ball_in_thousands_is_found(fake):
-    answered, count = fake._answered, 0
-
-    def once_wrong() -> tuple[int, int, int]:
-        nonlocal count
-        count += 1
-        return (fake.clock, 70_000, 80_000) if count == 577 else answered()
-
-    fake._answered = once_wrong
-    found = verify(Brickwall(SerialLink(fake.port)), amount=FEW)
-    assert (found.verdict, sum(point.wrong for point in found.points)) == ("fail", 2)
+    assert found.largest_error_ticks == abs(rises)
     assert [(point.what, point.balls) for point in found.points[-2:]] == [("random", 600)] * 2
 
 
@@ -625,9 +580,9 @@ def test_a_brickwall_is_not_its_own_second_pico(fake):
     [(False, "known answers were missed"), (True, "64 of 64 answers of its own generator")],
 )
 def test_misses_fail_a_verification(fake, inside, words):
-    answered = fake._answered
+    answered = fake.answered
     missed = (fake.clock, wire.NONE_TICKS, wire.NONE_TICKS)
-    fake._answered = lambda: missed if fake.inside == inside else answered()
+    fake.answered = lambda: missed if fake.inside == inside else answered()
     found = verify(Brickwall(SerialLink(fake.port)), amount=FEW)
     assert (found.verdict, found.largest_error_ticks) == ("fail", None)
     assert words in found.reason
@@ -644,6 +599,7 @@ def test_a_verification_that_broke_off_is_inconclusive(fake):
     fake.refuses["generate"] = "no memory"
     found = verify(Brickwall(SerialLink(fake.port)), amount=FEW)
     assert (found.verdict, found.reason) == ("inconclusive", "the Brickwall refuses: no memory")
+    assert fake.hello["tick_hz"] == TICK_HZ  # its clock came back
 
 
 class TwoClocks:
@@ -667,7 +623,7 @@ def verified_with_two(model: TwoClocks, *, bias_alone: int = 0) -> Verification:
 
         def measured() -> tuple[int, int, int]:
             if measuring.generating is not None:
-                clock, rise, fall = FakeBrickwall._answered(measuring)
+                clock, rise, fall = FakeBrickwall.answered(measuring)
                 return clock, rise + bias_alone, fall + bias_alone
             known = generating.generating
             pair = measuring.next_ball % known["pairs"]
@@ -677,7 +633,7 @@ def verified_with_two(model: TwoClocks, *, bias_alone: int = 0) -> Verification:
             )
             return 0, *model.answered(rise, width)
 
-        measuring._answered = measured
+        measuring.answered = measured
         second = Brickwall(SerialLink(generating.port))
         return verify(Brickwall(SerialLink(measuring.port)), generator=second, amount=FEW)
 
@@ -813,9 +769,10 @@ def test_a_pico_that_verified_itself_is_not_for_graded_work(source, fake, tmp_pa
     assert (words in report([rally])) == (source != "second Pico")
 
 
-def test_a_record_of_the_first_release_is_read():
+def test_a_record_of_the_first_release_is_read_and_a_damaged_one_is_none():
     """They were called certificates, and stand beside."""
     path = verifications.write(record())
+    assert verifications.read("e6") == record()
     older = path.parents[1] / "certificates" / path.name
     older.parent.mkdir()
     path.rename(older)
@@ -823,11 +780,7 @@ def test_a_record_of_the_first_release_is_read():
     newer = record(verdict="fail")
     verifications.write(newer)
     assert verifications.read("e6") == newer
-
-
-def test_a_damaged_record_is_none():
-    path = verifications.write(record())
-    assert verifications.read("e6") == record()
+    older.unlink()
     path.write_text("{}")
     assert verifications.read("e6") is None
     with pytest.raises(TennisError, match="is not a serial number"):
@@ -857,6 +810,15 @@ def findings(seen: dict[str, object]) -> str:
         (wires((1, 0)), "bad reply wire: floating"),
         (wires((0, 0), ping=(0, 0)), "bad ping wire: shorted to ground"),
         (wires((0, 0), ping=(1, 1)), "bad ping wire: shorted to 3.3 V"),
+        (
+            wires(ping_to_answer=True, listen_to_reply=True),
+            "bad wires: the far ends of the jumpers are swapped",
+        ),
+        # low is what a Racquet does; that a pad cannot be driven high, it does not
+        (
+            wires() | {"reply": {"pulled_up": 0, "pulled_down": 0, "high": 0}},
+            "bad reply wire: shorted to ground",
+        ),
     ],
 )
 def test_wires_tell(seen, words):
@@ -868,18 +830,6 @@ def test_swapped_wires_are_asked_for():
     assert "swapped" not in [*wire_findings(seen)][-1].advice
     seen["ping"] |= {"pulled_up": 0, "pulled_down": 0}
     assert "are both wires swapped?" in [*wire_findings(seen)][-1].advice
-
-
-def test_a_reply_wire_that_touches_ground_is_no_racquet_at_rest():
-    """Low is what a Racquet does; that a pad cannot be driven high, it does not."""
-    seen = wires((0, 0))
-    seen["reply"] |= {"high": 0}
-    assert findings(seen) == "bad reply wire: shorted to ground"
-
-
-def test_swapped_jumpers_are_no_dead_wire():
-    seen = wires(ping_to_answer=True, listen_to_reply=True)
-    assert findings(seen) == "bad wires: the far ends of the jumpers are swapped"
 
 
 def test_without_ground_wires_look_joined_and_no_pico_2_is_named_elsewhere():
@@ -953,29 +903,6 @@ def test_the_doctor_without_a_pico(monkeypatch):
 
 
 # --- what was asked for ---
-
-
-@pytest.mark.parametrize(
-    ("asked", "words"),
-    [
-        ({"bench": "virtual", "port": "/dev/x"}, "--port needs --bench pi"),
-        ({"bench": "pi", "instrument": "builtin"}, "--instrument builtin needs --bench virt"),
-        ({"bench": "pi", "load_options": {"hold_us": 1}}, "--load-option needs"),
-    ],
-)
-def test_options_that_do_not_go_together(asked, words):
-    with pytest.raises(UsageError, match=words):
-        plan_of(**asked)
-
-
-def test_what_nobody_said_is_unknown_on_a_board_and_the_usual_on_the_virtual_bench():
-    there, virtual = plan_of(bench="pi"), plan_of()
-    assert (there.kernel, there.load, there.bottom_half, there.priorities) == ("unknown",) * 4
-    assert there.instrument == "pico"
-    assert (virtual.kernel, virtual.load) == ("mainline", "idle")
-    assert (virtual.bottom_half, virtual.priorities) == ("tasklet", "default")
-    assert virtual.instrument == "builtin"
-    assert plan_of(instrument="pico").instrument == "pico"
 
 
 def test_an_old_plan_can_be_read(tmp_path):
