@@ -2,19 +2,17 @@
 # SPDX-License-Identifier: MIT
 """``tennis benches``: all benches of an inventory, and who holds them."""
 
-import json
 import sys
 from pathlib import Path
 
 import click
-from rich import box
 from rich.console import Console
-from rich.table import Table
 
 from tennis.cli.boot import boot
 from tennis.cli.inventory import holder_option, inventory_option
 from tennis.cli.room import commission_benches, labels
-from tennis.cli.words import echo
+from tennis.cli.tables import table
+from tennis.cli.words import echo, echo_json
 from tennis.listener import listening
 from tennis.rally.text import plain
 
@@ -50,15 +48,13 @@ def benches(ctx: click.Context, inventory: Path | None, as_json: bool) -> None:
 
     rows = listing.rows(inventory)
     if as_json:
-        echo(json.dumps([row.model_dump() for row in rows], indent=2))
+        echo_json([row.model_dump() for row in rows])
     else:
-        table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-        for title in ("bench", "kernel", "Pico", "verified", "last rally", "held by"):
-            table.add_column(title)
+        listed = table("bench", "kernel", "Pico", "verified", "last rally", "held by")
         for row in rows:
             cells = (row.bench, row.kernel, row.pico, row.verified, row.last_rally, row.held_by)
-            table.add_row(*(plain(word, 100) for word in cells))
-        Console(markup=False, width=None if sys.stdout.isatty() else 200).print(table)
+            listed.add_row(*(plain(word, 100) for word in cells))
+        Console(markup=False, width=None if sys.stdout.isatty() else 200).print(listed)
         for row in rows:
             if row.trouble:
                 echo(f"{row.bench}: {plain(row.trouble, 400)}")

@@ -8,7 +8,7 @@ import click
 
 from tennis.cli.inventory import holder_option, inventory_option
 from tennis.cli.numbers import Real
-from tennis.cli.words import echo
+from tennis.cli.words import aside, echo
 from tennis.listener import listening
 from tennis.rally.text import plain
 
@@ -71,6 +71,6 @@ def boot(
                 echo(f"{'(none)':10} {plain(known.running.release, 64):36} runs")
             return
         leases.refuse_if_held(connection, who, playing=False)
-        with listening(lambda line: echo(line, err=True)):
+        with listening(aside):
             done = boot.boot(connection, kernel, who, wait_s=wait_s, keep=not once, again=again)
         echo(f"{target}: {done.release} {'runs' if done.rebooted else 'runs already'}")

@@ -7,9 +7,8 @@ from pathlib import Path
 import click
 
 from tennis.cli.completion import Folder
-from tennis.cli.progress import progress_line, quiet_option
+from tennis.cli.progress import quiet_option, watching
 from tennis.cli.settings import setting_option
-from tennis.cli.stop import Stop
 from tennis.cli.words import echo
 from tennis.errors import UsageError
 from tennis.rally.text import plain, quoted
@@ -42,7 +41,6 @@ def check(folder: Path, *, kernel: str | None, racquet: Path | None, program: Pa
       tennis check first-ball-3923.zip
     """
     from tennis.play import checking, unpacking
-    from tennis.play.rally import Watch
 
     if unpacking.is_packed(folder):
         if racquet is not None:
@@ -52,8 +50,7 @@ def check(folder: Path, *, kernel: str | None, racquet: Path | None, program: Pa
             )
         _check_packed(folder, kernel, program)
         return
-    with progress_line("check") as observe:
-        watch = Watch(observe, Stop())
+    with watching("check", lambda _: None) as watch:
         checked = checking.check_rally(
             folder, kernel=kernel, racquet=racquet, program=program, watch=watch
         )
@@ -70,11 +67,10 @@ def check(folder: Path, *, kernel: str | None, racquet: Path | None, program: Pa
 def _check_packed(path: Path, kernel: str | None, program: Path | None) -> None:
     from tennis.explain.packed_ball import BALL
     from tennis.play.packing import README, SCRIPT
-    from tennis.play.rally import Watch
     from tennis.play.unpacking import check_packed
 
-    with progress_line("check") as observe:
-        repeated = check_packed(path, kernel=kernel, program=program, watch=Watch(observe, Stop()))
+    with watching("check", lambda _: None) as watch:
+        repeated = check_packed(path, kernel=kernel, program=program, watch=watch)
     number = repeated.packed.ball
     stacks = format_count(len(repeated.packed.stacks), "call stack")
     echo(repeated.explanation.story.sentence)

@@ -14,7 +14,7 @@ from tennis.cli.completion import Folder
 from tennis.cli.inventory import holder_option, inventory_option
 from tennis.cli.numbers import Whole
 from tennis.cli.progress import progress_line, quiet_option
-from tennis.cli.words import echo, paragraph
+from tennis.cli.words import echo, paragraph, warn
 from tennis.commissioning.steps import names, step
 from tennis.errors import UsageError
 from tennis.listener import listening
@@ -133,10 +133,7 @@ def commission(
         holder=holder,
     )
     console = Console(highlight=False)
-    with (
-        listening(lambda line: echo(f"tennis: {line}", err=True)),
-        progress_line("commission") as observe,
-    ):
+    with listening(warn), progress_line("commission") as observe:
         work = Commissioning(out, request, Watch(observe))
         if not yes:
             _overview(console, work)

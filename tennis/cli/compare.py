@@ -2,7 +2,6 @@
 # SPDX-License-Identifier: MIT
 """``tennis compare``: before and after, played until it is decided."""
 
-import json
 import os
 import shlex
 import sys
@@ -11,7 +10,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
-from rich import box
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
@@ -21,7 +19,8 @@ from tennis.cli.options import bench_option, field_option, workers_option
 from tennis.cli.progress import progress_line, quiet_option, tell
 from tennis.cli.settings import setting_option
 from tennis.cli.stop import Stop
-from tennis.cli.words import echo, print_line
+from tennis.cli.tables import print_wide, table
+from tennis.cli.words import aside, echo, echo_json, print_line
 from tennis.comparison import BOOTS_MAX
 from tennis.errors import UsageError
 from tennis.listener import listening
@@ -39,7 +38,6 @@ if TYPE_CHECKING:
 
 PAGE = "compare.html"
 WORST = "--worst-instant"
-WIDE = 400  # columns: a table is never cut
 
 
 @click.command()
@@ -197,8 +195,7 @@ def compare(
         raise UsageError(f"--period-us: {WORST} is of balls", next_step="use one of them")
     if over is not None:
         _compare_worst(one, other, out, over, playing, fail_on=fail_on, as_json=as_json)
-    aside = partial(echo, err=True) if as_json or as_markdown else tell
-    with listening(aside):
+    with listening(aside if as_json or as_markdown else tell):
         if isinstance(one, Recorded) and isinstance(other, Recorded):
             if out is not None:
                 refuse_existing(out / PAGE)  # somebody may keep a page of that name there
@@ -282,7 +279,7 @@ def _report(
         content["causes"] = [_cause_json(one) for one in found]
         content |= {"unexplained": unexplained, "next": again, "page": page and str(page)}
         content["before_against_itself"] = None if itself is None else vars(itself)
-        echo(json.dumps(content, indent=2, allow_nan=False))
+        echo_json(content)
     elif form == "markdown":
         echo(as_markdown(sides, judgement, causes, unexplained, command, itself))
     else:
@@ -341,7 +338,7 @@ def _compare_worst(
     if isinstance(before, Recorded) and isinstance(after, Recorded):
         _refuse_options(out=out)  # there is no page
     out = out or Path("compare")
-    with listening((lambda line: echo(line, err=True)) if as_json else tell):
+    with listening(aside if as_json else tell):
         compared = compare_worst(before, after, out, over_ns, playing)
     show_worst(compared, as_json=as_json)
     sys.exit(_exit_code(compared.verdict, fail_on))
@@ -385,16 +382,13 @@ def _print(
     )
 
     console = Console(highlight=False)
-
     line = partial(print_line, console)
     sides, judgement = compared.sides, compared.judgement
     for what, (ours, theirs) in sides.differences.items():
         line(f"differs: {what}: {ours or '-'} before, {theirs or '-'} after")
     for remark in (*sides.remarks, *words.odd_boots(sides)):
         line(remark, "yellow")
-    table = _table(compared)
-    needed = table.__rich_measure__(console, console.options.update(max_width=WIDE)).maximum
-    Console(highlight=False, width=max(console.width, needed)).print(table)
+    print_wide(_table(compared))
     for some in found:
         line(f"{change_words(some.statement)}:")
         for title, causes in (("came", some.came), ("went", some.went)):
@@ -432,15 +426,10 @@ def _table(compared: "Compared") -> Table:
     styles = {"later": "bold red", "earlier": "bold green", "undecided": "bold yellow"}
     styles |= {"more": "bold red", "fewer": "bold green"}
     several = len(compared.sides.cells) > 1
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    for title in (["rally"] if several else []) + ["latency", "level"]:
-        table.add_column(title, no_wrap=True)
-    for title in ("before", "after"):
-        table.add_column(title, justify="right", no_wrap=True)
-    for title in ("after / before", ""):
-        table.add_column(title, no_wrap=True)
+    titles = [*(["rally"] if several else []), "latency", "level"]
+    made = table(*titles, numbers=("before", "after"), rest=("after / before", ""))
     for one in judgement.statements:
-        table.add_row(
+        made.add_row(
             *([plain(one.cell, 40)] if several else []),
             one.latency,
             one.quantity,
@@ -450,7 +439,7 @@ def _table(compared: "Compared") -> Table:
             Text(words.change(one), styles.get(one.change, "")),
         )
     for happened in judgement.boots:
-        table.add_row(
+        made.add_row(
             *([plain(happened.cell, 40)] if several else []),
             happened.latency or "both",
             happened.quantity,
@@ -458,7 +447,7 @@ def _table(compared: "Compared") -> Table:
             "",
             Text(happened.change, styles.get(happened.change, "")),
         )
-    return table
+    return made
 
 
 def _cause_json(one: "LevelCauses") -> dict[str, Any]:

@@ -8,9 +8,8 @@ import click
 
 from tennis.cli.completion import Folder
 from tennis.cli.numbers import Whole
-from tennis.cli.progress import progress_line, quiet_option
+from tennis.cli.progress import quiet_option, watching
 from tennis.cli.release import release
-from tennis.cli.stop import Stop
 from tennis.cli.words import echo, warn
 from tennis.rally.text import quoted
 from tennis.units import format_count
@@ -69,20 +68,11 @@ def record(out: Path, number: str | None, balls: int | None) -> None:
     """
     from tennis.course import load_course, work
     from tennis.course.authoring import recording
-    from tennis.play.rally import Watch
 
     labs = [work.find_lab(number)] if number else load_course()[1]
-    with progress_line("course") as observe:
-        watch = Watch(observe, Stop())
+    with watching("course", lambda _: None) as watch:
         played = sum(
-            recording.record(
-                lab,
-                out,
-                balls=balls,
-                watch=watch,
-                tell=warn,
-            )
-            for lab in labs
+            recording.record(lab, out, balls=balls, watch=watch, tell=warn) for lab in labs
         )
     there = sum(len(lab.to_play) for lab in labs)
     echo(f"{quoted(out)}: {format_count(there, 'rally', 'rallies')}, {played} of them played now")

@@ -2,7 +2,6 @@
 # SPDX-License-Identifier: MIT
 """``tennis doctor``: what works here, what does not, and what to do about it."""
 
-import json
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import asdict
@@ -13,7 +12,7 @@ import click
 from tennis.bench.findings import Finding
 from tennis.cli.completion import StorePlace
 from tennis.cli.inventory import inventory_option
-from tennis.cli.words import echo
+from tennis.cli.words import echo, echo_json, warn
 from tennis.entries import need
 from tennis.errors import UsageError
 from tennis.listener import listening
@@ -87,8 +86,7 @@ def doctor(
     if inventory and not target:
         raise UsageError("--inventory names the place of --target", next_step="give both")
     if bench is not None:
-        heard = listening(lambda line: echo(f"tennis: {line}", err=True))
-        click.get_current_context().with_resource(heard)
+        click.get_current_context().with_resource(listening(warn))
         findings = need(ASKED, "bench", "--bench")(bench, place)
     elif target:
         findings = _of_target(target, inventory)
@@ -96,7 +94,7 @@ def doctor(
         findings = need(ASKED, "port", "--port")(port) if port else examine()
     if as_json:
         all_findings = list(findings)
-        echo(json.dumps([asdict(finding) for finding in all_findings], indent=2))
+        echo_json([asdict(finding) for finding in all_findings])
         sys.exit(any(finding.verdict == "bad" for finding in all_findings))
     bad = show(findings)
     if bench is not None:

@@ -2,14 +2,12 @@
 # SPDX-License-Identifier: MIT
 """``tennis explain``: why a ball of the virtual bench was late."""
 
-import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
 
 import click
-from rich import box
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
@@ -17,18 +15,18 @@ from rich.text import Text
 from tennis.cli.completion import Folder
 from tennis.cli.instants import show_instants
 from tennis.cli.numbers import time_ns
-from tennis.cli.progress import progress_line, quiet_option
+from tennis.cli.progress import progress_line, quiet_option, watching
 from tennis.cli.sections import show_sections
 from tennis.cli.settings import setting_option
 from tennis.cli.stages import show_stages
-from tennis.cli.words import echo, print_line
+from tennis.cli.tables import latency_rows, table
+from tennis.cli.words import aside, echo_json, print_line
 from tennis.errors import UsageError
 from tennis.explain.between import LockHeld
 from tennis.explain.explanation import Explanation
 from tennis.explain.instants.agreement import apart
 from tennis.explain.instants.storage import Until
 from tennis.explain.remedies import remedies
-from tennis.explain.stalls import Stall
 from tennis.explain.story import Happening, Story
 from tennis.listener import listening
 from tennis.pages.explain import PAGE, about, check_folder, write
@@ -41,6 +39,7 @@ from tennis.rally.text import plain, quoted
 from tennis.units import format_count, format_ns, format_round_ns
 
 ROWS = 8
+ONE_BOOT = "All were played in one boot: one run up to the ping, and different ones behind it."
 # looks that are at no chosen balls, and what goes with them
 WITH = {
     "--stages": "--kernel, --json",
@@ -190,12 +189,7 @@ def explain(
         return
     if out is not None:
         check_folder(out)
-    console = Console(stderr=True, highlight=False)
-
-    def tell(line: str) -> None:
-        console.print(Text(line), soft_wrap=True)
-
-    with listening(tell), progress_line("explain") as observe:
+    with listening(aside), progress_line("explain") as observe:
         explanation = explained(
             rally,
             ball=ball,
@@ -208,7 +202,7 @@ def explain(
     if out is not None:
         write(explanation, out)
     if as_json:
-        echo(json.dumps(explanation.as_json(), indent=2))
+        echo_json(explanation.as_json())
         return
     _print(explanation, out)
 
@@ -247,11 +241,9 @@ def _costs(settings: tuple[str, ...]) -> list[str]:
 
 
 def _without(rally: Path, costs: list[str], ball: int | None, *, as_json: bool) -> None:
-    from tennis.cli.stop import Stop
-
     one_rally = open_rally(rally)
-    with listening(lambda text: echo(text, err=True)), progress_line("try") as observe:
-        story, found = without(one_rally, costs, ball=ball, watch=Watch(observe, Stop()))
+    with watching("try") as watch:
+        story, found = without(one_rally, costs, ball=ball, watch=watch)
     if as_json:
         rows = [
             {
@@ -264,60 +256,48 @@ def _without(rally: Path, costs: list[str], ball: int | None, *, as_json: bool) 
             for one in found
         ]
         was = {"ball": story.ball, "rise_ns": story.rise, "fall_ns": story.fall}
-        echo(json.dumps({**was, "without": rows}, indent=2))
+        echo_json({**was, "without": rows})
         return
     console = Console(highlight=False)
     print_line(console, story.sentence, "bold")
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    table.add_column("from its ping on")
-    for title in ("to the rise", "to the fall", "its share", "its waits, summed"):
-        table.add_column(title, justify="right", no_wrap=True)
-    table.add_row("as it was", *map(_edge, (story.rise, story.fall)), "", "")
+    shown = _of_a_ball((story.rise, story.fall), "its share", "its waits, summed")
     for one in found:
         share = "" if one.share_ns is None else _signed(one.share_ns)
-        table.add_row(f"{one.cost}=0", *map(_edge, one.now), share, format_ns(one.stalls_ns))
-    console.print(table)
-    said = (
+        shown.add_row(f"{one.cost}=0", *map(_edge, one.now), share, format_ns(one.stalls_ns))
+    console.print(shown)
+    note = (
         "Each share is what the ball waits less. It differs from the sum of the waits if the ball "
         "then meets other work."
     )
     if are_shots(one_rally.manifest.protocol):
-        said += (
-            " All were played in one boot: one run up to the ping, and different ones behind it."
-        )
-    print_line(console, said, "dim")
+        note += f" {ONE_BOOT}"
+    print_line(console, note, "dim")
 
 
 def _with_priorities(rally: Path, settings: tuple[str, ...], ball: int, *, as_json: bool) -> None:
-    from tennis.cli.stop import Stop
     from tennis.play.with_priority import with_priorities
 
-    with listening(lambda text: echo(text, err=True)), progress_line("try") as observe:
-        found = with_priorities(
-            open_rally(rally), settings, ball=ball, watch=Watch(observe, Stop())
-        )
+    with watching("try") as watch:
+        found = with_priorities(open_rally(rally), settings, ball=ball, watch=watch)
     if as_json:
-        echo(json.dumps({"ball": ball, **asdict(found)}, indent=2))
+        echo_json({"ball": ball, **asdict(found)})
         return
     console = Console(highlight=False)
     print_line(console, f"Shot {ball}, at {found.at_ns:,} ns.", "bold")
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    table.add_column("from its ping on")
-    for title in ("to the rise", "to the fall", "earlier by"):
-        table.add_column(title, justify="right", no_wrap=True)
-    table.add_row("as it was", *map(_edge, (found.rise_ns, found.fall_ns)), "")
+    shown = _of_a_ball((found.rise_ns, found.fall_ns), "earlier by")
     for one in found.now:
         earlier = _signed(found.rise_ns - one.rise_ns)
-        table.add_row(
-            f"priorities=irq={one.priority}", *map(_edge, (one.rise_ns, one.fall_ns)), earlier
-        )
-    console.print(table)
-    print_line(
-        console,
-        "All were played in one boot: one run up to the ping, and different ones behind it. "
-        "Earlier is that of the rise.",
-        "dim",
-    )
+        edges = map(_edge, (one.rise_ns, one.fall_ns))
+        shown.add_row(f"priorities=irq={one.priority}", *edges, earlier)
+    console.print(shown)
+    print_line(console, f"{ONE_BOOT} Earlier is that of the rise.", "dim")
+
+
+def _of_a_ball(was: Iterable[int | None], *more: str) -> Table:
+    """Return a table of a ball's edges with the row as it was; ``more``: other columns."""
+    made = table("from its ping on", numbers=("to the rise", "to the fall", *more))
+    made.add_row("as it was", *map(_edge, was), *("" for _ in more))
+    return made
 
 
 def _edge(ns: int | None) -> str:
@@ -337,7 +317,6 @@ def _try(
     *,
     as_json: bool,
 ) -> None:
-    from tennis.cli.stop import Stop
     from tennis.play.remedy_trial import BOOTS, try_setting
     from tennis.stats.summary import summarize
 
@@ -354,13 +333,9 @@ def _try(
             raise UsageError("--try with --ball", next_step="leave --over and --boots out")
         _with_priorities(rally, settings, ball, as_json=as_json)
         return
-    with listening(lambda text: echo(text, err=True)), progress_line("try") as observe:
+    with watching("try") as watch:
         tried = try_setting(
-            open_rally(rally),
-            settings,
-            over_ns=over_ns,
-            boots=boots or BOOTS,
-            watch=Watch(observe, Stop()),
+            open_rally(rally), settings, over_ns=over_ns, boots=boots or BOOTS, watch=watch
         )
     summaries = [summarize(one) for one in (tried.before, tried.after)]
     of_shots = are_shots(tried.before.manifest.protocol)
@@ -379,28 +354,22 @@ def _try(
             "apart": asdict(differ) if differ else None,
             "summaries": [one.as_json() for one in summaries],
         }
-        echo(json.dumps(content, indent=2))
+        echo_json(content)
         return
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    table.add_column("")
-    for title in ("before", "after"):
-        table.add_column(title, justify="right", no_wrap=True)
-    table.add_row(
+    shown = table("", numbers=("before", "after"))
+    shown.add_row(
         f"balls of {format_count(tried.boots, 'boot')}", *(f"{count:,}" for count in tried.balls)
     )
     if tried.over_ns is not None:
-        table.add_row(
+        shown.add_row(
             f"later than {format_round_ns(tried.over_ns)}, ping to fall",
             *(f"{count:,}" for count in (tried.late_before, tried.late_after)),
         )
-    table.add_section()
-    for latency in ("interrupt", "scheduling"):
-        for name, words in (("median", "median"), ("p99", "99 %"), ("max", "latest")):
-            figures = [getattr(one, f"{latency}_ns") for one in summaries]
-            shown_values = (one.said(name) for one in figures)
-            table.add_row(f"first boot: {latency}, {words}", *shown_values)
+    shown.add_section()
+    for name, cells in latency_rows(summaries):
+        shown.add_row(f"first boot: {name}", *cells)
     console = Console(highlight=False)
-    console.print(table)
+    console.print(shown)
     outcome = {
         "helps": "It helps",
         "harms": "It harms",
@@ -414,21 +383,17 @@ def _try(
     console.print(Text(f"The first rally after: {plain(str(tried.after.path))}", style="dim"))
 
 
-def _told(stories: Sequence[Story]) -> Sequence[Story]:
-    """Return whose sentences are printed: each of a few, and of many that of the latest alone."""
-    return stories if len(stories) <= ROWS else stories[:1]
-
-
 def _print(explanation: Explanation, out: Path | None) -> None:
     console = Console(highlight=False)
-
     line = partial(print_line, console)
-    for number, story in enumerate(_told(explanation.stories)):
+    stories = explanation.stories  # each of a few has its sentence, of many the latest alone
+    for number, story in enumerate(stories if len(stories) <= ROWS else stories[:1]):
         line(story.sentence, "" if number else "bold")
     line("")
     rule = explanation.rule[0].upper() + explanation.rule[1:]
     line(f"{rule}: {format_ns(explanation.waited)} of waiting.")
-    console.print(_table(explanation))
+    shares = ((s.ns, s.balls, str(s.what), s.blame.short) for s in explanation.shares()[:ROWS])
+    console.print(_shares(explanation, "what ran", shares))
     if len(explanation.stories) > 1:
         line("Their causes:")
         for cause, balls, ns in explanation.causes()[:ROWS]:
@@ -437,7 +402,8 @@ def _print(explanation: Explanation, out: Path | None) -> None:
         line("")
     if found := explanation.stalls():
         line("Of that, waits for memory and registers:")
-        console.print(_stalls(explanation, found))
+        waits = ((one.ns, one.balls, one.words, one.function) for one in found[:ROWS])
+        console.print(_shares(explanation, "what was waited for", waits))
         ball = f"--ball {explanation.story.ball}"
         if not explanation.rally.manifest.drill:
             line("The same ball without such a cost, for its share:")
@@ -466,14 +432,14 @@ def _print(explanation: Explanation, out: Path | None) -> None:
         line("With --out DIR: a page with a flame graph and a timeline.", "dim")
 
 
-def _longest_lock_first(one: Happening) -> int:
-    return -one.event.ns if isinstance(one.event, LockHeld) else 0
-
-
 def _print_between(line: Callable[..., None], story: Story) -> None:
     """Print what happened between processors; of much, the longest waits for locks."""
+
+    def longest_lock_first(one: Happening) -> int:
+        return -one.event.ns if isinstance(one.event, LockHeld) else 0
+
     found = story.between()
-    ordered = sorted(found, key=_longest_lock_first)
+    ordered = sorted(found, key=longest_lock_first)
     listed = sorted(ordered[:ROWS], key=lambda one: one.at)
     line(f"Between processors while {story.noun} {story.ball} waited:")
     for one in listed:
@@ -485,35 +451,13 @@ def _print_between(line: Callable[..., None], story: Story) -> None:
     line("")
 
 
-def _stalls(explanation: Explanation, found: list[Stall]) -> Table:
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    for title in ("share", "time", f"{explanation.story.noun}s"):
-        table.add_column(title, justify="right", no_wrap=True)
-    table.add_column("what was waited for")
-    table.add_column("mostly in", overflow="fold")
-    for one in found[:ROWS]:
-        table.add_row(
-            f"{100 * one.ns / explanation.waited:.1f} %",
-            format_ns(one.ns),
-            str(one.balls),
-            Text(one.words),
-            Text(one.function),
-        )
-    return table
-
-
-def _table(explanation: Explanation) -> Table:
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    for title in ("share", "time", f"{explanation.story.noun}s"):
-        table.add_column(title, justify="right", no_wrap=True)
-    table.add_column("what ran")
-    table.add_column("mostly in", overflow="fold")
-    for share in explanation.shares()[:ROWS]:
-        table.add_row(
-            f"{100 * share.ns / explanation.waited:.1f} %",
-            format_ns(share.ns),
-            str(share.balls),
-            Text(str(share.what)),
-            Text(share.blame.short),
-        )
-    return table
+def _shares(
+    explanation: Explanation, what: str, rows: Iterable[tuple[int, int, str, str]]
+) -> Table:
+    """Return a table of parts of the waiting: ns, balls, ``what`` it was, and the code."""
+    numbers = ("share", "time", f"{explanation.story.noun}s")
+    made = table(numbers=numbers, rest=(what, "mostly in"))
+    for ns, balls, words, where in rows:
+        share = f"{100 * ns / explanation.waited:.1f} %"
+        made.add_row(share, format_ns(ns), str(balls), Text(words), Text(where))
+    return made

@@ -3,11 +3,9 @@
 """``tennis brickwall flash``: put the Brickwall's firmware onto a Pico."""
 
 import click
-from rich.console import Console
 
-from tennis.cli.words import echo
+from tennis.cli.words import aside, echo
 from tennis.listener import listening
-from tennis.rally.text import plain
 
 
 @click.command(short_help="Put this checkout's firmware onto a Pico.")
@@ -32,12 +30,7 @@ def flash(port: str | None, *, remove_others: bool) -> None:
     """
     from tennis.bench.instruments.flash import flash as put
 
-    console = Console(stderr=True, highlight=False)
-
-    def tell(line: str) -> None:
-        console.print(f"flash: {plain(line)}", markup=False, soft_wrap=True)
-
-    with listening(tell):
+    with listening(lambda line: aside(f"flash: {line}")):
         hello = put(port, remove_others=remove_others)
     echo(
         f"Brickwall {hello.unique_id} ({hello.board}, MicroPython {hello.micropython}) runs "

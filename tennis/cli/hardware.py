@@ -2,16 +2,15 @@
 # SPDX-License-Identifier: MIT
 """A match beside boards, for a terminal: ranks, factors, and the cells that they are made of."""
 
-import json
 from collections.abc import Sequence
 
 import numpy as np
-from rich import box
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from tennis.cli.words import echo, print_line
+from tennis.cli.tables import table
+from tennis.cli.words import echo_json, print_line
 from tennis.match.folder import MatchFolder
 from tennis.rally.text import plain
 from tennis.replicate.hardware import ALL, HELD_OUT, Group, Pair, groups
@@ -21,16 +20,13 @@ def show_hardware(match: MatchFolder, *, as_json: bool) -> None:
     """Print how far a match is from boards. Raises UsageError."""
     found = groups(match)
     if as_json:
-        echo(json.dumps([group.as_json() for group in found], indent=2, allow_nan=False))
+        echo_json([group.as_json() for group in found])
         return
     console = Console(highlight=False)
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    for title in ("quantity", "memory", "boards"):
-        table.add_column(title, overflow="fold")
-    for title in ("pairs", "rank correlation", "board / bench"):
-        table.add_column(title, justify="right")
+    figures = ("pairs", "rank correlation", "board / bench")
+    made = table("quantity", "memory", "boards", numbers=figures)
     for group in found:
-        table.add_row(
+        made.add_row(
             group.quantity,
             group.memory,
             Text(group.boards),
@@ -38,7 +34,7 @@ def show_hardware(match: MatchFolder, *, as_json: bool) -> None:
             correlation(group),
             factor(group),
         )
-    console.print(table)
+    console.print(made)
     for quantity in dict.fromkeys(group.quantity for group in found):
         of_all = [
             g for g in found if g.quantity == quantity and g.boards in {ALL, HELD_OUT} and g.pairs
@@ -66,14 +62,8 @@ def factor(group: Group) -> str:
 
 
 def _cells(found: Sequence[Group]) -> Table:
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    table.add_column("board")
-    table.add_column("who answers", overflow="fold")
-    table.add_column("load")
-    table.add_column("board", justify="right")
     memories = list(dict.fromkeys(group.memory for group in found))
-    for memory in memories:
-        table.add_column(memory, justify="right")
+    made = table("board", "who answers", "load", numbers=["board", *memories])
     rows: dict[tuple[str, str, str, str], dict[str, Pair]] = {}
     for group in found:
         for pair in group.pairs:
@@ -82,8 +72,8 @@ def _cells(found: Sequence[Group]) -> Table:
             rows.setdefault(key, {})[group.memory] = pair
     for named, pairs in rows.items():
         bench = [_bench(pairs[memory]) if memory in pairs else "" for memory in memories]
-        table.add_row(*(Text(plain(word, 80)) for word in named), *bench)
-    return table
+        made.add_row(*(Text(plain(word, 80)) for word in named), *bench)
+    return made
 
 
 def _bench(pair: Pair) -> str:

@@ -2,18 +2,15 @@
 # SPDX-License-Identifier: MIT
 """Search for the worst instant by shots alone, and print what is known: ``explain --exact``."""
 
-import json
 from functools import partial
 
 from rich.console import Console
 
-from tennis.cli.progress import progress_line
-from tennis.cli.stop import Stop
-from tennis.cli.words import echo, print_line
+from tennis.cli.progress import watching
+from tennis.cli.words import echo_json, print_line
 from tennis.explain.instants import storage
 from tennis.explain.instants.storage import Instants, Until
 from tennis.explain.instants.words import sentences
-from tennis.listener import listening
 from tennis.rally import Rally
 from tennis.rally.text import plain
 
@@ -24,14 +21,12 @@ def show_instants(
     """Search, or go on with a search, and print the worst instant and what may hide."""
     from tennis.play.instant_search import SHOTS
     from tennis.play.instants import find_worst
-    from tennis.play.rally import Watch
 
-    with listening(lambda text: echo(text, err=True)), progress_line("instants") as observe:
-        watch = Watch(observe, Stop())
+    with watching("instants") as watch:
         count = SHOTS if shots is None else shots
         found = find_worst(rally, count, until=until, kernel=kernel, watch=watch)
     if as_json:
-        echo(json.dumps(_as_json(rally, found), indent=2))
+        echo_json(_as_json(rally, found))
         return
     line = partial(print_line, Console(highlight=False))
     first, *others = sentences(found)

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import click
 from rich.console import Console
-from rich.table import Table
 
 from tennis.cli.plugged import PluggedGroup
-from tennis.cli.words import echo
+from tennis.cli.tables import table
+from tennis.cli.words import aside, echo, echo_json
 from tennis.listener import listening
 from tennis.rally.manifest import BenchKind
 
@@ -60,15 +60,13 @@ def list_kernels(*, as_json: bool = False) -> None:
             }
             for name, entry in known.catalogue().items()
         ]
-        echo(json.dumps(listed, indent=2))
+        echo_json(listed)
         return
-    table = Table(box=None, pad_edge=False)
-    for title in ("kernel", "release", "what it is"):
-        table.add_column(title, no_wrap=title != "what it is")
+    named = table("kernel", "release", "what it is", ruled=False)
     for name, entry in known.catalogue().items():
         release = known.find(name).release if known.is_fetched(name) else "not fetched"
-        table.add_row(name, release, entry["about"])
-    Console().print(table)
+        named.add_row(name, release, entry["about"])
+    Console().print(named)
     echo("\n--kernel also takes the folder of a built arm64 kernel tree (5.10 or newer),")
     echo("and SLOTH, which is no Linux (docs/sloth.md):")
     echo(f"{', '.join(own_kernels())}.")
@@ -220,7 +218,7 @@ def package(
     if len(given) != 1 or (url is None) != (ref is None):
         raise click.UsageError("say where the source is: --git with --ref, --tarball, or --tree")
 
-    with listening(lambda line: echo(line, err=True)):
+    with listening(aside):
         if url and ref:
             source = packages.git_source(url, ref)
         elif tarball:

@@ -3,17 +3,16 @@
 """``tennis lab``: a student's way through a lab: list, start, open, check, submit."""
 
 import itertools
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 from rich.console import Console
-from rich.table import Table
 from rich.text import Text
 
 from tennis.cli.completion import Folder
-from tennis.cli.words import echo, paragraph
+from tennis.cli.tables import table
+from tennis.cli.words import echo, echo_json, paragraph
 from tennis.errors import TennisError, UsageError
 from tennis.rally.text import plain, quoted
 
@@ -70,17 +69,13 @@ def list_labs(*, as_json: bool = False) -> None:
             {"lab": one.slug, "title": one.title, "minutes": one.minutes, "points": one.points}
             for one in labs
         ]
-        echo(json.dumps(listed, indent=2))
+        echo_json(listed)
         return
-    table = Table(box=None, pad_edge=False)
-    table.add_column("lab")
-    table.add_column("what it is about")
-    for title in ("minutes", "points"):
-        table.add_column(title, justify="right")
+    course = table("lab", "what it is about", numbers=("minutes", "points"), ruled=False)
     for one in labs:
         about = Text(one.title, style="bold") + Text(f": {one.about}", style="default")
-        table.add_row(f"{one.number:02}", about, str(one.minutes), str(one.points))
-    Console().print(table)
+        course.add_row(f"{one.number:02}", about, str(one.minutes), str(one.points))
+    Console().print(course)
 
 
 @lab.command(short_help="Make your own folder for a lab.")
@@ -252,7 +247,7 @@ def check(number: str, folder: Path | None, *, as_json: bool) -> None:
     refused = hand_in.missing(opened, report)
     if as_json:
         told = report.model_dump() | {"questions": [one.model_dump() for one in asked]}
-        echo(json.dumps(told | {"submit_refuses": refused}, indent=2))
+        echo_json(told | {"submit_refuses": refused})
     else:
         _show_questions(found, asked)
         _show(report)
@@ -373,10 +368,9 @@ def _work_folder(lab: "Lab", folder: Path | None) -> Path:
 
 def _show_questions(lab: "Lab", reports: "list[QuestionReport]") -> None:
     """Print a line a question: whether it is answered, and whether that is right."""
-    table = Table(box=None, pad_edge=False)
-    table.add_column("question", overflow="fold")
-    table.add_column("answered", ratio=1)
-    table.add_column("right", ratio=1)
+    made = table("question", ruled=False)
+    made.add_column("answered", ratio=1)
+    made.add_column("right", ratio=1)
     for one in reports:
         answer = Text("yes" if one.answered else "no", STYLES["pass" if one.answered else "fail"])
         styles = {"yes": "pass", "no": "fail", "waits": "inconclusive"}
@@ -387,10 +381,10 @@ def _show_questions(lab: "Lab", reports: "list[QuestionReport]") -> None:
             cell + Text(f": {words}" if words else "")
             for cell, words in zip((answer, right), said, strict=True)
         ]
-        table.add_row(one.question, *cells)
+        made.add_row(one.question, *cells)
     console = Console(highlight=False)
     console.print(Text(f"Lab {lab.number}, {lab.title}", style="bold"))
-    console.print(table)
+    console.print(made)
     console.print()
 
 

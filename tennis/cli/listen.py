@@ -7,14 +7,12 @@ import json
 import click
 import numpy as np
 from numpy.typing import NDArray
-from rich.console import Console
 
 from tennis.cli.numbers import Whole
 from tennis.cli.stop import Stop
-from tennis.cli.words import echo
+from tennis.cli.words import aside, echo
 from tennis.errors import BenchError
 from tennis.listener import listening
-from tennis.rally.text import plain
 from tennis.units import format_count, format_ns
 
 
@@ -47,12 +45,7 @@ def listen(port: str | None, seconds: float, pulses: int | None, *, as_json: boo
     from tennis.play.listening import PULSES_MAX
     from tennis.play.listening import listen as hear
 
-    console = Console(stderr=True, highlight=False)
-
-    def tell(line: str) -> None:
-        console.print(f"listen: {plain(line)}", markup=False, soft_wrap=True)
-
-    with listening(tell):
+    with listening(lambda line: aside(f"listen: {line}")):
         heard = hear(port, seconds, Stop(), pulses or PULSES_MAX)
     widths, periods = heard.widths_ns(), heard.periods_ns()
     if as_json:

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 import click
 from rich.console import Console
-from rich.table import Table
 
 from tennis.cli.completion import Folder
 from tennis.cli.inventory import inventory_option
@@ -17,6 +16,7 @@ from tennis.cli.options import workers_option
 from tennis.cli.progress import progress_line, quiet_option, tell
 from tennis.cli.settings import setting_option
 from tennis.cli.stop import Stop
+from tennis.cli.tables import print_wide, table
 from tennis.cli.words import echo
 from tennis.entries import need
 from tennis.errors import BenchError, UsageError
@@ -225,21 +225,17 @@ def _list(console: Console, wanted: object, workers: int) -> None:
     from tennis.play.schedule import short_of_a_cycle
 
     assert isinstance(wanted, Match)  # noqa: S101
-    table = Table(box=None, pad_edge=False)
-    table.add_column("rally", no_wrap=True)
-    for title in ("balls", "seed", "settles", "about"):
-        table.add_column(title, justify="right", no_wrap=True)
+    listed = table("rally", numbers=("balls", "seed", "settles", "about"), ruled=False)
     for planned in wanted.scheduled:
         protocol = planned.plan.protocol
-        table.add_row(
+        listed.add_row(
             planned.name,
             f"{protocol.balls:,}",
             str(protocol.seed),
             f"{protocol.settle_ns / 1e9:g} s",
             duration(estimate_s(planned.plan)),
         )
-    needed = table.__rich_measure__(console, console.options).maximum
-    console.print(table, width=max(console.width, needed), crop=False, soft_wrap=True)
+    print_wide(listed)
     for entry in wanted.not_played:
         echo(f"not played: {entry.name}: {entry.why}")
     for name, words, _ in short_of_a_cycle(wanted.scheduled):

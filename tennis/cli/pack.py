@@ -7,11 +7,9 @@ from pathlib import Path
 import click
 
 from tennis.cli.completion import Folder
-from tennis.cli.progress import progress_line, quiet_option
+from tennis.cli.progress import quiet_option, watching
 from tennis.cli.settings import setting_option
-from tennis.cli.stop import Stop
 from tennis.cli.words import echo
-from tennis.listener import listening
 from tennis.rally.text import plain, quoted
 from tennis.units import format_count
 
@@ -50,13 +48,10 @@ def pack(
       tennis check late.zip
     """
     from tennis.play.packing import README, pack
-    from tennis.play.rally import Watch
 
     out = out or Path(f"{rally.resolve().name}-ball-{ball}.zip")
-    with listening(lambda text: echo(text, err=True)), progress_line("pack") as observe:
-        packed = pack(
-            rally, ball, out, kernel=kernel, program=program, watch=Watch(observe, Stop())
-        )
+    with watching("pack") as watch:
+        packed = pack(rally, ball, out, kernel=kernel, program=program, watch=watch)
     echo(packed.story.sentence)
     echo(f"{quoted(out)}: {-(-out.stat().st_size // 1000):,} kB. To play it again:")
     echo(f"  tennis check {quoted(out)}")

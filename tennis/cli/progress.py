@@ -6,14 +6,20 @@ import contextlib
 import re
 import time
 from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING
 
 import click
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
-from tennis.cli.words import echo
+from tennis.cli.stop import Stop
+from tennis.cli.words import aside, echo
+from tennis.listener import Listener, listening
 from tennis.play.progress import Progress as RallyProgress
 from tennis.units import format_ns
+
+if TYPE_CHECKING:
+    from tennis.play.rally import Watch
 
 LIVE_EVERY_S = 0.2
 PLAIN_EVERY_S = 5.0
@@ -61,6 +67,19 @@ def progress_line(label: str = "rally") -> Iterator[Callable[[RallyProgress], No
             yield observe
     else:
         yield _plain(console, label)
+
+
+@contextlib.contextmanager
+def watching(label: str = "rally", say: Listener = aside) -> Iterator["Watch"]:
+    """Yield who looks on while something is played: the first Ctrl-C asks for its end.
+
+    ``say``: hears what the work says.
+    """
+    from tennis.play.rally import Watch
+
+    stop = Stop()
+    with listening(say), progress_line(label) as observe:
+        yield Watch(observe, stop)
 
 
 def _figures(progress: RallyProgress, *, wide: bool = True) -> str:

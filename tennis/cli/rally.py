@@ -12,12 +12,10 @@ from click.core import ParameterSource
 from tennis.cli.completion import Folder
 from tennis.cli.lab_folder import prediction_sealed
 from tennis.cli.options import Grouped, bench_option, options_of, player_option
-from tennis.cli.progress import progress_line, quiet_option
+from tennis.cli.progress import quiet_option, watching
 from tennis.cli.settings import options_under, settings_options, takes_requests
-from tennis.cli.stop import Stop
 from tennis.cli.words import echo, warn
 from tennis.errors import BenchError, UsageError
-from tennis.listener import listening
 from tennis.rally import Rally, calibration, part_path
 from tennis.rally.folder import CONSOLE
 from tennis.rally.in_play import can_go_on
@@ -112,15 +110,14 @@ def rally(*, request: RallyRequest, serving: Serving, out: Path | None, holder: 
     if not out:
         raise UsageError("say where to keep the rally", next_step="--out DIR")
     stages, sections = explicit["stages"], explicit["sections"]
-    stop = Stop()
-    with listening(warn), progress_line() as observe, ended_at_once(out):
+    with watching(say=warn) as watch, ended_at_once(out):
         plan = plan_for(request, serving)
         _check_recordings(plan, stages=stages, sections=sections)
         bench = bench_for(plan, Access(plan.port, plan.target, holder))
         for warning in umpire().warnings(plan) if plan.umpire else []:
             warn(warning)
         with prediction_sealed(out):
-            played = player.play(bench, plan, out, player.Watch(observe, stop))
+            played = player.play(bench, plan, out, watch)
     tell(played)
     tree = explicit["kernel"] if "/" in explicit.get("kernel", "") else None
     if stages:

@@ -10,10 +10,8 @@ from tennis.cli import rally
 from tennis.cli.completion import Folder
 from tennis.cli.lab_folder import prediction_sealed
 from tennis.cli.numbers import Real
-from tennis.cli.progress import progress_line, quiet_option
-from tennis.cli.stop import Stop
+from tennis.cli.progress import quiet_option, watching
 from tennis.cli.words import warn
-from tennis.listener import listening
 
 
 @click.command()
@@ -41,9 +39,8 @@ def replay(recording: Path, *, speed: float, operator: str | None, out: Path) ->
     from tennis.play import rally as player
     from tennis.play.planning import replay_of
 
-    stop = Stop()
-    with listening(warn), progress_line() as observe, rally.ended_at_once(out):
+    with watching(say=warn) as watch, rally.ended_at_once(out):
         bench, plan = replay_of(recording, speed, operator)
         with prediction_sealed(out):
-            played = player.play(bench, plan, out, player.Watch(observe, stop))
+            played = player.play(bench, plan, out, watch)
     rally.tell(played)

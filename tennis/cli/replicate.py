@@ -2,7 +2,6 @@
 # SPDX-License-Identifier: MIT
 """``tennis replicate``: a match against what was published."""
 
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -10,7 +9,7 @@ import click
 from rich.console import Console
 
 from tennis.cli.completion import Folder
-from tennis.cli.words import echo
+from tennis.cli.words import aside, echo, echo_json
 from tennis.errors import RallyError, UsageError
 from tennis.rally.disk import refuse_existing
 
@@ -113,7 +112,7 @@ def replicate(
     elif kernels:
         raise UsageError("--kernel needs --explain")
     if as_json:
-        echo(json.dumps(replication.as_json(), indent=2, allow_nan=False))
+        echo_json(replication.as_json())
     else:
         print_verdicts(Console(), replication, every=only != "claims", played=only == "played")
     if out is not None:
@@ -145,5 +144,5 @@ def _explain(replication: "Replication", kernels: tuple[str, ...]) -> None:
     from tennis.listener import listening
     from tennis.play.mechanisms import find_mechanisms
 
-    with listening(lambda line: echo(line, err=True)):
+    with listening(aside):
         find_mechanisms(replication, dict(map(kernel_of, kernels)), Stop(), workers_here())

@@ -10,11 +10,9 @@ from tennis.cli import rally
 from tennis.cli.completion import Folder
 from tennis.cli.lab_folder import prediction_sealed
 from tennis.cli.options import player_option
-from tennis.cli.progress import progress_line, quiet_option
+from tennis.cli.progress import quiet_option, watching
 from tennis.cli.settings import setting_option
-from tennis.cli.stop import Stop
 from tennis.cli.words import warn
-from tennis.listener import listening
 
 
 @click.command()
@@ -55,14 +53,13 @@ def resume(
     from tennis.play import rally as player
     from tennis.play.planning import bench_again
 
-    stop = Stop()
     plan = player.begun_plan(folder)
     tell, label = rally.tell, "rally"
     if plan.drill:
         from tennis.cli import drill
 
         tell, label = drill.tell, "drill"
-    with listening(warn), progress_line(label) as observe, rally.ended_at_once(folder):
+    with watching(label, warn) as watch, rally.ended_at_once(folder):
         bench = bench_again(
             folder,
             plan,
@@ -74,5 +71,5 @@ def resume(
             holder=holder,
         )
         with prediction_sealed(folder):
-            played = player.resume(bench, folder, player.Watch(observe, stop))
+            played = player.resume(bench, folder, watch)
     tell(played)

@@ -10,7 +10,7 @@ import click
 from tennis.cli.completion import Folder
 from tennis.cli.inventory import holder_option, inventory_option
 from tennis.cli.numbers import Whole
-from tennis.cli.words import echo
+from tennis.cli.words import echo, warn
 from tennis.listener import listening
 from tennis.rally.text import plain, quoted
 
@@ -98,7 +98,7 @@ def commission_benches(
     benches = fleet_of(targets, place, holder)
     asked = CommissionRequest(inventory=place, balls=balls, holder=holder)
     bad = 0
-    with listening(lambda line: echo(f"tennis: {line}", err=True)):
+    with listening(warn):
         for result in commission_all(benches, out, asked, wires):  # type: ignore[arg-type] # checked by click
             bad += bool(result.trouble)
             echo(f"{result.bench}: {plain(result.summary, 200)}")

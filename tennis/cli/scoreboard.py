@@ -10,7 +10,7 @@ from pathlib import Path
 import click
 
 from tennis.cli.completion import Folder
-from tennis.cli.words import echo
+from tennis.cli.words import aside, echo
 from tennis.errors import UsageError
 from tennis.listener import listening
 
@@ -98,5 +98,5 @@ def scoreboard(
     board = Board(list(places) or [Path()], inventory, ask_every_s)
     key = secrets.token_urlsafe(24) if wanted else None
     server = Scoreboard(board, listen, port, hosts, key, Explaining() if explain else None)
-    with listening(lambda line: echo(line, err=True)):
+    with listening(aside):
         server.serve(lambda address: echo(f"The scoreboard is at {address} (Ctrl-C ends it)"))

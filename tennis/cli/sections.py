@@ -2,22 +2,18 @@
 # SPDX-License-Identifier: MIT
 """Record what a ping at every instant would have met, and print it: for ``explain --sections``."""
 
-import json
 from dataclasses import asdict
 from functools import partial
 from typing import TYPE_CHECKING
 
-from rich import box
 from rich.console import Console
-from rich.table import Table
 from rich.text import Text
 
-from tennis.cli.progress import progress_line
-from tennis.cli.stop import Stop
-from tennis.cli.words import echo, print_line
+from tennis.cli.progress import watching
+from tennis.cli.tables import table
+from tennis.cli.words import echo_json, print_line
 from tennis.explain.sections.storage import Sections
 from tennis.explain.sections.summary import Cause, Summary, causes, summarize_sections
-from tennis.listener import listening
 from tennis.rally import Rally
 from tennis.rally.text import plain
 from tennis.stats.summary import percent, summarize
@@ -32,14 +28,12 @@ CAUSES = 12
 def show_sections(rally: Rally, *, exact: bool, kernel: str | None, as_json: bool) -> None:
     """Print what a ping at each instant would have met; record it where nobody has."""
     from tennis.explain.sections import storage
-    from tennis.play.rally import Watch
     from tennis.play.sections import play_at, record
     from tennis.play.worst_search import search
 
     sections = storage.read(rally)
     found_worst: Searched | None = None
-    with listening(lambda text: echo(text, err=True)), progress_line("sections") as observe:
-        watch = Watch(observe, Stop())
+    with watching("sections") as watch:
         if sections is None:
             record(rally, kernel=kernel, watch=watch)
             sections = storage.read(rally)
@@ -59,7 +53,7 @@ def show_sections(rally: Rally, *, exact: bool, kernel: str | None, as_json: boo
             "ways_played": [asdict(way) for way in found_worst.ways] if found_worst else [],
             "not_played_up_to_ns": found_worst.open_ns if found_worst else None,
         }
-        echo(json.dumps(content, indent=2))
+        echo_json(content)
         return
     _print(rally, sections, summary, found)
     if found_worst:
@@ -94,28 +88,21 @@ def _print(rally: Rally, sections: Sections, summary: Summary, causes: list[Caus
         line(sentence, "bold")
     line("")
     line("What can make a ball late here:")
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    for title in ("worst", "share of time"):
-        table.add_column(title, justify="right", no_wrap=True)
     thread = sections.about.thread
     waits = f"{plain(thread, 20)} waits from" if thread else "interrupts are off from"
-    table.add_column(waits, overflow="fold")
-    table.add_column("to", overflow="fold")
-    table.add_column("most in", overflow="fold")
+    late = table(numbers=("worst", "share of time"), rest=(waits, "to", "most in"))
     for cause in causes[:CAUSES]:
-        table.add_row(
+        late.add_row(
             format_ns(cause.worst_ns),
             percent(cause.share),
             Text(plain(cause.began_in, 80)),
             Text(plain(cause.ended_in, 80)),
             Text(plain(cause.task, 20)),
         )
-    console.print(table)
+    console.print(late)
     line("How the model's constants fit this rally's balls, interrupt latency, ns:")
-    fits = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    fits.add_column("how the ping is taken")
-    for title in ("balls", "exact", "within 10 ns", "largest error"):
-        fits.add_column(title, justify="right", no_wrap=True)
+    figures = ("balls", "exact", "within 10 ns", "largest error")
+    fits = table("how the ping is taken", numbers=figures)
     for one in sections.about.balls:
         way = f"{plain(one.way, 40)}, {plain(one.where, 40)}" if one.where else plain(one.way, 40)
         cells = (one.balls, one.exact, one.within_10_ns, one.worst_ns)

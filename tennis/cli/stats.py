@@ -2,17 +2,17 @@
 # SPDX-License-Identifier: MIT
 """``tennis stats``: the statistics of a rally, for people or for programs."""
 
-import json
 from pathlib import Path
 
 import click
-from rich import box
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
 from tennis.cli.completion import Folder
-from tennis.cli.words import echo, paragraph
+from tennis.cli.tables import needed, print_wide
+from tennis.cli.tables import table as empty_table
+from tennis.cli.words import echo_json, paragraph
 from tennis.explain.instants.storage import read as read_instants
 from tennis.explain.instants.words import of_shots, sentences
 from tennis.explain.sections import storage
@@ -70,21 +70,19 @@ def stats(folder: Path, *, as_json: bool) -> None:
     instants = sections and summarize_sections(sections, summary.interrupt_ns.max)
     if as_json:
         content = summary.as_json() | ({"sections": instants.as_json()} if instants else {})
-        echo(json.dumps(content, indent=2))
+        echo_json(content)
         return
     console = Console(highlight=False)
-    columns = console.width
     console.print(Text(summary.label, style="bold"), soft_wrap=True)
     for table in _tables(summary, console):
-        console.width = max(console.width, _width(table, console))
-        console.print(table, crop=False)
+        print_wide(table)
     said = [*summary.claims(), *(instants.sentences(summary.balls) if instants else ())]
     if are_shots(opened.manifest.protocol):
         said += of_shots(opened)
     if (searched := read_instants(opened)) is not None:
         said += sentences(searched)
     for line in said:
-        paragraph(console, line, columns=columns)
+        paragraph(console, line)
 
 
 def _tables(summary: Summary, console: Console) -> list[Table]:
@@ -94,19 +92,13 @@ def _tables(summary: Summary, console: Console) -> list[Table]:
     tables: list[Table] = []
     for groups, intervals in (([pair], True), (each, True), ([pair], False), (each, False)):
         tables = [_table(summary, group, intervals=intervals) for group in groups]
-        if all(_width(table, console) <= console.width for table in tables):
+        if all(needed(table, console) <= console.width for table in tables):
             break
     return tables
 
 
-def _width(table: Table, console: Console) -> int:
-    """Return the columns that a table needs, whatever the terminal has."""
-    return table.__rich_measure__(console, console.options.update(width=10_000)).maximum
-
-
 def _table(summary: Summary, latencies: dict[str, Latency], *, intervals: bool) -> Table:
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, collapse_padding=True)
-    table.add_column("", no_wrap=True)
+    table = empty_table("", collapse=True)
     for name in latencies:
         table.add_column(name, justify="right", no_wrap=True)
         if intervals:

@@ -9,11 +9,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 import click
-from rich.console import Console
-from rich.table import Table
 
 from tennis.cli.completion import Folder, StorePlace
 from tennis.cli.numbers import Whole
+from tennis.cli.tables import print_wide, table
 from tennis.cli.words import echo, warn
 from tennis.errors import UsageError
 from tennis.listener import listening
@@ -37,7 +36,6 @@ SHOWN = (
     "balls",
     "misses",
 )
-WIDTH_MAX = 2000  # characters
 LIST_MAX = 10_000  # rows that are printed; --json prints all
 
 
@@ -175,12 +173,9 @@ def stats(place: Path | str, where: tuple[str, ...], by: str, *, as_json: bool) 
     if as_json:
         echo(json.dumps([finite(vars(group)) for group in groups], indent=1))
         return
-    table = Table(box=None, pad_edge=False)
-    for title in axes:
-        table.add_column(title, no_wrap=True)
-    names = [f"{100 * level:g} %" for level in LEVELS]
-    for title in ("rallies", "balls", "missed", "latency", *names, "maximum"):
-        table.add_column(title, justify="left" if title == "latency" else "right", no_wrap=True)
+    made = table(*axes, numbers=("rallies", "balls", "missed"), rest=["latency"], ruled=False)
+    for title in (*(f"{100 * level:g} %" for level in LEVELS), "maximum"):
+        made.add_column(title, justify="right", no_wrap=True)
     for group in groups:
         for what, levels, most in (
             ("interrupt", group.interrupt_ns, group.interrupt_max_ns),
@@ -199,8 +194,8 @@ def stats(place: Path | str, where: tuple[str, ...], by: str, *, as_json: bool) 
                     for ns in (*(levels[level] for level in LEVELS), most)
                 )
             keys = [plain(value, 120) if first else "" for value in group.of.values()]
-            table.add_row(*keys, *told, what, *spans, worst)
-    _wide(table)
+            made.add_row(*keys, *told, what, *spans, worst)
+    print_wide(made)
 
 
 @store.command()
@@ -298,15 +293,14 @@ def drift(
         ]
         echo(json.dumps(told, indent=1))
     else:
-        table = Table(box=None, pad_edge=False)
-        for title in ("bench", "rallies of", "figure", "rallies", "result"):
-            table.add_column(title, justify="right" if title == "rallies" else "left", no_wrap=True)
+        charts = ("bench", "rallies of", "figure")
+        made = table(*charts, numbers=["rallies"], rest=["result"], ruled=False)
         for one in found:
-            table.add_row(
+            made.add_row(
                 plain(one.bench, 40), plain(one.label, 80), FIGURES[one.figure],
                 str(len(one.points)), plain(one.sentence, 200),
             )  # fmt: skip
-        _wide(table)
+        print_wide(made)
     if out is not None:
         _draw_drift(found, out, force=force)
     if any(one.drifted for one in found):
@@ -401,19 +395,12 @@ def export(place: Path | str, where: tuple[str, ...], out: Path, *, force: bool)
 
 def _print(rows: "pa.Table") -> None:
     """Print a table; what others wrote is escaped."""
-    table = Table(box=None, pad_edge=False)
+    made = table(ruled=False)
     for name in rows.column_names:
         numbers = str(rows.schema.field(name).type).startswith(("int", "uint", "double", "float"))
-        table.add_column(plain(name, 40), justify="right" if numbers else "left", no_wrap=True)
+        made.add_column(plain(name, 40), justify="right" if numbers else "left", no_wrap=True)
     for row in rows.slice(0, LIST_MAX).to_pylist():
-        table.add_row(*("-" if cell is None else plain(str(cell), 60) for cell in row.values()))
-    _wide(table)
+        made.add_row(*("-" if cell is None else plain(str(cell), 60) for cell in row.values()))
+    print_wide(made)
     if len(rows) > LIST_MAX:
         echo(f"... and {len(rows) - LIST_MAX:,} more; --json prints all")
-
-
-def _wide(table: Table) -> None:
-    """Print a table as wide as it is: what is cut off may be what somebody looks for."""
-    console = Console()
-    needed = table.__rich_measure__(console, console.options.update(max_width=WIDTH_MAX)).maximum
-    Console(width=max(console.width, needed), markup=False, highlight=False).print(table)

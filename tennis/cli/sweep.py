@@ -6,9 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import click
-from rich import box
 from rich.console import Console
-from rich.table import Table
 from rich.text import Text
 
 from tennis.bench import loads
@@ -19,7 +17,8 @@ from tennis.cli.options import Grouped, bench_option, field_option, options_of
 from tennis.cli.progress import progress_line, quiet_option, tell
 from tennis.cli.settings import setting_option, takes_requests
 from tennis.cli.stop import Stop
-from tennis.cli.words import echo, paragraph
+from tennis.cli.tables import print_wide, table
+from tennis.cli.words import echo, echo_json, paragraph
 from tennis.errors import BenchError, UsageError
 from tennis.listener import listening
 from tennis.rally.request import RallyRequest
@@ -132,19 +131,16 @@ def sweep(
 def print_sweep(swept: Sweep, *, as_json: bool) -> None:
     """Print the rates of a sweep, and between which of them pairing breaks."""
     if as_json:
-        import json
-
-        echo(json.dumps(as_object(swept), indent=2))
+        echo_json(as_object(swept))
         return
     console = Console(highlight=False)
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, collapse_padding=True)
-    for name in ("rate", "paired", "unanswered", "lost", "q1", "median", "q3", "max"):
-        table.add_column(name, justify="right", no_wrap=True)
+    figures = ("rate", "paired", "unanswered", "lost", "q1", "median", "q3", "max")
+    rates = table(numbers=figures, collapse=True)
     found = swept.breaking
     for rate_hz, rate in swept.rates.items():
         latency = rate.interrupt_ns
         style = "bold" if rate_hz in {found.holds_hz, found.breaks_hz} else None
-        table.add_row(
+        rates.add_row(
             f"{rate_hz:,} Hz",
             percent_floor(rate.share),
             f"{rate.unanswered}",
@@ -155,12 +151,10 @@ def print_sweep(swept: Sweep, *, as_json: bool) -> None:
             ),
             style=style,
         )
-    columns = console.width
     console.print(Text(swept.label, style="bold"), soft_wrap=True)
-    console.width = max(columns, table.__rich_measure__(console, console.options).maximum)
-    console.print(table, crop=False)
+    print_wide(rates)
     for line in claims(swept):
-        paragraph(console, line, columns=columns)
+        paragraph(console, line)
 
 
 def claims(swept: Sweep) -> list[str]:

@@ -2,21 +2,19 @@
 # SPDX-License-Identifier: MIT
 """``tennis umpire``: an independent instrument on the same two wires."""
 
-import json
 import sys
 from pathlib import Path
 from typing import Any
 
 import click
-from rich import box
 from rich.console import Console
-from rich.table import Table
 
 from tennis.cli.completion import Folder
 from tennis.cli.numbers import Real
 from tennis.cli.options import options_of
 from tennis.cli.stop import Stop
-from tennis.cli.words import echo, warn
+from tennis.cli.tables import table
+from tennis.cli.words import echo, echo_json, warn
 from tennis.errors import UsageError
 from tennis.rally.text import plain, quoted
 from tennis.umpire.analyser import APART, Analyser
@@ -253,7 +251,7 @@ def check(
     )
     result = player.umpire(open_folder(rally), captures, wires, tolerance_ns)
     if as_json:
-        echo(json.dumps(result.as_json(), indent=2))
+        echo_json(result.as_json())
     else:
         _tell(result)
     if out:
@@ -267,14 +265,13 @@ def check(
 
 
 def _tell(result: Any) -> None:
-    from tennis.umpire.rally import facts, table
+    from tennis.umpire.rally import facts
+    from tennis.umpire.rally import table as rows_of
 
-    rows = table(result)
+    rows = rows_of(result)
     if rows:
-        shown = Table(box=box.SIMPLE_HEAD, pad_edge=False, collapse_padding=True)
-        shown.add_column("µs", no_wrap=True)
-        for name in ("balls", "analyser", "Brickwall", "error"):
-            shown.add_column(name, justify="right", no_wrap=True)
+        figures_of = ("balls", "analyser", "Brickwall", "error")
+        shown = table("µs", numbers=figures_of, collapse=True)
         for row in rows:
             figures = (f"{row['analyser_us']:.3f}", f"{row['brickwall_us']:.3f}")
             error = f"{row['error_ns'] / 1000:+.4f}"

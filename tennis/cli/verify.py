@@ -2,17 +2,15 @@
 # SPDX-License-Identifier: MIT
 """``tennis brickwall verify``: what a Brickwall says about delays that are known."""
 
-import json
 import sys
 from typing import Any, Literal
 
 import click
-from rich import box
-from rich.console import Console
 from rich.table import Table
 
 from tennis.cli.numbers import Whole
-from tennis.cli.words import echo
+from tennis.cli.tables import print_wide, table
+from tennis.cli.words import aside, echo, echo_json
 from tennis.errors import UsageError
 from tennis.listener import listening
 from tennis.rally.text import plain
@@ -85,18 +83,13 @@ def verify(
         raise UsageError("--port and --generator-port need --bench pi")
     if generator_port and source == "internal":
         raise UsageError("--source internal is the Brickwall's own generator: no --generator-port")
-    console = Console(stderr=True, highlight=False)
-
-    def tell(line: str) -> None:
-        console.print(f"verify: {line}", markup=False, soft_wrap=True)
-
-    with listening(tell):
+    with listening(lambda line: aside(f"verify: {line}")):
         verification, record = run(VerifyRequest(bench, port, generator_port, source, balls))
     if as_json:
-        echo(json.dumps(verification.as_json(), indent=2))
+        echo_json(verification.as_json())
     else:
         if verification.points:
-            _show(_table(verification))
+            print_wide(_table(verification))
         clock = f"{verification.hello.tick_hz} ticks a second, tolerance {verification.tolerance}"
         echo(f"Brickwall {verification.hello.unique_id}: {clock}.")
         echo(f"{verification.verdict}: {plain(verification.reason, 400)}")
@@ -113,14 +106,6 @@ def verify(
         sys.exit(1)
 
 
-def _show(table: Table) -> None:
-    """Print a table as wide as it is, whatever the terminal has."""
-    console = Console(highlight=False)
-    needed = table.__rich_measure__(console, console.options.update(width=10_000)).maximum
-    console.width = max(console.width, needed)
-    console.print(table, crop=False)
-
-
 def _table(verification: Any) -> Table:
     """Return the points beside the errors of the thesis' instrument; all in microseconds."""
     columns = ["true", "error", "thesis"]
@@ -128,19 +113,15 @@ def _table(verification: Any) -> Table:
         columns.append("missed")
     if any(point.wrong for point in verification.points):
         columns.append("wrong")
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, collapse_padding=True)
-    table.add_column("µs", no_wrap=True)
-    table.add_column("balls", justify="right")
-    for kind in ("interrupt", "scheduling"):
-        for row in columns:
-            name = kind if row == "true" else row
-            table.add_column(name, justify="right", no_wrap=True)
+    kinds = ("interrupt", "scheduling")
+    figures = [kind if row == "true" else row for kind in kinds for row in columns]
+    made = table("µs", numbers=["balls", *figures], collapse=True)
     for interrupt, scheduling in zip(
         verification.points[::2], verification.points[1::2], strict=True
     ):
         cells = [_cells(point)[name] for point in (interrupt, scheduling) for name in columns]
-        table.add_row(interrupt.what, str(interrupt.balls), *cells)
-    return table
+        made.add_row(interrupt.what, str(interrupt.balls), *cells)
+    return made
 
 
 def _cells(point: Any) -> dict[str, str]:

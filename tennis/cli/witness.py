@@ -2,22 +2,18 @@
 # SPDX-License-Identifier: MIT
 """``tennis witness``: what a witness inside the target saw, beside what the Brickwall saw."""
 
-import json
 from functools import partial
 from pathlib import Path
 
 import click
-from rich import box
 from rich.console import Console
-from rich.table import Table
 from rich.text import Text
 
 from tennis.cli.completion import Folder
-from tennis.cli.progress import progress_line, quiet_option
-from tennis.cli.stop import Stop
-from tennis.cli.words import echo, print_line
+from tennis.cli.progress import quiet_option, watching
+from tennis.cli.tables import latency_rows, table
+from tennis.cli.words import echo_json, print_line
 from tennis.explain.witness import InsideAndOutside, Sight
-from tennis.listener import listening
 from tennis.play.remedy_trial import Tried
 from tennis.rally.text import plain, quoted
 from tennis.units import format_count, format_ns
@@ -46,7 +42,6 @@ def witness(rally: Path, *, cost: bool, as_json: bool) -> None:
       tennis witness inside --cost
     """
     from tennis.explain.witness import compare as compared
-    from tennis.play.rally import Watch
     from tennis.play.remedy_trial import try_setting
     from tennis.rally import open_rally
 
@@ -54,10 +49,8 @@ def witness(rally: Path, *, cost: bool, as_json: bool) -> None:
     comparison = compared(opened)
     tried = None
     if cost:
-        with listening(lambda text: echo(text, err=True)), progress_line("witness") as observe:
-            tried = try_setting(
-                opened, ["witness=none"], over_ns=None, boots=1, watch=Watch(observe, Stop())
-            )
+        with watching("witness") as watch:
+            tried = try_setting(opened, ["witness=none"], over_ns=None, boots=1, watch=watch)
     if as_json:
         content = comparison.as_json()
         if tried:
@@ -67,23 +60,19 @@ def witness(rally: Path, *, cost: bool, as_json: bool) -> None:
                 "late_without": tried.late_after,
                 "without": str(tried.after.path),
             }
-        echo(json.dumps(content, indent=2))
+        echo_json(content)
         return
     _print(comparison, tried)
 
 
 def _print(comparison: InsideAndOutside, tried: Tried | None) -> None:
     console = Console(highlight=False)
-
     line = partial(print_line, console)
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    table.add_column("")
-    for title in ("N", "median", "99 %", "99.9 %", "latest"):
-        table.add_column(title, justify="right", no_wrap=True)
+    seen = table("", numbers=("N", "median", "99 %", "99.9 %", "latest"))
     for one in comparison.distributions:
         times = (one.format_time(ns) for ns in (*one.levels, one.latest))
-        table.add_row(one.name, f"{one.count:,}", *times)
-    console.print(table)
+        seen.add_row(one.name, f"{one.count:,}", *times)
+    console.print(seen)
     for sight in comparison.sights:
         line(_sentence(sight))
     line("")
@@ -108,16 +97,10 @@ def _sentence(sight: Sight) -> str:
 def _print_cost(console: Console, tried: Tried) -> None:
     from tennis.stats.summary import summarize
 
-    summaries = [summarize(one) for one in (tried.before, tried.after)]
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    table.add_column("the same seed")
-    for title in ("with", "without"):
-        table.add_column(title, justify="right", no_wrap=True)
-    for latency in ("interrupt", "scheduling"):
-        for name, words in (("median", "median"), ("p99", "99 %"), ("max", "latest")):
-            figures = [getattr(one, f"{latency}_ns") for one in summaries]
-            table.add_row(f"{latency}, {words}", *(one.said(name) for one in figures))
-    console.print(table)
+    pair = table("the same seed", numbers=("with", "without"))
+    for name, cells in latency_rows([summarize(one) for one in (tried.before, tried.after)]):
+        pair.add_row(name, *cells)
+    console.print(pair)
     if tried.over_ns is not None:
         console.print(
             Text(

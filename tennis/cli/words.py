@@ -2,11 +2,15 @@
 # SPDX-License-Identifier: MIT
 """Lines for a person at a terminal."""
 
+import json
 import textwrap
+from typing import Any
 
 import click
 from rich.console import Console
 from rich.text import Text
+
+from tennis.units import finite
 
 COLUMNS_MAX = 100  # longer lines are hard to read
 
@@ -19,6 +23,16 @@ def echo(message: object = "", *, err: bool = False, nl: bool = True) -> None:
 def warn(warning: str) -> None:
     """Say a line beside the progress."""
     echo(f"tennis: {warning}", err=True)
+
+
+def aside(line: str) -> None:
+    """Say a line of the work as it is, beside the results."""
+    echo(line, err=True)
+
+
+def echo_json(content: Any) -> None:
+    """Print one JSON object or list; a missed ball, and no number, is null."""
+    echo(json.dumps(finite(content), indent=2))
 
 
 def _harmless(words: str) -> str:

@@ -2,16 +2,15 @@
 # SPDX-License-Identifier: MIT
 """Print what became of the worst instants of two sides: for ``compare --worst-instant``."""
 
-import json
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from rich import box
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from tennis.cli.words import echo, print_line
+from tennis.cli.tables import table
+from tennis.cli.words import echo_json, print_line
 from tennis.explain.sections.figures import NO_SECTION, SLEEP
 from tennis.rally.text import plain
 from tennis.stats.summary import percent
@@ -27,7 +26,7 @@ if TYPE_CHECKING:
 def show_worst(compared: "WorstCompared", *, as_json: bool) -> None:
     """Print both sides' worst instants, the code that they are in, and the verdict."""
     if as_json:
-        echo(json.dumps(_as_json(compared), indent=2, allow_nan=False))
+        echo_json(_as_json(compared))
         return
     console = Console(highlight=False)
     line = partial(print_line, console)
@@ -57,20 +56,17 @@ def show_worst(compared: "WorstCompared", *, as_json: bool) -> None:
 
 def _table(compared: "WorstCompared") -> Table:
     several = len(compared.changes) > 1
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    for title in (["rally"] if several else []) + ["worst instant of one boot"]:
-        table.add_column(title, no_wrap=True)
-    for title in ("before", "after", "change"):
-        table.add_column(title, justify="right", no_wrap=True)
+    titles = [*(["rally"] if several else []), "worst instant of one boot"]
+    made = table(*titles, numbers=("before", "after", "change"))
     for change in compared.changes:
-        table.add_row(
+        made.add_row(
             *([plain(change.cell, 40)] if several else []),
             "interrupt latency",
             f"{change.before.latency_ns:,} ns",
             f"{change.after.latency_ns:,} ns",
             Text(f"{change.later_ns:+,} ns", "bold red" if change.verdict == "worse" else ""),
         )
-    return table
+    return made
 
 
 def _where(one: "WorstInstant") -> str:
