@@ -13,11 +13,12 @@ bad-ordinary.c takes ten.
 
 import argparse
 import re
-import subprocess
 import sys
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
+
+from measuring import tennis
 
 from tennis.checkout import ROOT
 
@@ -91,8 +92,9 @@ def explained(one: Mistake, how: list[str], worst: int, folder: Path) -> list[st
     rally, program = one.bad.partition(".")[0], str(PROGRAMS / one.bad)
     played = ["rally", "--program", program, *how, "--seed", "1", "--out", rally, "--quiet"]
     if not (folder / rally).exists():
-        tennis(played, folder, {0})
-    told = tennis(["explain", rally, "--program", program, "--worst", str(worst)], folder, {0})[1]
+        tennis(*played, folder=folder)
+    why = ["explain", rally, "--program", program, "--worst", str(worst)]
+    told = tennis(*why, folder=folder)[1]
     return re.findall(r"(?m)^(?:Ball|The \w+ latency of ball) \d+ .*", told)
 
 
@@ -105,20 +107,10 @@ def compared(one: Mistake, kernel: str, folder: Path) -> tuple[bool, str]:
     before = boots if (folder / good).exists() else f"program={PROGRAMS / one.good}"
     out = f"compare-{one.bad.partition('.')[0]}" if (folder / good).exists() else good
     sides = [before, f"program={PROGRAMS / one.bad}"]
-    code, told = tennis(
-        ["compare", *sides, *how, "--no-explain", "--out", out, "--quiet"], folder, {0, 1, 3}
-    )
+    words = ["compare", *sides, *how, "--no-explain", "--out", out, "--quiet"]
+    code, told = tennis(*words, folder=folder, codes={0, 1, 3})
     (said, *_) = re.findall(r"(?m)^(?:Worse|No worse|Undecided).*", told)
     return code == 1, said
-
-
-def tennis(arguments: list[str], folder: Path, codes: set[int]) -> tuple[int, str]:
-    """Run a command of Tennis'; return its exit code and what it says. Exits for another code."""
-    command = [sys.executable, "-c", "from tennis.cli import main; main()", *arguments]
-    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
-    if done.returncode not in codes:
-        sys.exit(f"tennis {' '.join(arguments)}: {done.stdout[-2000:]}{done.stderr[-2000:]}")
-    return done.returncode, done.stdout
 
 
 if __name__ == "__main__":

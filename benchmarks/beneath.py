@@ -12,10 +12,10 @@ import re
 import tempfile
 from pathlib import Path
 
+from measuring import played
+
 from tennis.bench.kernels.modules import program
-from tennis.bench.virtual.bench import Extras, VirtualBench
-from tennis.play.planning import plan_of
-from tennis.play.rally import Watch, play
+from tennis.bench.virtual.bench import Extras
 
 GUEST = Path(__file__).parent / "guest" / "switches.c"
 AFTER = b"#!/bin/sh\n/tennis/switches > /tmp/said; cat /tmp/said > /dev/console\n"
@@ -25,9 +25,9 @@ def measured(kernel: str, beneath: str) -> dict[str, int]:
     """Return medians in ns, as a program in Linux saw them; nobody serves meanwhile."""
     files = {"/tennis/switches": program(GUEST), "/tennis/after": AFTER}
     # the program is done before the first ball
-    plan = plan_of(kernel=kernel, beneath=beneath, balls=20, settle_s=6)
+    settings = {"kernel": kernel, "beneath": beneath, "balls": 20, "settle_s": 6}
     with tempfile.TemporaryDirectory() as scratch:
-        rally = play(VirtualBench(Extras(files=files)), plan, Path(scratch) / "r", Watch())
+        rally = played(Path(scratch) / "r", Extras(files=files), **settings)
         return {name: int(ns) for name, ns in re.findall(r"switches: (\w+) (\d+)", rally.console())}
 
 

@@ -17,11 +17,10 @@ import tempfile
 from pathlib import Path
 
 import numpy as np
+from measuring import played
 
 from tennis.bench.kernels import catalogue
-from tennis.bench.virtual.bench import Extras, VirtualBench
-from tennis.play.planning import plan_of
-from tennis.play.rally import Watch, play
+from tennis.bench.virtual.bench import Extras
 from tennis.rally.folder import CONSOLE
 from tennis.units import format_count
 
@@ -47,10 +46,9 @@ BROADCAST, OWN = (1, 2, 3, 5), (6, 7)  # outer or inner shareable; non-shareable
 def sent(kernel: str, load: str, processors: int, seconds: int, out: Path) -> dict[str, list[int]]:
     """Return how many interrupts of each kind each processor took in so many seconds."""
     script = AFTER.format(seconds=seconds).encode()
-    plan = plan_of(
-        kernel=kernel, load=load, processors=processors, balls=10, settle_s=seconds + 3.0
-    )
-    rally = play(VirtualBench(Extras(files={"/tennis/after": script})), plan, out, Watch())
+    extras = Extras(files={"/tennis/after": script})
+    settings = {"kernel": kernel, "load": load, "processors": processors}
+    rally = played(out, extras, **settings, balls=10, settle_s=seconds + 3.0)
     counts: dict[str, dict[str, list[int]]] = {"before": {}, "after": {}}
     for when, numbers, what in LINE.findall((rally.path / CONSOLE).read_text(errors="replace")):
         counts[when][what] = [int(number) for number in numbers.split()]

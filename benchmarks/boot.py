@@ -23,6 +23,7 @@ from fractions import Fraction
 from pathlib import Path
 
 import numpy as np
+from measuring import used_s
 
 from tennis.bench.virtual.bench import VirtualBench
 from tennis.checkout import ROOT
@@ -41,13 +42,6 @@ LOADED = re.compile(r"tennis: fact load_started_s ([\d.]+)")
 READY = re.compile(r"tennis: fact ready_monotonic_ns (\d+)")
 
 
-def processor_s() -> tuple[float, float]:
-    """Return user and system time of this process, and of its children that ended."""
-    used = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
-    own, children = (one.ru_utime + one.ru_stime for one in used)
-    return own, children
-
-
 def boot(load: str, seed: int, folder: Path) -> tuple[list[float], list[float]]:
     """Play one ball.
 
@@ -55,31 +49,32 @@ def boot(load: str, seed: int, folder: Path) -> tuple[list[float], list[float]]:
     it runs /init, from there until the load starts, from there until the target is ready.
     """
     bench, plan = VirtualBench(), plan_of(kernel="mainline", load=load, balls=1, seed=seed)
-    began = processor_s()
+    began_s = used_s()
+    own_s = used_s(resource.RUSAGE_SELF)
     bench.parts(plan)  # all programs but QEMU
-    prepared = processor_s()
+    prepared_s = used_s()
     play(bench, plan, folder, Watch(lambda _: None))
-    ended = processor_s()
+    ended_s = used_s()
     console = (folder / CONSOLE).read_text(errors="replace")
     init_s, loaded_s, ready_ns = (float(one.search(console)[1]) for one in (INIT, LOADED, READY))
     if open_rally(folder).balls != 1:
         raise SystemExit(f"{folder} has no single ball")
-    host = [ended[1] - prepared[1], prepared[1] - began[1], ended[0] - began[0]]
+    host = [ended_s - prepared_s, prepared_s - began_s, used_s(resource.RUSAGE_SELF) - own_s]
     return host, [init_s, loaded_s - init_s, ready_ns / 1e9 - loaded_s]
 
 
 def command(tree: Path, load: str, seed: int, folder: Path) -> tuple[float, str]:
     """Play one ball as people do. Return the processor seconds of all of it, and its digest."""
     words = ["rally", "--kernel", "mainline", "--load", load, "--balls", "1", "--seed", str(seed)]
-    began = sum(processor_s())
+    began_s = used_s() + used_s(resource.RUSAGE_SELF)
     subprocess.run(
         [str(tree / ".venv" / "bin" / "tennis"), *words, "--out", str(folder)],
         cwd=folder.parent,
         check=True,
         capture_output=True,
     )
-    used_s = sum(processor_s()) - began
-    return used_s, digest_of(open_rally(folder))
+    spent_s = used_s() + used_s(resource.RUSAGE_SELF) - began_s
+    return spent_s, digest_of(open_rally(folder))
 
 
 def compared(before: Path, load: str, seeds: range) -> bool:

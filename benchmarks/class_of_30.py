@@ -26,8 +26,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
-
+import measuring  # noqa: F401 (tests.support is found)
 import pyarrow as pa
 import pyarrow.parquet as pq
 
@@ -346,12 +345,16 @@ def graded(folder: Path, *words: str | Path, small_disk: bool = False) -> str:
         small.mkdir(exist_ok=True)
         mount = f"mount -t tmpfs -o size={SMALL_DISK_MB}m tmpfs {small} && exec env TMPDIR={small} "
         command = ["unshare", "--mount", "sh", "-c", mount + '"$@"', "sh", *command]
-    ran = subprocess.run(
-        command, env={**os.environ, "PYTHONPATH": str(ROOT)}, stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT, text=True, check=False,
-    )  # fmt: skip
-    (folder / "said.txt").write_text(ran.stdout)
-    return ran.stdout
+    printed = said_by(command)
+    (folder / "said.txt").write_text(printed)
+    return printed
+
+
+def said_by(command: Sequence[str | Path], folder: Path | None = None) -> str:
+    """Run a program of this tree; return what it says on both streams."""
+    how = {"env": {**os.environ, "PYTHONPATH": str(ROOT)}, "cwd": folder, "text": True}
+    output = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT}
+    return str(subprocess.run(command, check=False, **how, **output).stdout)
 
 
 def sections(page: Path) -> dict[str, str]:
@@ -419,26 +422,19 @@ def forged(folder: Path) -> list[str]:
     """Play the lab twice, lower one ball of the second, seal it anew, and mark both."""
     given = folder / "played"
     given.mkdir()
-    tennis = str(Path(sys.executable).with_name("tennis"))
-    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    tennis = Path(sys.executable).with_name("tennis")
     for name in ("Victor", "Whiskey"):
         none = {asked.name: None for asked in LAB.rallies}
         made = make_work(folder / f"played by {name}", LAB, name, rallies=none)
         for asked in LAB.to_play:
             shown = asked.display(work.seed_of(LAB, name)).replace("\\\n", " ")
             command = shown.removeprefix("$ tennis ").split()
-            ran = subprocess.run(
-                [tennis, *command], cwd=made, env=environment, capture_output=True, text=True,
-                check=False,
-            )  # fmt: skip
-            assert ran.returncode == 0, ran.stderr
+            printed = said_by([tennis, *command], made)
+            assert (made / asked.name / "manifest.json").exists(), printed
         ball = lowered(made / "rt-idle") if name == "Whiskey" else 0
         (given / f"{name}.zip").write_bytes(zip_of(made))
-    ran = subprocess.run(
-        [tennis, "grade", given, "--lab", "01"], env=environment, stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT, text=True, check=False,
-    )  # fmt: skip
-    (folder / "said-played.txt").write_text(ran.stdout)
+    printed = said_by([tennis, "grade", given, "--lab", "01"])
+    (folder / "said-played.txt").write_text(printed)
     marks = folder / "played-marks"
     one = Trouble(
         f"ball {ball} lowered, hashes and seal made again",
@@ -447,7 +443,7 @@ def forged(folder: Path) -> list[str]:
         ("marks.csv", "found", "Whiskey", f"ball {ball}"),
         ("Whiskey", "Its points are withheld"),
     )
-    lacking = told(one, ran.stdout, marks)
+    lacking = told(one, printed, marks)
     found = cells(marks / "marks.csv", "found", "Victor")
     return lacking + ([f"Victor played, and is suspected: {found}"] if found else [])
 

@@ -18,8 +18,6 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
-
 from tennis.checkout import ROOT
 from tennis.match.plan import KernelAxis, LoadAxis, MatchPlan, read_plan
 from tennis.play.cluster.client import Cluster

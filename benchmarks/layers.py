@@ -9,7 +9,7 @@
 All boots of a cell are taken together. A missed ball is later than all others. Of cells with more
 than one boot a second table says how far boots are apart: the median boot with an interval of 95 %,
 and the latest ball of the soonest and the latest boot. A boot that is in two matches counts once.
-With --words it prints the page's sentences, with their numbers; --page fills the page's table.
+--page fills the page's table.
 """
 
 import argparse
@@ -21,8 +21,6 @@ from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
-
-sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from tennis.comparison.boots import Boot
 from tennis.comparison.sides import Side
@@ -155,55 +153,6 @@ def counts(boots: Boots) -> Iterable[str]:
         yield f"{row}: {said_counts}; missed {missed}"
 
 
-def sentences(boots: Boots) -> Iterable[str]:
-    """Yield the page's sentences with their numbers, in its order; of cells that are there."""
-
-    def of(row: str, kernel: str, load: str) -> tuple[str, str, str]:
-        some = boots.get((row, kernel, load))
-        if not some:
-            return ("?", "?", "?")
-        median, rare, latest = figures(some)
-        return said(median), said(rare), said(latest)
-
-    rares = [of(row, "mainline", "stress")[1] for row in ("racquet", "c", "python")]
-    numbers = [float(one.replace(",", "")) for one in rares if one[0].isdigit()]
-    if numbers:
-        low, high = (f"{edge / 1000:.2g}" for edge in (min(numbers), max(numbers)))
-        yield f"Under `stress` on mainline, one answer in 1,000 takes {low} to {high} ms."
-    latest = [
-        of(row, "rt", "stress")[2] for row in ("racquet", "c", "python", "python-gpiod", "ordinary")
-    ]
-    yield (
-        "The latest answer of the handler takes {} µs, of C {}, of Python {}, and with libgpiod's "
-        "module {}. Without a priority its latest answer takes {} µs there.".format(*latest)
-    )
-    with_, without = of("c", "rt", "stress"), of("ordinary", "rt", "stress")
-    yield (
-        f"A priority: usual {with_[0]} µs with, {without[0]} without; 1 in 1,000 on rt under "
-        f"stress {with_[1]} µs with, {without[1]} without."
-    )
-    for kernel, load in (("mainline", "idle"), ("rt", "idle"), ("rt", "stress")):
-        locked, free = of("c", kernel, load), of("pages", kernel, load)
-        yield (
-            f"Locked memory, {kernel} {load}: 1 in 1,000 {free[1]} in place of {locked[1]} µs; "
-            f"latest {free[2]} in place of {locked[2]}."
-        )
-    for kernel, load in CELLS:
-        spreads = [
-            max(medians) / min(medians) - 1
-            for row in ROWS
-            if len(some := boots.get((row, kernel, load), [])) > 1
-            if (medians := [float(np.median(one)) for one in some])
-        ]
-        if spreads:
-            yield f"Medians of boots, {kernel} {load}: at most {100 * max(spreads):.1f} % apart."
-    for row in ("c", "python"):
-        yield (
-            f"PREEMPT_RT, {row} under stress: 1 in 1,000 from {of(row, 'mainline', 'stress')[1]} "
-            f"to {of(row, 'rt', 'stress')[1]} µs."
-        )
-
-
 @house_style
 def picture(boots: Boots) -> Picture:
     """Draw each row's median, and a line to its latest, under stress."""
@@ -240,14 +189,11 @@ def main() -> int:
     """Print the table; draw the picture if somebody wants it."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
     parser.add_argument("match", nargs="+", type=Path, help="folders of `tennis match`")
-    parser.add_argument("--words", action="store_true", help="print the page's sentences, too")
     parser.add_argument("--page", type=Path, help="put the played cells into this page's table")
     parser.add_argument("--picture", type=Path, help="draw it there, as SVG")
     asked = parser.parse_args()
     boots = boots_of(asked.match)
     print("\n".join([*table(boots), "", *apart(boots), "", *counts(boots)]))
-    if asked.words:
-        print("\n".join(["", *sentences(boots)]))
     if asked.page:
         asked.page.write_text(filled(asked.page.read_text(), boots))
     if asked.picture:

@@ -11,14 +11,14 @@ takes half a minute of the processors for each student.
 
 import argparse
 import os
-import resource
 import shutil
-import subprocess
 import sys
 import tempfile
 import time
 from collections.abc import Sequence
 from pathlib import Path
+
+from measuring import tennis, used_s
 
 LAB, SLUG = "01", "01-first-serve"
 AGAIN = 2  # students who hand in a second time
@@ -30,15 +30,6 @@ ANSWERS = {
     "bound": "bound = 2995732",
 }
 TEXTS = ("prediction.reason", "average", "histogram")
-
-
-def tennis(python: Path, arguments: Sequence[str], folder: Path, *, codes: Sequence[int]) -> str:
-    """Run a command of Tennis'; return what it says. Exits where its code is none of ``codes``."""
-    command = [str(python), "-c", "from tennis.cli import main; main()", *arguments]
-    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
-    if done.returncode not in codes:
-        sys.exit(f"tennis {' '.join(arguments)}: {done.stdout[-2000:]}{done.stderr[-2000:]}")
-    return done.stdout
 
 
 def answered(folder: Path, words: str) -> None:
@@ -61,7 +52,7 @@ def answered(folder: Path, words: str) -> None:
 def hand_in(python: Path, folder: Path, place: Path) -> None:
     """Pack a folder's work into a platform's folder."""
     place.mkdir(parents=True, exist_ok=True)
-    tennis(python, ["lab", "submit", LAB], folder, codes=(0,))
+    tennis("lab", "submit", LAB, folder=folder, python=python)
     made = max(folder.rglob("*.zip"), key=lambda path: path.stat().st_mtime)
     shutil.move(made, place / f"{len(list(place.iterdir()))}-{made.name}")
 
@@ -73,7 +64,8 @@ def play(python: Path, scratch: Path, students: int) -> Path:
         name = f"Student {number:02}"
         members = ["--as", name] + (["--as", "Partner"] if number == 0 else [])
         folder = scratch / f"w{number}"
-        tennis(python, ["lab", "start", LAB, *members, "--out", str(folder)], scratch, codes=(0,))
+        begin = ["lab", "start", LAB, *members, "--out", str(folder)]
+        tennis(*begin, folder=scratch, python=python)
         answered(folder, name)
         (seed,) = (
             line.partition("=")[2].split()[0]
@@ -83,7 +75,7 @@ def play(python: Path, scratch: Path, students: int) -> Path:
         for kernel in KERNELS:
             words = ["rally", "--kernel", kernel, "--load", "idle", "--balls", "5000"]
             words += ["--seed", seed, "--out", f"{kernel}-idle"]
-            tennis(python, words, folder, codes=(0,))
+            tennis(*words, folder=folder, python=python)
         place = handed_in / f"{name}_{number + 100}_assignsubmission_file_"
         hand_in(python, folder, place)
         if number == 0:
@@ -98,13 +90,10 @@ def play(python: Path, scratch: Path, students: int) -> Path:
 
 def timed(what: str, run: Sequence[str], python: Path, folder: Path) -> None:
     """Run `tennis grade`, and print how long it took."""
-    before = resource.getrusage(resource.RUSAGE_CHILDREN)
-    began = time.perf_counter()
-    tennis(python, run, folder, codes=(0, 1))
+    began, before_s = time.perf_counter(), used_s()
+    tennis(*run, folder=folder, codes=(0, 1), python=python)
     seconds = time.perf_counter() - began
-    after = resource.getrusage(resource.RUSAGE_CHILDREN)
-    used = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
-    print(f"{what}: {seconds:.0f} s, {used:.0f} processor seconds", flush=True)
+    print(f"{what}: {seconds:.0f} s, {used_s() - before_s:.0f} processor seconds", flush=True)
 
 
 def main() -> int:

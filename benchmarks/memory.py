@@ -10,31 +10,22 @@ the boot. It fails above 3.2 times for a ball under stress, and above 1.3 times 
 """
 
 import argparse
-import resource
 import sys
 import tempfile
 from pathlib import Path
 
-from tennis.bench.virtual.bench import VirtualBench
-from tennis.play.planning import plan_of
-from tennis.play.rally import Watch, play
+from measuring import played, used_s
 
 PROFILES = ("none", "cortex-a72")
 FEW, MANY = 500, 1500
 BALL_MAX, RALLY_MAX = 3.2, 1.3
 
 
-def used_s(out: Path, kernel: str, balls: int, memory: str) -> float:
+def rally_s(out: Path, kernel: str, balls: int, memory: str) -> float:
     """Play a rally under stress; return the seconds that the processor gave to QEMU."""
-    before = resource.getrusage(resource.RUSAGE_CHILDREN)
-    play(
-        VirtualBench(),
-        plan_of(kernel=kernel, load="stress", balls=balls, memory=memory),
-        out,
-        Watch(),
-    )
-    after = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+    before_s = used_s()
+    played(out, kernel=kernel, load="stress", balls=balls, memory=memory)
+    return used_s() - before_s
 
 
 def main() -> int:
@@ -47,10 +38,10 @@ def main() -> int:
         # what is built is built before anything is measured
         for kernel in kernels:
             for memory in PROFILES:
-                used_s(Path(scratch) / f"{kernel}-{memory}", kernel, 1, memory)
+                rally_s(Path(scratch) / f"{kernel}-{memory}", kernel, 1, memory)
         for kernel in kernels:
             took = {
-                (memory, balls): used_s(
+                (memory, balls): rally_s(
                     Path(scratch) / f"{kernel}-{memory}-{balls}", kernel, balls, memory
                 )
                 for balls in (FEW, MANY)

@@ -20,8 +20,6 @@ from math import isnan
 from pathlib import Path
 from typing import Literal, TypeAlias
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
-
 from tennis.comparison.boots import Boot
 from tennis.comparison.levels import level
 from tennis.comparison.medians import Median, median

@@ -12,18 +12,14 @@ beside other work.
 """
 
 import argparse
-import json
 import sys
 import tempfile
 from pathlib import Path
 from typing import Any
 
+from measuring import played, unlike
+
 from tennis.bench.qemu.plugins import find_qemu
-from tennis.bench.virtual.bench import VirtualBench
-from tennis.play.planning import plan_of
-from tennis.play.rally import Watch, play
-from tennis.rally import Rally
-from tennis.rally.folder import MANIFEST
 
 # kernel, load, top half, bottom half, priorities, profile
 PAIRS = (
@@ -51,28 +47,6 @@ PAIRS = (
     ("mainline-7", "network", "hard", "user", "chrt", "cortex-a72"),
 )
 KEYS = ("kernel", "load", "top_half", "bottom_half", "priorities", "memory")
-# of a manifest: when it was made, and what follows from that
-OF_THE_DAY = ("created", "seal")
-
-
-def bytes_of(rally: Rally) -> dict[str, bytes]:
-    """Return what must come again, by the name of the file."""
-    found = {}
-    for path in sorted(path for path in rally.path.rglob("*") if path.is_file()):
-        name = str(path.relative_to(rally.path))
-        found[name] = path.read_bytes()
-        if name == MANIFEST:
-            told = json.loads(found[name])
-            kept = {key: value for key, value in told.items() if key not in OF_THE_DAY}
-            found[name] = json.dumps(kept).encode()
-    return found
-
-
-def unlike(one: Rally, other: Rally, balls: int) -> list[str]:
-    """Return what is not as it must be: files that differ, and rallies that are not whole."""
-    once, again = bytes_of(one), bytes_of(other)
-    parts = [f"a rally of {r.balls} balls" for r in (one, other) if r.balls != balls]
-    return parts + sorted(n for n in {*once, *again} if once.get(n) != again.get(n))
 
 
 def main() -> int:
@@ -88,10 +62,9 @@ def main() -> int:
     different = 0
     for number in asked.pairs or every:
         settings: dict[str, Any] = dict(zip(KEYS, PAIRS[number - 1], strict=True))
-        plan = plan_of(**settings, balls=asked.balls, seed=number)
         with tempfile.TemporaryDirectory() as scratch:
             one, other = (
-                play(VirtualBench(), plan, Path(scratch) / name, Watch())
+                played(Path(scratch) / name, **settings, balls=asked.balls, seed=number)
                 for name in ("once", "again")
             )
             found = unlike(one, other, asked.balls)

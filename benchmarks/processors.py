@@ -3,7 +3,7 @@
 """Several processors on the virtual bench: repeats, the error of their turns, and their speed.
 
 Repeats: each rally is played twice with one seed, the second time by turns alone and beside busy
-loops; balls, events and console are compared byte by byte. Exits with 1 if a pair differs.
+loops; all files of both are compared byte by byte. Exits with 1 if a pair differs.
 Turns: one isolated rally with turns of other lengths, so that the error of a turn shows.
 Speed: balls a second of processor time with one, two and four processors; the boot is not counted.
 
@@ -15,9 +15,9 @@ It plays with the first qemu-system-aarch64 in PATH, and names its version.
 """
 
 import argparse
-import hashlib
 import itertools
 import os
+import resource
 import subprocess
 import sys
 import tempfile
@@ -27,12 +27,11 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from measuring import played, unlike, used_s
+
 from tennis.bench.qemu.plugins import find_qemu
 from tennis.bench.virtual.bench import Extras, VirtualBench
 from tennis.play.planning import plan_of
-from tennis.play.rally import Watch, play
-from tennis.rally import Rally
-from tennis.rally.folder import BALLS, CONSOLE, EVENTS
 from tennis.stats.summary import latencies
 from tennis.units import format_count
 
@@ -62,12 +61,6 @@ SETTLE_S = 0.1  # of virtual time, in which a load runs and no ball is played
 TURNS_NS = (50, 100, 500, 1000, 2000, 5000)
 
 
-def played(out: Path, extras: Extras | None = None, **asked: Any) -> Rally:
-    """Play a rally on two processors, unless others are asked for."""
-    plan = plan_of(**{"processors": 2, **asked})
-    return play(VirtualBench(extras or Extras()), plan, out, Watch())
-
-
 @contextmanager
 def busy(count: int) -> Iterator[None]:
     """Keep so many cores busy meanwhile."""
@@ -78,20 +71,6 @@ def busy(count: int) -> Iterator[None]:
         for loop in loops:
             loop.kill()
             loop.wait()
-
-
-def digests(rally: Rally) -> dict[str, str]:
-    """Return what must be the same twice."""
-    files = (BALLS, EVENTS, CONSOLE)
-    return {name: hashlib.sha256((rally.path / name).read_bytes()).hexdigest() for name in files}
-
-
-def unlike(one: Rally, other: Rally, balls: int) -> list[str]:
-    """Return what is not as it must be: files that differ, and rallies that are not whole."""
-    parts = [f"a rally of {r.balls} balls" for r in (one, other) if r.balls != balls]
-    parts += [fault.code for r in (one, other) for fault in r.manifest.faults]
-    again = digests(other)
-    return parts + [name for name, digest in digests(one).items() if again[name] != digest]
 
 
 def kind(number: int) -> tuple[dict[str, Any], str, bool]:
@@ -111,7 +90,8 @@ def repeats(numbers: range, balls: int, loops: int, scratch: Path) -> int:
     played_so: Counter[str] = Counter()
     for number in numbers:
         load, kernel, beside = kind(number)
-        asked = {"kernel": kernel, "balls": balls, "seed": number, "settle_s": SETTLE_S, **load}
+        asked = {"kernel": kernel, "balls": balls, "seed": number, "settle_s": SETTLE_S}
+        asked |= {"processors": 2, **load}
         one = played(scratch / f"{number}-once", **asked)
         with busy(loops * beside):
             other = played(scratch / f"{number}-again", **asked)
@@ -139,7 +119,7 @@ def turns(balls: int, scratch: Path) -> None:
     for turn_ns in TURNS_NS:
         extras = Extras(answers={"turn": max(turn_ns, 2000), "fine_turn": turn_ns})
         out = scratch / f"turns-{turn_ns}"
-        rally = played(out, extras, load="stress", balls=balls, **ISOLATED)
+        rally = played(out, extras, load="stress", balls=balls, processors=2, **ISOLATED)
         found = latencies([rally], claim=False)["interrupt_ns"]
         print(
             f"turns of {turn_ns} ns near a ping: interrupt latency {found.said('min')} at least, "
@@ -151,9 +131,9 @@ def turns(balls: int, scratch: Path) -> None:
 def spent_s(out: Path, **asked: Any) -> float:
     """Return the processor seconds of a rally."""
     VirtualBench(Extras()).versions(plan_of(**asked))  # what is built now is not built in the rally
-    before = sum(os.times()[:4])
+    before_s = used_s() + used_s(resource.RUSAGE_SELF)
     played(out, **asked)
-    return sum(os.times()[:4]) - before
+    return used_s() + used_s(resource.RUSAGE_SELF) - before_s
 
 
 def speed(balls: int, scratch: Path) -> None:

@@ -20,6 +20,7 @@ import time
 from pathlib import Path
 
 import numpy as np
+from measuring import used_s
 
 from tennis.bench.registry import bench_for
 from tennis.explain.sections.storage import Sections, read
@@ -46,12 +47,6 @@ def instants(sections: Sections, count: int) -> list[tuple[int, int]]:
         if len(chosen) < count:
             chosen[group["first_ns"]] = group["longest_ns"]
     return list(chosen.items())
-
-
-def used_s(who: int = resource.RUSAGE_CHILDREN) -> float:
-    """Return the seconds that the processor gave to QEMU so far, or to ``who``."""
-    used = resource.getrusage(who)
-    return used.ru_utime + used.ru_stime
 
 
 def both_s() -> np.ndarray:

@@ -16,7 +16,6 @@ its children: the figures of docs/shots.md.
 
 import argparse
 import contextlib
-import resource
 import tempfile
 import threading
 import time
@@ -24,6 +23,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
+from measuring import used_s
 from numpy.typing import NDArray
 
 from tennis import wire
@@ -53,12 +53,6 @@ KINDS = (
     ("rt", "idle", "hard", "thread"),
     ("mainline", "stress", "explicit", "tasklet"),
 )
-
-
-def used_s() -> float:
-    """Return the seconds that the processor gave to QEMU and its children so far."""
-    used = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return used.ru_utime + used.ru_stime
 
 
 def played(out: Path, plan: Plan, children: Children | None = None) -> Rally:

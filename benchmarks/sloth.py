@@ -6,8 +6,6 @@ import sys
 import tempfile
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
-
 from tennis.bench.sloth.image import CORES, compiler_version
 from tennis.bench.sloth.services import EXCEPTIONS, SERVICES, count, count_cycles
 from tennis.play.services import count_beneath
