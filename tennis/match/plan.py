@@ -6,7 +6,7 @@ What the keys mean is in docs/match.md; plans/*.toml are examples.
 """
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -29,7 +29,6 @@ from tennis.rally.manifest import (
     Text,
     TopHalf,
 )
-from tennis.rally.memory import NONE
 from tennis.rally.plan import Plan
 from tennis.rally.serving import Balls, Serving, Settle
 from tennis.rally.settings import (
@@ -188,8 +187,14 @@ class MatchPlan(Serving, KernelSettings, TargetSettings):
         return _distinct(value)
 
 
+# what is published was measured with all else as usual, such as one processor
+_NEVER_PUBLISHED = tuple(row for row in TOLD if not row.published)
 _NAMED = {"kernel", "load", "priorities", "bottom_half", "top_half", "command_line"}
-_NEVER_PUBLISHED = tuple(row for row in TOLD if not row.published and row.name not in _NAMED)
+_NAMED_OF_DRILL = {"kernel", "load", "drill", "command_line"}
+
+
+def _is_usual(plan: Plan, but: Collection[str]) -> bool:
+    return all(row.of(plan) == row.of(USUAL) for row in _NEVER_PUBLISHED if row.name not in but)
 
 
 class ScheduledRally(StrictModel):
@@ -216,15 +221,15 @@ class ScheduledRally(StrictModel):
         asked = (kernel, load, priorities, bottom_half, top_half)
         if self.setting is not None or (*mine, plan.command_line) != (*asked, command_line):
             return False
-        # what is published was measured with all else as usual, such as one processor
-        return all(row.of(plan) == row.of(USUAL) for row in _NEVER_PUBLISHED)
+        return _is_usual(plan, _NAMED)
 
     def is_drill(self, kernel: str, load: str, drill: Drill, command_line: str = "") -> bool:
         """Tell whether it is this drill, done under this load."""
         plan = self.plan
         mine = (self.kernel, plan.load, plan.drill, plan.command_line)
-        # what is published was measured on a board, and compared with none of our profiles so far
-        return mine == (kernel, load, drill, command_line) and plan.memory == NONE
+        if self.setting is not None or mine != (kernel, load, drill, command_line):
+            return False
+        return _is_usual(plan, _NAMED_OF_DRILL)
 
 
 def repeated(scheduled: Iterable[ScheduledRally], what: str) -> str:

@@ -314,6 +314,18 @@ def test_a_published_claim_is_judged_by_its_own_settings(folder, name):
     assert changed.is_one(*claim) == judged
 
 
+@pytest.mark.parametrize("name", [name for name in NAMES if name not in {"kernel", "load"}])
+def test_a_published_drill_is_judged_by_its_own_settings(folder, name):
+    """Of halves and priorities, too: a drill has none, and a plan that names some is another."""
+    usual, other = before_and_after(folder, name)
+    plan = planned_of(usual).model_copy(update={"drill": DRILL, "bottom_half": "unknown"})
+    claim = (plan.kernel, plan.load, DRILL)
+    assert listed(plan).is_drill(*claim)
+    changed = listed(with_setting(plan, name, other))
+    assert changed.is_drill(*claim) == SETTINGS[name].published
+    assert not listed(plan).model_copy(update={"setting": "own"}).is_drill(*claim)
+
+
 def test_control_charts_pool_no_two_settings(folder, tmp_path):
     store = create(tmp_path / "store")
     added = {one.path.name: one.id for one in store.add(folder, About(bench_name="bench"))}
