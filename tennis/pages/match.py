@@ -27,7 +27,7 @@ from tennis.rally.disk import write_whole
 from tennis.rally.manifest import THREADED, Health
 from tennis.rally.text import plain
 from tennis.replicate.knutsson_rules import FIGURES, KNUTSSON, LOADS, TABLES, published_maximum
-from tennis.replicate.rules import LATENCIES, PERIODIC, LatencyName, replication
+from tennis.replicate.rules import LATENCIES, PERIODIC, LatencyName, halves_of, replication
 from tennis.replicate.samples import boots_shown
 from tennis.replicate.story import cells, head, level_said, story
 from tennis.replicate.verdicts import SHARES, Claim, ClaimPart, Replication, Verdict, number
@@ -198,14 +198,13 @@ def counted(claims: Iterable[Claim]) -> dict[str, int]:
 
 
 def _scheduled(match: MatchFolder, kernel: str, priorities: str, load: str) -> list[ScheduledRally]:
-    wanted = (kernel, load, priorities, *_halves(kernel))
-    return [entry for entry in match.scheduled if entry.is_one(*wanted)]
-
-
-def _halves(kernel: str) -> tuple[str, str]:
-    """Return bottom half and top half of the rallies that are judged."""
-    rules = replication()
-    return rules.bottom_halves[kernel], rules.top_halves.get(kernel, "hard")
+    wanted = (kernel, load, priorities)
+    # the thesis served in a closed loop: an answer after a period is no answer in an open one
+    return [
+        entry
+        for entry in match.scheduled
+        if entry.is_one(*wanted, **halves_of(kernel)) and entry.plan.protocol.rate_hz is None
+    ]
 
 
 def _rallies(match: MatchFolder, scheduled: Sequence[ScheduledRally]) -> list[Rally]:
@@ -219,8 +218,11 @@ def _why_not(match: MatchFolder, kernel: str, priorities: str, load: str) -> str
     if scheduled:
         rally = match.rally(scheduled[0].name)
         return "no ball was played" if rally else match.trouble(scheduled[0].name)
-    wanted = (kernel, load, priorities, *_halves(kernel))
-    left = [entry for entry in match.not_played if entry.is_one(*wanted)]
+    left = [
+        entry
+        for entry in match.not_played
+        if entry.is_one(kernel, load, priorities, **halves_of(kernel))
+    ]
     return f"not played: {plain(left[0].why)}" if left else "not in the plan"
 
 

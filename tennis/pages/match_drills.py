@@ -8,13 +8,14 @@ from dataclasses import dataclass
 import numpy as np
 
 from tennis.match.folder import MatchFolder
+from tennis.match.plan import ScheduledRally
 from tennis.publications.arm import CALLS, CONTEXTS
 from tennis.publications.load import load
 from tennis.rally import Rally
 from tennis.rally.drills import Span, told_of
+from tennis.rally.folder import NAMED_OF_DRILL
 from tennis.rally.manifest import Drill
-from tennis.rally.memory import NONE
-from tennis.rally.settings import SETTINGS
+from tennis.rally.settings import in_brief
 from tennis.stats.drill import SpansByClock, sides, spans_of
 from tennis.units import format_us
 
@@ -30,7 +31,7 @@ class DrillRow:
     load: str
     drill: Drill
     command_line: str
-    memory: str  # the profile of all boots, which is the plan's; or none
+    otherwise: str  # the plan's settings of all boots that are not the usual ones, in words
     published: str  # mean, standard deviation and maximum as the paper has them; or empty
     boots: int
     overruns: int
@@ -42,13 +43,13 @@ class DrillRow:
         """Return the drill in a few words."""
         period = f" {self.drill.period_ns / 1000:g} µs" if self.span == "period" else ""
         line = f", {self.command_line}" if self.command_line else ""
-        memory = "" if self.memory == NONE else f", {SETTINGS['memory'].in_brief(self.memory)}"
-        return f"{self.drill.name}{period}, {self.drill.context}{line}{memory}"
+        otherwise = f", {self.otherwise}" if self.otherwise else ""
+        return f"{self.drill.name}{period}, {self.drill.context}{line}{otherwise}"
 
 
 def drill_rows(match: MatchFolder) -> list[DrillRow]:
     """Return a line for each drill of a match that was done; suspect boots are left out."""
-    boots: dict[tuple[str, str, str, str], list[Rally]] = {}
+    boots: dict[tuple[str, str, str, str], list[tuple[ScheduledRally, Rally]]] = {}
     for planned in match.scheduled:
         drill = planned.plan.drill
         rally = match.rally(planned.name) if drill else None
@@ -58,14 +59,17 @@ def drill_rows(match: MatchFolder) -> list[DrillRow]:
             continue
         done = f"{drill.name} {drill.context} {drill.period_ns:09d}"
         key = (planned.kernel, done, planned.plan.command_line, planned.plan.load)
-        boots.setdefault(key, []).append(rally)
-    return [_row(*key, rallies) for key, rallies in sorted(boots.items())]
+        boots.setdefault(key, []).append((planned, rally))
+    return [_row(*key, some) for key, some in sorted(boots.items())]
 
 
-def _row(kernel: str, _: str, command_line: str, load_name: str, rallies: list[Rally]) -> DrillRow:
+def _row(
+    kernel: str, _: str, command_line: str, load_name: str, some: list[tuple[ScheduledRally, Rally]]
+) -> DrillRow:
+    rallies = [rally for _, rally in some]
     drill = rallies[0].manifest.drill
     assert drill is not None  # noqa: S101 (only drills are given)
-    memory = rallies[0].manifest.target.memory
+    as_published = all(one.is_drill(kernel, load_name, drill) for one, _ in some)
     spans = [spans_of(rally) for rally in rallies]
     span = told_of(rallies[0].manifest).span
     periodic = span == "period"
@@ -80,8 +84,8 @@ def _row(kernel: str, _: str, command_line: str, load_name: str, rallies: list[R
         load=load_name,
         drill=drill,
         command_line=command_line,
-        memory=memory,
-        published="" if command_line or memory != NONE else _published(drill, load_name),
+        otherwise=", ".join(in_brief(rallies[0].manifest, NAMED_OF_DRILL)),
+        published=_published(drill, load_name) if as_published else "",
         boots=len(rallies),
         overruns=sum(one.inside.overruns for one in spans if one.inside),
         span=span,

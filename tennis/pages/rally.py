@@ -24,9 +24,11 @@ from tennis.rally.calibration import doubt
 from tennis.rally.command import command_of
 from tennis.rally.disk import write_whole
 from tennis.rally.folder import CAPTURE
-from tennis.rally.manifest import Instrument, SerialLine
+from tennis.rally.manifest import Instrument, Manifest, SerialLine
+from tennis.rally.settings import SETTINGS, not_as_published
 from tennis.rally.shots import are_shots, span_ns
 from tennis.rally.text import plain
+from tennis.replicate.rules import halves_of
 from tennis.stats import Latency, Summary, summarize
 from tennis.units import format_count, format_round_ns
 
@@ -67,17 +69,21 @@ class Row:
     interrupt: Latency
     scheduling: Latency
     thesis: Result | None  # None: the thesis did not measure that
+    apart: str  # in what it was played otherwise than the thesis, which measured the rest
 
 
 def thesis_table(rallies: Iterable[Rally]) -> list[Row]:
     """Return a row for each rally: its figures beside those of the thesis' tables 7.2 to 7.4.
 
-    The hardware differs (a 520 MHz PXA270 in 2008): only shapes and rankings compare.
+    The hardware differs (a 520 MHz PXA270 in 2008): only shapes and rankings compare. A rally that
+    was played otherwise than the thesis has no figures of it beside its own.
     """
     rows = []
     for rally in rallies:
         summary, target = summarize(rally), rally.manifest.target
         load = rally.manifest.load.name
+        published = result(target.kernel, target.priorities, load)
+        apart = _apart(rally.manifest) if published else ""
         rows.append(
             Row(
                 kernel=plain(target.system, 40),
@@ -91,10 +97,23 @@ def thesis_table(rallies: Iterable[Rally]) -> list[Row]:
                 interrupted=summary.ended == "interrupted",
                 interrupt=summary.interrupt_ns,
                 scheduling=summary.scheduling_ns,
-                thesis=result(target.kernel, target.priorities, load),
+                thesis=None if apart else published,
+                apart=apart,
             )
         )
     return rows
+
+
+def _apart(manifest: Manifest) -> str:
+    """Say in what a rally was played otherwise than the thesis did with its kernel and load."""
+    halves = halves_of(manifest.target.kernel)
+    words = [
+        f"{SETTINGS[name].words} {getattr(manifest.target, name)}"
+        for name, published in halves.items()
+        if getattr(manifest.target, name) != published
+    ]
+    unlike = not_as_published(manifest, {"kernel", "load", "priorities", *halves})
+    return plain(", ".join(filter(None, [*words, unlike])), 200)
 
 
 @dataclass(frozen=True)

@@ -25,8 +25,7 @@ from pydantic_core import from_json
 from tennis.errors import RallyError
 from tennis.rally import balls as table
 from tennis.rally.manifest import IN_BAND, OWN, THREADED, Manifest
-from tennis.rally.memory import NONE
-from tennis.rally.settings import OF_TARGET, SETTINGS, USUAL, differences
+from tennis.rally.settings import in_brief
 from tennis.rally.shots import SHOTS, are_shots
 from tennis.rally.tally import Tally
 from tennis.rally.text import plain
@@ -46,11 +45,13 @@ SEALED = "sealed"
 INTERRUPTED = "interrupted"
 
 LINE_LIMIT = 1 << 16  # of an event
-# a label begins with them, in its own words, or names none of them
+# a label begins with them, in its own words
 NAMED_FIRST = {
-    *("kernel", "load", "load_options", "bottom_half", "top_half", "priorities", "stage"),
-    *("beneath", "command_line", "racquet", "program", "instruction_ns"),
+    *("kernel", "load", "bottom_half", "top_half", "priorities", "stage"),
+    *("beneath", "command_line", "racquet", "program"),
 }
+# and a drill's; it has no halves
+NAMED_OF_DRILL = NAMED_FIRST - {"priorities", "racquet", "stage"}
 
 
 @dataclass(frozen=True)
@@ -75,11 +76,11 @@ class Rally:
             parts = [
                 drill.name,
                 f"program {target.program.name}" if target.program else drill.context,
-                target.kernel,
+                target.system,
                 self.manifest.load.name,
                 target.added,
             ]
-            parts += [] if target.memory == NONE else [SETTINGS["memory"].in_brief(target.memory)]
+            parts += in_brief(self.manifest, NAMED_OF_DRILL)
             return " / ".join(plain(word, 40) for word in parts if word)
         who = "own Racquet" if target.module == OWN else str(target.bottom_half)
         if target.program:
@@ -89,11 +90,7 @@ class Rally:
         parts += [IN_BAND] if target.stage == IN_BAND else []
         parts += [target.added] if target.added else []
         parts += [SHOTS] if are_shots(self.manifest.protocol) else []
-        parts += [
-            row.in_brief(is_so)
-            for row, is_so, _ in differences(self.manifest, USUAL, OF_TARGET)
-            if row.name not in NAMED_FIRST
-        ]
+        parts += in_brief(self.manifest, NAMED_FIRST)
         return " / ".join(plain(word, 40) for word in parts)
 
     @property

@@ -280,6 +280,7 @@ class Settings(StrictModel):
             of_a_side=True,
             option="--load-option",
             shown=lambda options: _words(_fact(options)),
+            brief=lambda options: _fact(options),  # noqa: PLW0108 (it is defined below)
             metavar="NAME=NUMBER",
             help="A parameter of the load, as in hold_us=200. May be repeated.",
         ),
@@ -311,6 +312,7 @@ class Settings(StrictModel):
             of_a_side=True,
             published=True,
             called="instruction ns",
+            brief=lambda took_ns: f"{took_ns} ns per instruction",
             help="How long an instruction takes on the virtual bench. [default: 2]",
         ),
     ] = 2
@@ -355,6 +357,7 @@ class Settings(StrictModel):
             of_a_side=True,
             called="Racquet",
             shown=lambda whose: "your own" if whose == OWN else str(whose),
+            brief=lambda _: "own Racquet",
             asked_as=Path,
             metavar="FILE.c",
             help="A Racquet of your own on the virtual bench, built in a box. It is one C file "
@@ -381,6 +384,7 @@ class Settings(StrictModel):
             of_a_side=True,
             of_a_match="setting",
             shown=lambda known: str(known or "none: a Racquet"),
+            brief=lambda known: f"program {known.partition(',')[0]}",
             asked_as=Path,
             metavar="FILE|DIR",
             help="A program of your own answers by itself, through the GPIO character device. "
@@ -399,6 +403,7 @@ class Settings(StrictModel):
             of_a_side=True,
             of_a_match="kernel",
             shown=lambda stage: str(stage or "out-of-band"),
+            brief=str,
             help="Which stage of a tree with EVL or Cobalt answers (virtual bench). out-of-band: "
             "the core's Racquet. in-band: the ordinary one, as part of Linux, with its halves and "
             "priorities. [default: out-of-band]",
@@ -749,6 +754,22 @@ def differences(
             yield row, is_so, should_be
 
 
+def in_brief(played: Manifest | Settings, but: Collection[str]) -> list[str]:
+    """Return in a few words each what is not usual of a rally, or of a plan.
+
+    ``but``: settings that are named otherwise beside it.
+    """
+    found = []
+    for row in OF_TARGET:
+        if not isinstance(played, Manifest):
+            is_so = row.of(played)
+        else:
+            is_so = row.recorded(played) if row.recorded else UNTOLD
+        if row.name not in but and is_so is not UNTOLD and is_so != row.of(USUAL):
+            found.append(row.in_brief(is_so))
+    return found
+
+
 def served_otherwise(
     here: Protocol, protocol: Protocol, but: frozenset[str] = frozenset()
 ) -> Iterator[tuple[str, Any, Any]]:
@@ -779,18 +800,30 @@ USUAL_PROTOCOL = Serving().protocol()
 def unusual(manifest: Manifest, but: Collection[str] = ()) -> str:
     """Say in what a rally is of another kind than the usual one; empty: in nothing.
 
-    Rallies of which it says the same may be pooled if they are alike in the settings ``but``, too,
-    of which it says nothing.
+    Rallies of which it says the same may be pooled if they are alike in the settings, and parts of
+    the protocol, ``but``, too, of which it says nothing.
     """
     # the usual instrument of a board is a Brickwall
-    left_out = {*but, "instrument"} if manifest.bench != "virtual" else {*but}
+    left_out = frozenset({*but, *({"instrument"} if manifest.bench != "virtual" else ())})
     rows = tuple(row for row in TOLD if row.name not in left_out)
     found = [
         f"{row.words.removesuffix(':')} {_fact(is_so)}"
         for row, is_so, _ in differences(manifest, USUAL, rows)
     ]
-    served = served_otherwise(manifest.protocol, USUAL_PROTOCOL, OF_A_BOOT | LENGTH)
+    served = served_otherwise(manifest.protocol, USUAL_PROTOCOL, OF_A_BOOT | LENGTH | left_out)
     return ", ".join([*found, *(f"{name.replace('_', ' ')} {value}" for name, value, _ in served)])
+
+
+def not_as_published(manifest: Manifest, named: Collection[str]) -> str:
+    """Say in what a rally was played otherwise than what was published; empty: in nothing.
+
+    ``named``: settings that the publication has values of, which are the caller's to compare.
+    """
+    # where nobody asked, a board may have put the interrupt on the processor that it isolates
+    placed = {row.name for row in TOLD if row.placed_by_board and manifest.bench == "pi"}
+    # a fixed rate is another question; how long a ping or a gap was is none
+    anyhow = {name for name in Protocol.model_fields if name not in {"loop", "rate_hz"}}
+    return unusual(manifest, {*named, *placed, *anyhow, "instrument"})
 
 
 def kind_of(settings: Setup, protocol: Protocol) -> tuple[Any, ...]:

@@ -19,6 +19,7 @@ from tennis.match.folder import MatchFolder
 from tennis.publications.hardware import Point, Quantity, points
 from tennis.rally import Rally
 from tennis.rally.memory import name_of
+from tennis.rally.settings import not_as_published
 from tennis.stats.balls import latencies_ns
 
 RESAMPLES = 10_000
@@ -136,18 +137,30 @@ def spearman(one: NDArray[np.float64], other: NDArray[np.float64]) -> float:
     return float(np.corrcoef(ranks(one), ranks(other))[0, 1])
 
 
+# settings that a cell is of, or that stand beside it
+NAMED = {
+    *("kernel", "load", "priorities", "bottom_half", "top_half", "memory", "instruction_ns"),
+}
+# kernel, bottom half, top half, priorities -> whose times on boards come nearest
+WHO = {
+    ("mainline", "tasklet", "hard", "default"): "mainline",
+    ("rt", "tasklet", "forced", "default"): "rt forced default",
+    ("rt", "tasklet", "forced", "chrt"): "rt forced chrt",
+    ("rt", "tasklet", "hard", "chrt"): "rt hard",
+    ("rt", "user", "hard", "chrt"): "rt process",
+}
+
+
 def cell_of(rally: Rally) -> str | None:
     """Return which cell a rally is of, as ``Point.cell`` names it; None: of none."""
-    target, load = rally.manifest.target, rally.manifest.load.name
-    if target.kernel.startswith("mainline") and target.bottom_half == "tasklet":
-        return f"mainline, {load}"
-    if not target.kernel.startswith("rt"):
+    target = rally.manifest.target
+    # no board was measured with load options, say: boots with and without are no one cell
+    if not_as_published(rally.manifest, NAMED):
         return None
-    if target.bottom_half == "user":
-        return f"rt process, {load}"
-    if target.top_half == "forced":
-        return f"rt forced {target.priorities}, {load}"
-    return f"rt hard, {load}" if target.priorities == "chrt" else None
+    how = (target.bottom_half, target.top_half, target.priorities)
+    flavour = next((name for name in ("mainline", "rt") if target.kernel.startswith(name)), "")
+    who = WHO.get((flavour, *how))
+    return who and f"{who}, {rally.manifest.load.name}"
 
 
 def cells(match: MatchFolder) -> list[Cell]:

@@ -139,6 +139,15 @@ class RuleBook(_Rules):
     unaddressable: tuple[Unaddressable, ...]
 
 
+def halves_of(kernel: str) -> dict[str, str]:
+    """Return the halves of the rallies that stand for the thesis', by the names of settings."""
+    rules = replication()
+    return {
+        "top_half": rules.top_halves.get(kernel, "hard"),
+        "bottom_half": rules.bottom_halves[kernel],
+    }
+
+
 @cache
 def replication() -> RuleBook:
     """Return the rules that are written down."""

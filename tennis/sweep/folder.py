@@ -18,15 +18,16 @@ from tennis.match.plan import ScheduledRally
 from tennis.rally import open_rally
 from tennis.rally.disk import write_whole
 from tennis.rally.manifest import THREADED, BenchKind, StrictModel, Text
-from tennis.rally.memory import NONE
 from tennis.rally.plan import Plan
-from tennis.rally.settings import SETTINGS
+from tennis.rally.settings import in_brief
 from tennis.rally.text import plain
 from tennis.stats.pairing import Pairing, pairing
 from tennis.sweep.search import RATES_MAX, Breaking, Range, breaking
 
 SWEEP = "sweep.json"
 SIZE_MAX = 1 << 20  # bytes
+# a label begins with them, in its own words
+NAMED_FIRST = {"kernel", "load", "bottom_half", "priorities", "top_half", "command_line"}
 _NAME = re.compile(r"([1-9][0-9]{0,5})-hz")
 
 
@@ -91,7 +92,7 @@ class Sweep:
         words = [plan.kernel_name, plan.load, plan.bottom_half, plan.priorities]
         words += [plan.top_half] if plan.top_half in THREADED else []
         words += [plan.command_line] if plan.command_line else []
-        words += [] if plan.memory == NONE else [SETTINGS["memory"].in_brief(plan.memory)]
+        words += in_brief(plan, NAMED_FIRST)
         return " / ".join(plain(word, 40) for word in words)
 
 

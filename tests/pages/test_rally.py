@@ -13,14 +13,23 @@ from tennis.publications import NAMES, knutsson_2008, load, result
 from tennis.rally.manifest import Fault
 from tests.support.synthetic import TIME_NOTE, make_rally
 
+THESIS = {"bottom_half": "tasklet", "top_half": "forced"}  # where its PREEMPT_RT answered
+
 
 @pytest.fixture(scope="module")
 def rallies(tmp_path_factory):
     out = tmp_path_factory.mktemp("rallies")
     evil = Fault(code="x", message="</p><script>alert(1)</script>{{ 7 * 7 }}")
     return [
-        make_rally(out / "a", balls=300, kernel="mainline", load="stress", misses=2),
-        make_rally(out / "b", balls=300, kernel="rt", load="idle", priorities="chrt"),
+        make_rally(
+            out / "a",
+            balls=300,
+            kernel="mainline",
+            load="stress",
+            misses=2,
+            bottom_half="tasklet",
+        ),
+        make_rally(out / "b", balls=300, kernel="rt", load="idle", priorities="chrt", **THESIS),
         make_rally(
             out / "c",
             balls=20,
@@ -105,6 +114,18 @@ def test_the_thesis_stands_beside(page, rallies):
     assert "17.2 ms" in page
     assert rows[0].interrupt.n == 298
     assert (rows[0].misses, rows[2].suspect) == (2, True)
+
+
+def test_the_page_says_why_no_figure_of_the_thesis_stands_beside(tmp_path):
+    about = {"balls": 9, "kernel": "mainline", "load": "idle", "bottom_half": "tasklet"}
+    usual = make_rally(tmp_path / "usual", **about)
+    page = report([usual, make_rally(tmp_path / "x", **about, processors=4, added="nohz=off")])
+    table, _, behind = page.partition("Shaded: maximum and jitter")
+    assert table.count('<td class="thesis">51 µs</td>') == 1
+    assert table.count('<td class="thesis">-</td>') == 4
+    said = re.findall(r'<p class="soft">(.*?)</p>', behind)
+    assert len(said) == 1
+    assert said[0].endswith("played otherwise. Here: command line nohz=off, processors 4.")
 
 
 def test_what_is_not_complete_says_so(tmp_path):

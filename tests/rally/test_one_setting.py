@@ -8,6 +8,7 @@ that the manifest's target has by its own name needs no line here.
 
 import json
 import shutil
+from dataclasses import replace
 from types import SimpleNamespace
 
 import pytest
@@ -27,19 +28,23 @@ from tennis.edition import KEY
 from tennis.errors import RallyError, UsageError
 from tennis.match.folder import another
 from tennis.match.plan import ScheduledRally, repeated
+from tennis.pages.rally import thesis_table
 from tennis.play.checking import first_difference
 from tennis.play.planning import replay_of
 from tennis.play.replaying import plan_again
+from tennis.publications import result
 from tennis.rally import open_folder, part_path
 from tennis.rally.folder import CONSOLE, MANIFEST
 from tennis.rally.manifest import OWN, Drill, Manifest, Program, Protocol, seal_of
 from tennis.rally.memory import canonical
 from tennis.rally.plan import Plan
 from tennis.rally.program import read as read_program
-from tennis.rally.settings import SETTINGS, TOLD, unusual
+from tennis.rally.settings import SETTINGS, TOLD, Settings, unusual
+from tennis.replicate.hardware import cell_of
 from tennis.store.opening import create
 from tennis.store.question import KIND
 from tennis.store.store import About
+from tennis.sweep.folder import Sweep, SweepRecord
 from tests.support.hand_ins import make_work
 
 LAB = load_lab("01-first-serve")
@@ -324,6 +329,73 @@ def test_a_published_drill_is_judged_by_its_own_settings(folder, name):
     changed = listed(with_setting(plan, name, other))
     assert changed.is_drill(*claim) == SETTINGS[name].published
     assert not listed(plan).model_copy(update={"setting": "own"}).is_drill(*claim)
+
+
+# settings that the thesis' tables have a line for each of, or whose figures they leave open
+OF_TABLES = {"kernel", "load", "priorities"}
+LEFT_OPEN = {"instrument", *(name for name in SERVED if name not in {"loop", "rate_hz"})}
+
+
+@EVERY
+def test_no_figure_of_the_thesis_stands_beside_what_it_did_not_measure(folder, name):
+    """A board and the bench differ in more, which the page says."""
+    usual, other = before_and_after(folder, name)
+    row, changed = thesis_table([usual, other])
+    if name not in FIRST:
+        assert (row.thesis, row.apart) == (result("mainline", "default", "idle"), "")
+    if name in OF_TABLES | LEFT_OPEN:
+        target, load = other.manifest.target, other.manifest.load
+        halves = "top half hard" if name == "kernel" else ""
+        published = result(target.kernel, target.priorities, load.name)
+        assert changed.thesis == (None if halves else published)
+        assert changed.apart == halves
+        return
+    assert changed.thesis is None
+    if name != "stage":  # of a kernel that the thesis did not measure
+        words = name.replace("_", " ") if name in SERVED else WORDS[name].removesuffix(":")
+        assert words in changed.apart
+
+
+@EVERY
+def test_no_board_stands_beside_what_nobody_measured_there(folder, name):
+    usual, other = before_and_after(folder, name)
+    row, changed = cell_of(usual), cell_of(other)
+    assert row == ("mainline, idle" if name not in FIRST else None)
+    stands = LEFT_OPEN | {"memory", "instruction_ns"}
+    new = {"load": "mainline, hog"}  # which no board had
+    assert changed == new.get(name, row if name in stands else None)
+
+
+@pytest.mark.parametrize("name", [name for name in NAMES if name in Settings.model_fields])
+def test_a_label_names_it(folder, name):
+    """Of a rally, of a drill and of a sweep."""
+    usual, other = before_and_after(folder, name)
+    assert usual.label != other.label
+    plan = planned_of(usual)
+    changed = with_setting(plan, name, other)
+    if name == "program":
+        changed = changed.model_copy(update={"bottom_half": "program"})
+    sweeps = [
+        Sweep(folder, SweepRecord.model_construct(plan=one), {}, {}).label
+        for one in (plan, changed)
+    ]
+    assert sweeps[0] != sweeps[1]
+    if name in {"bottom_half", "top_half"}:  # a drill has no halves
+        return
+    drills = [
+        replace(one, manifest=one.manifest.model_copy(update={"drill": DRILL})).label
+        for one in (usual, other)
+    ]
+    assert drills[0] != drills[1]
+
+
+def test_the_label_of_a_usual_rally_has_no_more_words(folder):
+    usual = open_folder(folder / "usual")
+    assert usual.label == "mainline / idle / tasklet / default"
+    drill = replace(usual, manifest=usual.manifest.model_copy(update={"drill": DRILL}))
+    assert drill.label == "periodic / user / mainline / idle"
+    sweep = Sweep(folder, SweepRecord.model_construct(plan=planned_of(usual)), {}, {})
+    assert sweep.label == usual.label
 
 
 def test_control_charts_pool_no_two_settings(folder, tmp_path):

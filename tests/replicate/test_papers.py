@@ -141,6 +141,15 @@ def test_drills_are_no_rallies_of_a_match(maker):
     assert rows[0].published.endswith("86.717 µs")  # table 2
 
 
+def test_a_drill_of_another_setting_is_not_what_was_published(maker):
+    drill = periodic("user", 1000)
+    done = (np.full(9, 1_000_000), np.full(10, 9))
+    maker.drill("rt", "idle", drill, *done, witness="cyclictest", boots=1)
+    (row,) = drill_rows(maker.sealed())
+    assert row.name == "periodic 1000 µs, user, with cyclictest"
+    assert row.published == ""
+
+
 def test_a_rally_that_poses_as_a_drill_is_not_used(maker):
     drill = periodic("user", 1000)
     maker.drill("rt", "idle", drill, np.full(9, 1_000_000), np.full(10, 9), boots=1)
@@ -256,9 +265,12 @@ def test_an_open_loop_says_nothing_of_the_thesis(maker):
     """There, an answer later than a period is a miss; the thesis waited for each."""
     for kernel, priorities in (("mainline", "default"), ("rt", "chrt")):
         maker.cell(kernel, priorities, "idle", bursts(5000), rate_hz=1000.0)
-    claim = Replication(maker.sealed()).claim("knutsson-2008", "c1")
+    replicated = Replication(maker.sealed())
+    claim = replicated.claim("knutsson-2008", "c1")
     assert claim.verdict == "not addressed"
     assert "not played in a closed loop" in claim.why
+    page = match_report(replicated)
+    assert "Tables 7.1 to 7.4" not in page
 
 
 def test_a_lost_ball_leaves_no_mean(maker):

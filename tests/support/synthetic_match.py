@@ -19,7 +19,7 @@ from tennis.match.plan import KernelAxis, LoadAxis, MatchPlan, NotPlayed, Schedu
 from tennis.rally.balls import write
 from tennis.rally.command_line import file_name
 from tennis.rally.folder import BALLS, MANIFEST
-from tennis.rally.manifest import BottomHalf, Drill, Priorities, TopHalf
+from tennis.rally.manifest import BottomHalf, Drill, Priorities, TopHalf, Witness
 from tennis.rally.opening import read_manifest
 from tennis.rally.plan import Plan
 from tennis.rally.sealing import manifest_bytes
@@ -59,13 +59,14 @@ class MatchMaker:
         duration: NDArray[np.int64],
         *,
         command_line: str = "",
+        witness: Witness = "none",
         boots: int = BOOTS,
     ) -> None:
         """Seal boots of a drill that differ in when they began, and list them."""
         name = f"{kernel}-{load}-{drill.name}-{drill.context}-{drill.period_ns}"
         name += "-" + file_name(command_line) if command_line else ""
         first = self.path / f"{name}-r1"
-        about = {"kernel": kernel, "load": load, "added": command_line}
+        about = {"kernel": kernel, "load": load, "added": command_line, "witness": witness}
         made = make_drill(
             first, drill, intervals, duration, later_ns=len(self.scheduled) * 1000, **about
         )
@@ -78,6 +79,7 @@ class MatchMaker:
             top_half="hard",
             priorities="default",
             command_line=command_line,
+            witness=witness,
             protocol=made.manifest.protocol,
             versions={},
             drill=drill,
