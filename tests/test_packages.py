@@ -126,6 +126,32 @@ def test_a_bench_has_a_word_of_its_own(site, tmp_path):
     assert "'wind-tunnel' is not one of 'virtual', 'pi'" in away.stderr
 
 
+def test_a_match_is_played_on_a_bench_with_a_word_of_its_own(site, tmp_path):
+    there = tmp_path / "site"
+    source = block("A new bench", "python").replace('"virtual"', '"wind-tunnel"')
+    points = {"tennis.benches": {"tunnel": "tunnel.bench:ConstantBench"}}
+    install(there, "tunnel", points, bench=source.replace('kind="wind-tunnel"', 'kind="virtual"'))
+    plan = tmp_path / "gusts.toml"
+    plan.write_text('bench = "wind-tunnel"\nkernels = ["constant"]\nloads = ["idle"]\nballs = 20\n')
+    done = tennis(there, "match", plan, "--out", tmp_path / "m")
+    assert done.returncode == 0, done.stderr
+    played = open_rally(tmp_path / "m" / "constant-idle-default-thread")
+    assert played.manifest.bench == "wind-tunnel"
+    assert "wind-tunnel bench" in (tmp_path / "m" / "report.html").read_text()
+    # what a package's bench does with time nobody knows here: it is shuffled, as on a board
+    assert '"order": "shuffled"' in (tmp_path / "m" / "match.json").read_text()
+    # it is read where no such bench is, and refused where it would have to be played
+    assert tennis(site, "replicate", tmp_path / "m").returncode == 0
+    away = tennis(site, "match", plan, "--out", tmp_path / "away")
+    assert (away.returncode, len(away.stderr.splitlines())) == (2, 1)
+    assert "bench: 'wind-tunnel' is not one of 'virtual', 'pi'" in away.stderr
+    # a bench that neither boots its target nor repeats plays no match
+    old = there / "tunnel" / "bench.py"
+    old.write_text(old.read_text().replace("repeats = True", "repeats = False"))
+    blown = tennis(there, "match", plan, "--out", tmp_path / "blown")
+    assert "constant: a match needs a target that tennis can boot" in blown.stderr
+
+
 def test_a_package_brings_a_load(tmp_path):
     site = tmp_path / "site"
     install(site, "spin", {"tennis.loads": {"spin": "spin"}})

@@ -92,6 +92,18 @@ def kinds() -> list[BenchKind]:
     return list(dict.fromkeys(bench.kind for bench in benches()))
 
 
+def check_kind(kind: BenchKind) -> None:
+    """Raise UsageError for a word that says where to play, and is no bench's here."""
+    there = [one for one in kinds() if one != "replay"]
+    if kind not in there:
+        raise UsageError(f"bench: {kind!a} is not one of {', '.join(map(repr, there))}")
+
+
+def boots_afresh(bench: type[RegisteredBench]) -> bool:
+    """Tell whether rallies of a bench have a target that was freshly booted, as a match needs."""
+    return bench.repeats or issubclass(bench, PreparingBench)
+
+
 def bench_with(kernel: str, kind: BenchKind) -> type[RegisteredBench] | None:
     """Return the bench of a kind whose own kernel has this name; None: no bench's own."""
     for bench in benches():
@@ -133,7 +145,8 @@ class Benches:
         self._access = access or Access()
         self._made: dict[type[RegisteredBench], Bench] = {}
         self.kind: BenchKind = self.of(first).kind
-        # whether their targets are booted before each rally
+        # what a match needs of them, and whether their targets are booted before each rally
+        self.boot_afresh = all(boots_afresh(_class_of(plan)) for plan in plans)
         self.prepared = all(isinstance(self.of(plan), PreparingBench) for plan in plans)
 
     def of(self, plan: Plan) -> Bench:

@@ -23,6 +23,7 @@ from tennis.rally import Rally
 from tennis.rally.copies import Copies, answers_of
 from tennis.rally.cycles import too_short
 from tennis.rally.folder import MANIFEST
+from tennis.rally.manifest import TIMELESS
 from tennis.rally.memory import stalls_in
 from tennis.rally.opening import open_folder
 from tennis.rally.settings import OF_A_BOOT, SETTINGS, facts
@@ -300,8 +301,7 @@ def in_time(
     A side is one cell or more, by what people call it.
     """
     sides = [[rally for some in side.values() for rally in some] for side in (before, after)]
-    # on other benches than a board a boot is the same whenever it is played
-    if not all(sides) or sides[0][0].manifest.bench != "pi":
+    if not all(sides) or sides[0][0].manifest.bench in TIMELESS:
         return InTime()
     drifts = []
     cells = {**before, **after}

@@ -29,7 +29,7 @@ from tennis.rally import Rally, open_rally, part_path
 from tennis.rally.copies import Copies
 from tennis.rally.disk import write_whole
 from tennis.rally.inside import read_inside
-from tennis.rally.manifest import BenchKind, StrictModel, Text
+from tennis.rally.manifest import TIMELESS, BenchKind, StrictModel, Text
 from tennis.rally.opening import open_folder
 from tennis.rally.settings import differences, served_otherwise
 from tennis.rally.text import plain
@@ -238,7 +238,7 @@ def another(rally: Rally, planned: ScheduledRally) -> str:
     manifest, plan = rally.manifest, planned.plan
     for row, is_so, should_be in differences(manifest, plan):
         # where nobody asked, a board may have put the interrupt on the processor that it isolates
-        if row.placed_by_board and manifest.bench == "pi" and should_be is None:
+        if row.placed_by_board and manifest.bench not in TIMELESS and should_be is None:
             continue
         return f"{row.words} {plain(str(is_so), 60)}"
     for name, is_so, _ in served_otherwise(manifest.protocol, plan.protocol):

@@ -7,24 +7,33 @@ What the keys mean is in docs/match.md; plans/*.toml are examples.
 
 from collections import Counter
 from collections.abc import Collection, Iterable
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import Annotated, Any, Literal
 
-from pydantic import Field, StringConstraints, ValidationError, field_validator, model_validator
+from pydantic import (
+    Field,
+    SerializerFunctionWrapHandler,
+    StringConstraints,
+    ValidationError,
+    field_validator,
+    model_serializer,
+    model_validator,
+)
 from pydantic_core import PydanticCustomError
 
 from tennis.errors import UsageError
+from tennis.rally import command_line as parameters
 from tennis.rally.disk import open_regular
 from tennis.rally.edited import EditedError, toml_of
 from tennis.rally.inside import REPETITIONS_MAX
 from tennis.rally.manifest import (
-    BottomHalf,
+    TIMELESS,
+    BenchKind,
     CommandLine,
     Drill,
     DrillContext,
     DrillName,
     InstructionNs,
-    Priorities,
     StrictModel,
     Text,
     TopHalf,
@@ -32,8 +41,11 @@ from tennis.rally.manifest import (
 from tennis.rally.plan import Plan
 from tennis.rally.serving import Balls, Serving, Settle
 from tennis.rally.settings import (
+    AXES,
     TOLD,
     USUAL,
+    AxisSettings,
+    CombinedSettings,
     InstrumentKind,
     KernelSettings,
     TargetSettings,
@@ -60,23 +72,27 @@ def _distinct(value: Any) -> Any:
     return value
 
 
-class KernelAxis(KernelSettings):
-    """A kernel of the plan; what it does not say is what the plan says for all kernels."""
-
-    tree: Text | None = None  # a name from `tennis kernels`, or a built tree beside the plan
-    optional: bool = False  # played only where --kernel NAME=DIR gives it
-    loads: list[Name] | None = None
-    priorities: list[Priorities] | None = None
-    top_halves: list[TopHalf] | None = None
-    bottom_halves: list[BottomHalf] | None = None
-    command_lines: list[CommandLine] | None = None
+class _Lists(StrictModel):
+    """A part of the plan that lists what is combined."""
 
     @field_validator(
-        "loads", "priorities", "top_halves", "bottom_halves", "command_lines", mode="before"
+        *AXES, "kernels", "loads", "contexts", "periods_us", mode="before", check_fields=False
     )
     @classmethod
     def _some(cls, value: Any) -> Any:
         return _distinct(value)
+
+
+class _KernelPlace(KernelSettings):
+    """Where a kernel of the plan is, and which of its loads keep it busy."""
+
+    tree: Text | None = None  # a name from `tennis kernels`, or a built tree beside the plan
+    optional: bool = False  # played only where --kernel NAME=DIR gives it
+    loads: list[Name] | None = None
+
+
+class KernelAxis(AxisSettings, _KernelPlace, _Lists):
+    """A kernel of the plan; what it does not say is what the plan says for all kernels."""
 
 
 class LoadAxis(StrictModel):
@@ -93,34 +109,44 @@ class Setting(TargetSettings):
     command_line: CommandLine = ""
 
 
-class Skip(StrictModel):
-    """Combinations that are not played; all of the keys that are given must fit."""
-
+class _AnyCell(StrictModel):
     kernel: Name | None = None
     load: Name | None = None
-    priorities: Priorities | None = None
-    top_half: TopHalf | None = None
-    bottom_half: BottomHalf | None = None
-    command_line: CommandLine | None = None
+
+
+class Skip(CombinedSettings, _AnyCell):
+    """Combinations that are not played; all of the keys that are given must fit."""
+
     setting: Name | None = None
     why: Text = "the plan skips it"
 
 
-class OneRally(StrictModel):
-    """A rally besides the combinations."""
+class Cell(StrictModel):
+    """What a rally is played on."""
 
     kernel: Name
     load: Name
-    priorities: Priorities | None = None
-    top_half: TopHalf | None = None
-    bottom_half: BottomHalf | None = None
+
+
+class OneRally(CombinedSettings, Cell):
+    """A rally besides the combinations."""
+
     command_line: CommandLine = ""
     load_options: LoadOptions = Field(default_factory=dict)
     balls: Balls | None = None
     settle_s: Settle | None = None
 
+    @property
+    def own(self) -> str | None:
+        """Return in what it is no rally of the combinations, as a part of its name; None: in none.
 
-class DrillAxis(StrictModel):
+        Of a file or a folder, its name says which.
+        """
+        said = [f"{name}={PurePath(str(value)).name}" for name, value in self.of_a_match.items()]
+        return parameters.file_name(" ".join(said)) or None
+
+
+class DrillAxis(_Lists):
     """A drill, with each kernel and load of the plan unless it names its own."""
 
     name: DrillName
@@ -133,32 +159,28 @@ class DrillAxis(StrictModel):
     loads: list[Name] | None = None
     command_lines: list[CommandLine] | None = None
 
-    @field_validator("contexts", "periods_us", "kernels", "loads", "command_lines", mode="before")
-    @classmethod
-    def _some(cls, value: Any) -> Any:
-        return _distinct(value)
 
-
-class MatchPlan(Serving, KernelSettings, TargetSettings):
-    """All of a plan's file; ``balls`` and ``settle_s`` are those of a load that says nothing."""
+class _Played(Serving, KernelSettings, TargetSettings):
+    """What is the same in all rallies of a plan, and what is combined in any case."""
 
     title: Text = "A match"
-    bench: Literal["virtual", "pi"] = "virtual"
+    bench: BenchKind = "virtual"
     target: Text | None = None  # with bench = "pi": what ssh logs in to
     port: Text | None = None  # with bench = "pi": the Brickwall's
     instrument: InstrumentKind | None = None
     operator: Text | None = None
     kernels: dict[Name, KernelAxis] = Field(default_factory=dict)
     loads: dict[Name, LoadAxis] = Field(default_factory=dict)
-    priorities: list[Priorities] | None = None
-    top_halves: list[TopHalf] | None = None
-    bottom_halves: list[BottomHalf] | None = None
-    command_lines: list[CommandLine] | None = None
+
+
+class MatchPlan(AxisSettings, _Played, _Lists):
+    """All of a plan's file; ``balls`` and ``settle_s`` are those of a load that says nothing."""
+
     # the first is what the others are compared with
     settings: Annotated[dict[Name, Setting], Field(max_length=64)] = Field(default_factory=dict)
     instruction_ns: InstructionNs = 2  # with bench = "virtual"
     repetitions: Annotated[int, Field(ge=1, le=1000)] = 1
-    order: Literal["listed", "shuffled"] = "listed"  # with bench = "pi" it is shuffled by default
+    order: Literal["listed", "shuffled"] = "listed"  # shuffled by default, but on the virtual bench
     skip: list[Skip] = Field(default_factory=list)
     rally: list[OneRally] = Field(default_factory=list)
     rallies: bool = True  # false: of the combinations only drills are played
@@ -168,7 +190,7 @@ class MatchPlan(Serving, KernelSettings, TargetSettings):
     @classmethod
     def _shuffled(cls, value: Any) -> Any:
         """Shuffle on a board: what changes with time must meet all combinations."""
-        if isinstance(value, dict) and value.get("bench") == "pi":
+        if isinstance(value, dict) and value.get("bench", "virtual") not in TIMELESS:
             return {"order": "shuffled", **value}
         return value
 
@@ -181,15 +203,10 @@ class MatchPlan(Serving, KernelSettings, TargetSettings):
             return {name: {} for name in value}
         return value
 
-    @field_validator("priorities", "top_halves", "bottom_halves", "command_lines", mode="before")
-    @classmethod
-    def _some(cls, value: Any) -> Any:
-        return _distinct(value)
-
 
 # what is published was measured with all else as usual, such as one processor
 _NEVER_PUBLISHED = tuple(row for row in TOLD if not row.published)
-_NAMED = {"kernel", "load", "priorities", "bottom_half", "top_half", "command_line"}
+_NAMED = {"kernel", "load", *AXES.values()}
 _NAMED_OF_DRILL = {"kernel", "load", "drill", "command_line"}
 
 
@@ -197,7 +214,21 @@ def _is_usual(plan: Plan, but: Collection[str]) -> bool:
     return all(row.of(plan) == row.of(USUAL) for row in _NEVER_PUBLISHED if row.name not in but)
 
 
-class ScheduledRally(StrictModel):
+class _Listed(StrictModel):
+    """A part of what a plan becomes; ``own``: what a [[rally]] says of its settings, in its name.
+
+    That is no boot of the combination without it, whatever a verdict takes of a whole match.
+    """
+
+    own: Text | None = None
+
+    @model_serializer(mode="wrap")
+    def _said(self, write: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        every: dict[str, Any] = write(self)
+        return {key: value for key, value in every.items() if (key, value) != ("own", None)}
+
+
+class ScheduledRally(_Listed):
     """A rally of a match: the folder ``name``, what the plan calls its kernel, and its plan."""
 
     name: Name
@@ -219,7 +250,8 @@ class ScheduledRally(StrictModel):
         plan = self.plan
         mine = (self.kernel, plan.load, plan.priorities, plan.bottom_half, plan.top_half)
         asked = (kernel, load, priorities, bottom_half, top_half)
-        if self.setting is not None or (*mine, plan.command_line) != (*asked, command_line):
+        its_own = self.setting is not None or self.own is not None
+        if its_own or (*mine, plan.command_line) != (*asked, command_line):
             return False
         return _is_usual(plan, _NAMED)
 
@@ -258,7 +290,7 @@ def repeated(scheduled: Iterable[ScheduledRally], what: str) -> str:
     return ""
 
 
-class NotPlayed(StrictModel):
+class NotPlayed(_Listed):
     """A combination that is left out, and why."""
 
     name: Text
@@ -289,6 +321,7 @@ class NotPlayed(StrictModel):
             and self.top_half in {None, top_half}
             and self.drill is None
             and self.setting is None
+            and self.own is None
         )
 
     def is_drill(self, kernel: str, load: str, drill: Drill, command_line: str = "") -> bool:

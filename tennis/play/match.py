@@ -69,7 +69,7 @@ def benches_of_match(plan: MatchPlan, scheduled: Sequence[ScheduledRally]) -> Be
     """Return the benches of a match. Raises UsageError where they cannot play one."""
     plans = [planned.plan for planned in scheduled]
     benches = Benches(plans, Access(plan.port, plan.target))
-    if benches.kind != "virtual" and not benches.prepared:
+    if not benches.boot_afresh:
         raise UsageError(
             f'bench = "{plan.bench}": a match needs a target that tennis can boot into each kernel',
             next_step="name it, target = ..., as ssh knows it",

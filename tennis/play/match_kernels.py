@@ -8,11 +8,14 @@ from tennis.bench import flavours
 from tennis.bench import loads as load_folder
 from tennis.bench.kernels import catalogue
 from tennis.bench.protocol import RegisteredBench
-from tennis.bench.registry import bench_with, is_named
+from tennis.bench.registry import bench_with, boots_afresh, is_named
 from tennis.errors import UsageError
 from tennis.match.plan import KernelAxis, MatchPlan
-from tennis.play.planning import plan_of
-from tennis.rally.manifest import BottomHalf, InstructionNs, Priorities, TopHalf
+from tennis.play.planning import plan_for
+from tennis.rally.manifest import InstructionNs
+from tennis.rally.request import RallyRequest
+from tennis.rally.serving import Serving
+from tennis.rally.settings import AXES
 
 # a kernel that is called one of these must be one: verdicts go by the names
 CALLED: dict[str, set[flavours.Player]] = {
@@ -41,7 +44,10 @@ class MatchKernel:
         )  # until it is known
         if not self.there:
             return
-        if plan.bench == "virtual":
+        own = bench_with(self.place or self.name, plan.bench)
+        if own is not None:
+            origin = self._of_bench(own)
+        elif plan.bench == "virtual":
             origin = self._find(None if place else beside)
         else:
             origin = self._on_target(plan)
@@ -52,14 +58,21 @@ class MatchKernel:
                 next_step=f"call it otherwise, or give one that is configured as {name}",
             )
 
+    def _of_bench(self, own: type[RegisteredBench]) -> str:
+        """Take a kernel that is a bench's own."""
+        if not boots_afresh(own):
+            raise UsageError(
+                f"kernels.{self.name}: {own.can.name}: a match needs a target that tennis can boot "
+                "for each rally"
+            )
+        self.own = own
+        self.flavour = "sloth" if own.can.system == "sloth" else None
+        return own.can.name
+
     def _find(self, beside: Path | None) -> str:
         """Find a kernel of the virtual bench; a folder in the plan is relative to ``beside``."""
         if beside and self.axis.tree and not is_named(self.axis.tree):
             self.place = str(beside / self.axis.tree)
-        self.own = bench_with(self.place or self.name, "virtual")
-        if self.own is not None:
-            self.flavour = "sloth" if self.own.can.system == "sloth" else None
-            return self.own.can.name
         try:
             kernel = catalogue.find(self.place or self.name)
         except UsageError as error:
@@ -111,10 +124,16 @@ class MatchKernel:
             raise UsageError(what, next_step=error.next_step) from error
 
     @property
-    def defaults(self) -> tuple[Priorities, TopHalf, BottomHalf]:
-        """Return priorities, top half and bottom half where nobody says which."""
+    def defaults(self) -> dict[str, str]:
+        """Return priorities, halves and command line where nobody says which."""
         if self.player is None:
-            made = plan_of(kernel=self.place or self.name)
-            return made.priorities, made.top_half, made.bottom_half
+            asked = RallyRequest(bench=self._of.bench, kernel=self.place or self.name)
+            made = plan_for(asked, Serving())
+            return {name: getattr(made, name) for name in AXES.values()}
         racquet = flavours.racquet_of(self.player)
-        return racquet.priorities[0], racquet.top_halves[0], racquet.bottom_halves[0]
+        return {
+            "priorities": racquet.priorities[0],
+            "top_half": racquet.top_halves[0],
+            "bottom_half": racquet.bottom_halves[0],
+            "command_line": "",
+        }

@@ -4,16 +4,17 @@
 
 import hashlib
 from collections.abc import Iterable, Iterator, Mapping, Sized
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, TypeVar
 
 from pydantic import ValidationError
 
 from tennis.bench import flavours
 from tennis.bench import loads as load_folder
-from tennis.bench.registry import can
+from tennis.bench.registry import can, check_kind
 from tennis.errors import UsageError
 from tennis.match.plan import (
     RALLIES_MAX,
@@ -23,21 +24,25 @@ from tennis.match.plan import (
     OneRally,
     ScheduledRally,
     Setting,
+    Skip,
     first_problem,
     repeated,
 )
 from tennis.play.match_kernels import MatchKernel
-from tennis.play.planning import drill_plan, plan_of
+from tennis.play.planning import drill_plan_for, plan_for
 from tennis.rally import command_line as parameters
 from tennis.rally import drills
 from tennis.rally import priorities as priority_map
 from tennis.rally.cycles import balls_for, cycle_words
 from tennis.rally.manifest import PROGRAM, THREADED, BottomHalf, Drill, Priorities, TopHalf
 from tennis.rally.plan import UNKNOWN, Plan
+from tennis.rally.request import RallyRequest, serving_of
 from tennis.rally.serving import Serving
-from tennis.rally.settings import SETTINGS
+from tennis.rally.settings import AXES, OF_A_MATCH, SETTINGS
 from tennis.rally.text import plain
 from tennis.replicate.rules import replication
+
+Part = TypeVar("Part", MatchPlan, Setting, OneRally, Skip)
 
 
 def scheduled_rallies(
@@ -67,20 +72,8 @@ def scheduled_rallies(
         if why and combination.single and kernels[combination.kernel].there:
             raise UsageError(f"rally {combination.name}: {why}")
         if why:
-            left.append(
-                NotPlayed(
-                    name=combination.name,
-                    kernel=combination.kernel,
-                    load=combination.load,
-                    priorities=combination.priorities,
-                    bottom_half=combination.bottom_half,
-                    top_half=combination.top_half,
-                    command_line=combination.command_line,
-                    setting=combination.setting,
-                    drill=combination.drill,
-                    why=why,
-                )
-            )
+            listed = {key: getattr(combination, key) for key in NotPlayed.model_fields}
+            left.append(NotPlayed(**{**listed, "why": why}))
             _check_count(left)
             continue
         for repetition in range(1, plan.repetitions + 1):
@@ -111,10 +104,9 @@ def short_of_a_cycle(scheduled: Iterable[ScheduledRally]) -> Iterator[tuple[str,
     seen = set()
     for planned in scheduled:
         plan = planned.plan
-        instruction_ns = plan.instruction_ns if plan.bench == "virtual" else None
         system = can(plan).system
         served = plan.protocol.model_dump_json(exclude={"seed", "settle_ns"})
-        took = (instruction_ns, plan.memory)
+        took = (_instruction_ns(plan), plan.memory)
         kind = (plan.load, str(plan.load_options), system, took, served, plan.drill)
         if kind in seen:
             continue
@@ -127,11 +119,14 @@ def short_of_a_cycle(scheduled: Iterable[ScheduledRally]) -> Iterator[tuple[str,
 
 def cycle_of(plan: Plan) -> tuple[int, int]:
     """Return a load's cycle (ns; 0: none, or unknown), and how many balls see all of it."""
-    system = can(plan).system
-    instruction_ns = plan.instruction_ns if plan.bench == "virtual" else None
-    load = load_folder.find(plan.load, plan.load_options, system)
-    found = load.cycle_ns(instruction_ns, plan.memory)
+    load = load_folder.find(plan.load, plan.load_options, can(plan).system)
+    found = load.cycle_ns(_instruction_ns(plan), plan.memory)
     return found or 0, balls_for(found or 0, plan.protocol, plan.drill)
+
+
+def _instruction_ns(plan: Plan) -> int | None:
+    """Return how long an instruction takes; None: its bench has a time of its own."""
+    return plan.instruction_ns if "instruction_ns" in can(plan).takes else None
 
 
 def _check_count(rallies: Sized) -> None:
@@ -142,6 +137,7 @@ def _check_count(rallies: Sized) -> None:
 
 
 def _check_bench(plan: MatchPlan) -> None:
+    check_kind(plan.bench)
     for key in ("target", "port"):
         if plan.bench == "virtual" and getattr(plan, key) is not None:
             raise UsageError(f'{key}: needs bench = "pi": the virtual bench has none')
@@ -170,42 +166,37 @@ def _check_settings(plan: MatchPlan) -> None:
 
 def _with_programs(plan: MatchPlan, beside: Path) -> MatchPlan:
     """Return a plan whose programs can be found from anywhere; they have no halves: UsageError."""
-    if plan.program is None and all(one.program is None for one in plan.settings.values()):
-        return plan
     # of a plan whose settings all have one, halves would be nobody's
     ways = plan.settings.values()
-    if plan.program is not None or (plan.settings and all(one.program for one in ways)):
-        parts = {"": plan, **{f"kernels.{name}.": axis for name, axis in plan.kernels.items()}}
-        said = [
-            f"{where}{key}"
-            for where, part in parts.items()
-            for key in ("top_halves", "bottom_halves")
-            if getattr(part, key)
-        ]
-        said += [
-            f"rally.{number}.{key}"
-            for number, one in enumerate(plan.rally)
-            for key in ("top_half", "bottom_half")
-            if plan.program and getattr(one, key)
-        ]
-        if said:
-            raise UsageError(
-                f"{said[0]}: a program answers by itself, and has no halves",
-                next_step="leave it out",
-            )
+    parts = {"": plan, **{f"kernels.{name}.": axis for name, axis in plan.kernels.items()}}
+    said = [
+        f"{where}{key}"
+        for where, part in parts.items()
+        for key in ("top_halves", "bottom_halves")
+        if getattr(part, key) and (plan.program or (ways and all(one.program for one in ways)))
+    ]
+    said += [
+        f"rally.{number}.{half}"
+        for number, one in enumerate(plan.rally)
+        for half in _HALVES
+        if getattr(one, half) and (plan.program or one.program)
+    ]
+    if said:
+        raise UsageError(
+            f"{said[0]}: a program answers by itself, and has no halves", next_step="leave it out"
+        )
 
-    def found(program: str | None) -> str | None:
-        return program and str((beside / program).resolve())
+    def found(part: Part) -> Part:
+        if part.program is None:
+            return part
+        return part.model_copy(update={"program": str((beside / part.program).resolve())})
 
-    return plan.model_copy(
-        update={
-            "program": found(plan.program),
-            "settings": {
-                name: one.model_copy(update={"program": found(one.program)})
-                for name, one in plan.settings.items()
-            },
-        }
-    )
+    update = {
+        "settings": {name: found(one) for name, one in plan.settings.items()},
+        "rally": [found(one) for one in plan.rally],
+        "skip": [found(one) for one in plan.skip],
+    }
+    return found(plan).model_copy(update=update)
 
 
 def _check_settings_of_drills(plan: MatchPlan) -> None:
@@ -278,21 +269,59 @@ def _check_drills(plan: MatchPlan) -> None:
                 )
 
 
+_HALVES = ("top_half", "bottom_half")
+_COMBINED = {*AXES.values(), *OF_A_MATCH}
+# of what is only about answers, a drill has none
+_OF_A_DRILL = {"priorities": "default", "top_half": "hard", "bottom_half": UNKNOWN}
+
+
 @dataclass
 class _Combination:
     """A combination; ``why``: why it is not played."""
 
     kernel: str
     load: str
-    priorities: Priorities
-    top_half: TopHalf
-    bottom_half: BottomHalf
-    command_line: str = ""
+    said: dict[str, Any]  # of its settings by itself, for its kernel, for the whole plan
     single: OneRally | None = None
     setting: str | None = None
     why: str = ""
     drill: Drill | None = None
     repetitions: int = 0  # of a drill's boot
+
+    @property
+    def priorities(self) -> Priorities:
+        """Return with which priorities it is answered."""
+        return str(self.said["priorities"])
+
+    @property
+    def top_half(self) -> TopHalf:
+        """Return where the interrupt is taken."""
+        half: TopHalf = self.said["top_half"]
+        return half
+
+    @property
+    def bottom_half(self) -> BottomHalf:
+        """Return where it is answered from."""
+        half: BottomHalf = self.said["bottom_half"]
+        return half
+
+    @property
+    def command_line(self) -> str:
+        """Return what is added to the kernel's."""
+        return str(self.said["command_line"])
+
+    @property
+    def own(self) -> str | None:
+        """Return in what it is none of the plan's combinations; None: in nothing."""
+        return self.single.own if self.single else None
+
+    def is_with(self, key: str, value: Any) -> bool:
+        """Tell whether a key of a [[skip]] fits; what nobody says of it is as usual."""
+        if key not in _COMBINED:
+            return bool(getattr(self, key) == value)
+        row = SETTINGS[key]
+        is_so = row.of(SimpleNamespace(**{key: self.said.get(key, row.default)}))
+        return bool(is_so == row.of(SimpleNamespace(**{key: value})))
 
     @property
     def name(self) -> str:
@@ -302,12 +331,12 @@ class _Combination:
             parts = [self.kernel, self.load, self.drill.name, self.drill.context, period]
             parts += [parameters.file_name(self.command_line)] if self.command_line else []
             return "-".join(parts)
-        return "-".join([*self._but_for_setting, *([self.setting] if self.setting else [])])
+        return "-".join([*self._but_for_setting, *filter(None, (self.setting, self.own))])
 
     @property
     def drawn_by(self) -> str:
         """Return the name that its seed is computed from: boots of two settings are pairs."""
-        return "-".join(self._but_for_setting) if self.setting else self.name
+        return self.name if self.drill else "-".join(self._but_for_setting)
 
     @property
     def _but_for_setting(self) -> list[str]:
@@ -322,39 +351,33 @@ class _Combination:
 def _combinations(plan: MatchPlan, kernels: Mapping[str, MatchKernel]) -> Iterator[_Combination]:
     """Yield what the plan asks for; ``why`` says why it is not played."""
     for name, axis in plan.kernels.items() if plan.rallies else ():
-        priorities, top_half, bottom_half = kernels[name].defaults
-        wanted_tops = axis.top_halves or plan.top_halves or [top_half]
-        wanted_halves = axis.bottom_halves or plan.bottom_halves or [bottom_half]
-        for load, wanted_priorities, wanted_top, wanted_half, wanted_line, setting in product(
-            axis.loads or plan.loads,
-            axis.priorities or plan.priorities or [priorities],
-            wanted_tops,
-            wanted_halves,
-            axis.command_lines or plan.command_lines or [""],
-            plan.settings or [None],
+        usual = kernels[name].defaults
+        wanted = {
+            one: getattr(axis, key) or getattr(plan, key) or [usual[one]]
+            for key, one in AXES.items()
+        }
+        for load, *values, setting in product(
+            axis.loads or plan.loads, *wanted.values(), plan.settings or [None]
         ):
-            top, bottom = wanted_top, wanted_half
-            if plan.program or (setting and plan.settings[setting].program):
-                if (top, bottom) != (wanted_tops[0], wanted_halves[0]):
+            of_all = {**plan.of_a_match, **axis.of_a_match}
+            said = {**of_all, **dict(zip(wanted, values, strict=True))}
+            if setting:
+                said |= plan.settings[setting].explicit
+            if "program" in said:
+                if any(said[half] != wanted[half][0] for half in _HALVES):
                     continue  # a program has no halves, so that it is one combination
-                top, bottom = PROGRAM, PROGRAM
-            line = plan.settings[setting].command_line if setting else wanted_line
-            combination = _Combination(name, load, wanted_priorities, top, bottom, line)
-            combination.setting = setting
+                said |= dict.fromkeys(_HALVES, PROGRAM)
+            combination = _Combination(name, load, said, setting=setting)
             combination.why = _why_not(plan, combination, kernels)
             yield combination
     for rally in plan.rally:
-        priorities, top_half, bottom_half = kernels[rally.kernel].defaults
-        combination = _Combination(
-            rally.kernel,
-            rally.load,
-            rally.priorities or priorities,
-            PROGRAM if plan.program else rally.top_half or top_half,
-            PROGRAM if plan.program else rally.bottom_half or bottom_half,
-            rally.command_line,
-            rally,
-        )
-        combination.why = "" if kernels[rally.kernel].there else "no kernel given"
+        kernel = kernels[rally.kernel]
+        own = {name: value for name, value in rally.explicit.items() if name in _COMBINED}
+        said = {**plan.of_a_match, **kernel.axis.of_a_match, **kernel.defaults, **own}
+        if "program" in said:
+            said |= dict.fromkeys(_HALVES, PROGRAM)
+        combination = _Combination(rally.kernel, rally.load, said, rally)
+        combination.why = "" if kernel.there else "no kernel given"
         yield combination
 
 
@@ -370,7 +393,8 @@ def _drills(plan: MatchPlan, kernels: Mapping[str, MatchKernel]) -> Iterator[_Co
             axis.contexts or drills.find(axis.name).contexts,
             axis.periods_us,
         ):
-            combination = _Combination(name, load, "default", "hard", UNKNOWN, line)
+            said = {**plan.of_a_match, **kernel.of_a_match, **_OF_A_DRILL, "command_line": line}
+            combination = _Combination(name, load, said)
             combination.drill = Drill(
                 name=axis.name, context=context, period_ns=round(period_us * 1000)
             )
@@ -386,14 +410,10 @@ def _why_not(plan: MatchPlan, combination: _Combination, kernels: Mapping[str, M
     """
     why = "" if kernels[combination.kernel].there else "no kernel given"
     for skip in plan.skip:
-        asked = {
-            key: value
-            for key, value in skip.model_dump(exclude={"why"}).items()
-            if value is not None
-        }
-        if combination.drill and asked.keys() & {"priorities", "top_half", "bottom_half"}:
+        asked = {key: value for key, value in skip.explicit.items() if key != "why"}
+        if combination.drill and asked.keys() & _OF_A_DRILL.keys():
             continue
-        if all(getattr(combination, key) == value for key, value in asked.items()):
+        if all(combination.is_with(key, value) for key, value in asked.items()):
             why = skip.why
     return why
 
@@ -414,15 +434,10 @@ def _impossible(kernel: MatchKernel, combination: _Combination) -> str:  # noqa:
         possible = " or ".join(racquet.priorities)
         which = f"priorities {combination.priorities}"
         return f"{which} are not for {player} kernels: {possible} is"
-    if combination.bottom_half == PROGRAM:
-        return _for_a_program(player, combination)
-    if combination.top_half not in racquet.top_halves:
-        possible = " or ".join(racquet.top_halves)
-        return f"top half {combination.top_half} is not for {player} kernels: {possible} is"
-    if combination.bottom_half not in racquet.bottom_halves:
-        possible = " or ".join(racquet.bottom_halves)
-        which = f"bottom half {combination.bottom_half}"
-        return f"{which} is not for {player} kernels: {possible} is"
+    for name, halves in (("top_half", racquet.top_halves), ("bottom_half", racquet.bottom_halves)):
+        half, what = combination.said[name], SETTINGS[name].words
+        if half not in {*halves, PROGRAM}:
+            return f"{what} {half} is not for {player} kernels: {' or '.join(halves)} is"
     try:  # a map names threads, and which there are depends on both halves
         flavours.check(player, combination)
     except UsageError as error:
@@ -430,80 +445,47 @@ def _impossible(kernel: MatchKernel, combination: _Combination) -> str:  # noqa:
     return ""
 
 
-def _for_a_program(player: flavours.Player, combination: _Combination) -> str:
-    """Say why no program can answer in a combination; empty where it can."""
-    try:
-        flavours.check(player, replace(combination, top_half=PROGRAM, bottom_half=PROGRAM))
-    except UsageError as error:
-        return str(error)
-    return ""
+# what a rally is asked for, and a plan says once for all of them
+_OF_ALL = RallyRequest.model_fields.keys() & MatchPlan.model_fields.keys()
+_OF_ALL -= {*AXES, *OF_A_MATCH, "instruction_ns"}
 
 
 def _scheduled(
     plan: MatchPlan, kernel: MatchKernel, combination: _Combination, repetition: int
 ) -> ScheduledRally:
     # the first has no number, so that a match can be gone on with for more of them
-    name = combination.name + (f"-r{repetition}" if repetition > 1 else "")
+    boot = f"-r{repetition}" if repetition > 1 else ""
+    name = combination.name + boot
     load = plan.loads.get(combination.load, LoadAxis())
     single = combination.single
-    options = single.load_options if single else load.options
-    balls = (single.balls if single else load.balls) or plan.balls
-    drawn_by = combination.drawn_by + (f"-r{repetition}" if repetition > 1 else "")
-    seed = _digest(plan.seed, "seed", drawn_by) % 2**32
-    setting = plan.settings[combination.setting] if combination.setting else Setting()
-    settle_s = single.settle_s if single else load.settle_s
+    asked = {
+        **{key: getattr(plan, key) for key in _OF_ALL},
+        **combination.said,
+        "kernel": kernel.place or combination.kernel,
+        "load": combination.load,
+        "load_options": single.load_options if single else load.options,
+        "instruction_ns": kernel.instruction_ns,
+    }
+    seed = _digest(plan.seed, "seed", combination.drawn_by + boot) % 2**32
+    of_load = (single or load).model_dump(include={"balls", "settle_s"}, exclude_none=True)
+    of_rally = plan.model_dump(include=set(Serving.model_fields)) | of_load | {"seed": seed}
     try:
         if combination.drill:
-            made = drill_plan(
-                combination.drill,
-                combination.repetitions,
-                seed,
-                kernel=kernel.place or combination.kernel,
-                load=combination.load,
-                load_options=options,
-                command_line=combination.command_line,
-                instruction_ns=kernel.instruction_ns,
-                memory={**plan.of_a_match, **kernel.axis.of_a_match}.get("memory"),
-                operator=plan.operator,
-            )
-            return ScheduledRally(
-                name=name, kernel=combination.kernel, repetition=repetition, plan=made
-            )
-        # of a combination's own setting, then of its kernel, then of the plan
-        said = {**plan.of_a_match, **kernel.axis.of_a_match, **setting.of_a_match}
-        halves: dict[str, Any] = {
-            "top_half": combination.top_half,
-            "bottom_half": combination.bottom_half,
-        }
-        if combination.bottom_half == PROGRAM:
-            said["program"], halves = Path(said["program"]), {}
-        made = plan_of(
-            bench=plan.bench,
-            instrument=plan.instrument,
-            port=plan.port,
-            target=plan.target,
-            kernel=kernel.place or combination.kernel,
-            load=combination.load,
-            load_options=options,
-            **halves,
-            priorities=combination.priorities,
-            command_line=combination.command_line,
-            **said,
-            instruction_ns=kernel.instruction_ns,
-            **{
-                **plan.model_dump(include=set(Serving.model_fields)),
-                "balls": balls,
-                "seed": seed,
-                "settle_s": plan.settle_s if settle_s is None else settle_s,
-            },
-            operator=plan.operator,
-        )
+            # whatever times the balls of a match, the usual instrument listens to its drills
+            asked |= dict.fromkeys(("instrument", *_OF_A_DRILL))
+            request = RallyRequest.of(asked)
+            made = drill_plan_for(combination.drill, combination.repetitions, seed, request)
+        else:
+            if combination.bottom_half == PROGRAM:
+                asked |= dict.fromkeys(_HALVES)
+            made = plan_for(RallyRequest.of(asked), serving_of(of_rally))
         return ScheduledRally(
             name=name,
             kernel=combination.kernel,
             repetition=repetition,
             plan=made,
             setting=combination.setting,
+            own=combination.own,
         )
     except (UsageError, ValidationError) as error:
         reason = first_problem(error) if isinstance(error, ValidationError) else str(error)

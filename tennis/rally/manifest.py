@@ -80,6 +80,9 @@ MemoryProfile = Annotated[MemoryKept, BeforeValidator(memory.canonical)]
 CommandLine = Annotated[Text, BeforeValidator(parameters.canonical)]
 # the kit's are virtual, pi and replay; a package may bring others, and readers take any word
 BenchKind = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9_-]{0,39}$")]
+# on which a boot is the same whenever it is played. Of a package's bench a reader does not know
+# that, and takes it for a board
+TIMELESS = frozenset({"virtual", "replay"})
 
 
 def _contradiction(message: str) -> PydanticCustomError:

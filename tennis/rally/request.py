@@ -3,6 +3,7 @@
 """What a person asks a rally to be: options by name, checked once, in words of the command line."""
 
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any, TypeVar
 
 from pydantic import ValidationError
@@ -14,6 +15,7 @@ from tennis.rally.settings import SETTINGS, SettingsRequest, option_of
 from tennis.rally.text import plain
 
 Model = TypeVar("Model", bound=StrictModel)
+FILES = {name for name, row in SETTINGS.items() if row.asked_as is Path}
 
 
 class RallyRequest(SettingsRequest):
@@ -30,6 +32,8 @@ class RallyRequest(SettingsRequest):
     def of(cls, options: Mapping[str, Any]) -> "RallyRequest":
         """Check options by name; those of others are left alone. Raises UsageError."""
         own = {name: options[name] for name in cls.model_fields if name in options}
+        for name in FILES & own.keys():
+            own[name] = own[name] and Path(own[name])
         if own.get("load_options") is not None:
             own["load_options"] = dict(own["load_options"])
         return checked(cls, own)

@@ -24,7 +24,15 @@ from typing import (
     get_origin,
 )
 
-from pydantic import BaseModel, Field, ValidationInfo, create_model, field_validator
+from pydantic import (
+    BaseModel,
+    Field,
+    SerializerFunctionWrapHandler,
+    ValidationInfo,
+    create_model,
+    field_validator,
+    model_serializer,
+)
 from pydantic_core import PydanticCustomError
 
 from tennis.rally.manifest import (
@@ -60,6 +68,13 @@ InstrumentKind = Text  # an open word, as the bench's kind is: a package may bri
 INSTRUMENTS: dict[str, InstrumentKind] = {"virtual": "builtin", "brickwall": "pico"}
 UNTOLD = object()  # what a manifest does not tell, of which nobody can say that it differs
 EVERY_BENCH = None  # takes it
+# of which a match's plan lists several: the key, and the setting. Folders are named in this order
+AXES = {
+    "priorities": "priorities",
+    "top_halves": "top_half",
+    "bottom_halves": "bottom_half",
+    "command_lines": "command_line",
+}
 # benches with Linux that tennis sets up: virtual, or a board with --target
 SET_UP = frozenset({"virtual", "managed"})
 VIRTUAL = frozenset({"virtual"})
@@ -854,26 +869,46 @@ class OptionalSettings(StrictModel):
         }
 
 
+class Combined(OptionalSettings):
+    """What a combination of a match is played with, as far as somebody says it of this one."""
+
+    @model_serializer(mode="wrap")
+    def _said(self, write: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        """Write what is no axis only where somebody says it: files keep their bytes."""
+        every: dict[str, Any] = write(self)
+        return {k: v for k, v in every.items() if v is not None or k not in OF_A_MATCH}
+
+
+OF_A_MATCH = {name: row for name, row in SETTINGS.items() if row.of_a_match}
 Model = TypeVar("Model", bound=BaseModel)
 
 
-def _optional(
-    title: str, rows: Mapping[str, Setting], base: type[Model], *, of_file: bool = False
-) -> type[Model]:
-    """Make a model in which nobody need say a setting; ``of_file``: one of a plan's file."""
-    fields: dict[str, Any] = {}
-    for name, row in rows.items():
-        of = next(one for one in (Setup, Recordings, Instants) if name in one.model_fields)
-        written = of.model_fields[name].rebuild_annotation()
-        kind = written if of_file else row.asked_as or written
-        fields[name] = (Optional[kind], None)  # noqa: UP045 (also of what is no class)
+def _written(name: str) -> Any:
+    of = next(one for one in (Setup, Recordings, Instants) if name in one.model_fields)
+    return of.model_fields[name].rebuild_annotation()
+
+
+def _optional(title: str, kinds: Mapping[str, Any], base: type[Model]) -> type[Model]:
+    """Make a model in which nobody need say a setting."""
+    fields: dict[str, Any] = {
+        name: (Optional[kind], None)  # noqa: UP045 (also of what is no class)
+        for name, kind in kinds.items()
+    }
     return create_model(title, __base__=base, __module__=__name__, **fields)
 
 
 if TYPE_CHECKING:
 
-    class SettingsRequest(OptionalSettings):
-        """All settings of the table."""
+    class SettingsRequest(Setup, Recordings, Instants, OptionalSettings):
+        """All settings of the table; what nobody said is None, which ``explicit`` leaves out."""
+
+        kernel: str | None = None  # type: ignore[assignment]
+        load: str | None = None  # type: ignore[assignment]
+        bottom_half: BottomHalf | None = None  # type: ignore[assignment]
+        priorities: str | None = None  # type: ignore[assignment]
+        load_options: dict[str, int] | None = None  # type: ignore[assignment]
+        racquet: Path | None = None  # type: ignore[assignment]
+        program: Path | None = None  # type: ignore[assignment]
 
     class KernelSettings(OptionalSettings):
         """Settings that a match's plan may have for all kernels, and for one."""
@@ -882,21 +917,35 @@ if TYPE_CHECKING:
         """Settings that a match's plan may have for all ways to set the target up, and for one."""
 
         program: str | None = None
+
+    class AxisSettings(StrictModel):
+        """Settings of which a match's plan may list several, for all kernels, and for one."""
+
+        command_lines: list[str] | None = None
+
+    class CombinedSettings(Combined):
+        """All of these settings, one of each."""
+
+        program: str | None = None
 else:
     SettingsRequest = _optional(
         "SettingsRequest",
-        {name: row for name, row in SETTINGS.items() if row.is_option},
+        {n: row.asked_as or _written(n) for n, row in SETTINGS.items() if row.is_option},
         OptionalSettings,
     )
     KernelSettings = _optional(
         "KernelSettings",
-        {n: row for n, row in SETTINGS.items() if row.of_a_match == "kernel"},
+        {n: _written(n) for n, row in OF_A_MATCH.items() if row.of_a_match == "kernel"},
         OptionalSettings,
-        of_file=True,
     )
     TargetSettings = _optional(
         "TargetSettings",
-        {n: row for n, row in SETTINGS.items() if row.of_a_match == "setting"},
+        {n: _written(n) for n, row in OF_A_MATCH.items() if row.of_a_match == "setting"},
         OptionalSettings,
-        of_file=True,
+    )
+    AxisSettings = _optional(
+        "AxisSettings", {key: list[_written(name)] for key, name in AXES.items()}, StrictModel
+    )
+    CombinedSettings = _optional(
+        "CombinedSettings", {n: _written(n) for n in (*AXES.values(), *OF_A_MATCH)}, Combined
     )

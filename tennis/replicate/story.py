@@ -101,7 +101,7 @@ def cells(replicated: Replication) -> list[Rally]:
             continue
         target = rally.manifest.target
         how = (target.priorities, target.top_half, target.bottom_half, target.added)
-        key = (planned.kernel, rally.manifest.load.name, *how, planned.setting or "")
+        key = (planned.kernel, rally.manifest.load.name, *how, planned.setting or planned.own or "")
         boots.setdefault(key, []).append(rally)
     return [joined(rallies) for rallies in boots.values()]
 

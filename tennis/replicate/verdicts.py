@@ -18,6 +18,7 @@ from tennis.comparison.rallies import boot_of
 from tennis.comparison.ratio_words import ratio_words
 from tennis.comparison.sides import Side as Boots
 from tennis.match.folder import MatchFolder
+from tennis.rally.manifest import TIMELESS
 from tennis.rally.text import plain
 from tennis.replicate import samples
 from tennis.replicate.causes import other_cause
@@ -434,7 +435,7 @@ class Replication:
 
     def _in_time(self, part: RulePart, samples: dict[str, list[Sample]]) -> InTime:
         """Say in which order the sides' boots were played; it is asked of boards only."""
-        if self.match.bench != "pi":
+        if self.match.bench in TIMELESS:
             return InTime()
         sides = {
             name: {sample.words: [rally for _, rally in sample.rallies] for sample in samples_}

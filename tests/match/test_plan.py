@@ -16,13 +16,14 @@ from tennis.bench.targets.ssh import SshTarget
 from tennis.checkout import ROOT
 from tennis.cli.match import match
 from tennis.errors import BenchError, UsageError
-from tennis.match.plan import MatchPlan, read_plan, repeated
+from tennis.match.plan import MatchPlan, OneRally, Skip, read_plan, repeated
 from tennis.play.clock import duration
 from tennis.play.match import benches_of_match, estimate_s, with_versions
 from tennis.play.schedule import scheduled_rallies, short_of_a_cycle
-from tennis.rally import memory
+from tennis.rally import command_line, memory
 from tennis.rally.manifest import Drill
 from tennis.rally.plan import Plan
+from tennis.rally.settings import OF_A_MATCH
 from tennis.replicate.knutsson_rules import FIGURES
 
 PLANS = sorted((ROOT / "plans").glob("*.toml"))
@@ -239,6 +240,67 @@ def test_what_a_setting_changes_is_not_what_was_published():
     assert not any(one.is_one(*cell) for one in scheduled)
 
 
+def test_a_rally_and_a_skip_name_any_setting(tmp_path):
+    """So that a row of the table reaches them: its name, its value, and which rally it is."""
+    assert set(OF_A_MATCH) <= {*OneRally.model_fields} & {*Skip.model_fields}
+    one = '[[rally]]\nkernel = "rt"\nload = "idle"\n'
+    cold = memory.canonical("cortex-a72")
+    said = {"processors": 2, "interrupt_cpu": 0, "memory": cold, "witness": "cyclictest"}
+    text = SMALL + "".join(f"{one}{name} = {value!r}\n" for name, value in said.items())
+    scheduled, _ = scheduled_rallies(plan(text), {}, tmp_path)
+    first = next(entry for entry in scheduled if entry.name == "rt-idle-default-tasklet")
+    assert first.is_one("rt", "idle", "default", "tasklet")
+    by_name = {entry.name: entry for entry in scheduled[4:]}
+    for name, value in said.items():
+        entry = by_name[f"{first.name}-{command_line.file_name(f'{name}={value}')}"]
+        assert getattr(entry.plan, name) == value
+        # it is a pair with the one without, and no boot of that, whatever a verdict takes
+        assert entry.plan.protocol.seed == first.plan.protocol.seed
+        assert not entry.is_one("rt", "idle", "default", "tasklet")
+    # as they are, files keep their bytes: what nobody says is not in them
+    kept = plan(text).model_dump(mode="json")["rally"]
+    assert [set(one) & set(OF_A_MATCH) for one in kept] == [{name} for name in said]
+    assert "own" not in first.model_dump(mode="json")
+
+
+def test_a_skip_goes_by_what_a_combination_is_played_with(tmp_path):
+    settings = "[settings.one]\nwitness = 'cyclictest'\n[settings.two]\nprocessors = 2\n"
+    skip = "[[skip]]\nkernel = 'rt'\n"
+    text = SMALL + "load_cpus = '0'\n" + settings
+    everywhere = names(text)
+    for key, left_out in (
+        ("processors = 2", "two"),
+        ("processors = 1", "one"),
+        ("witness = 'cyclictest'", "one"),
+        ("load_cpus = '0'", ""),
+        ("load_cpus = '1'", "none"),
+    ):
+        left = [n for n in everywhere if not (n.startswith("rt-") and n.endswith(left_out))]
+        assert names(text + skip + key) == left, key
+    evl = {"evl": str(tmp_path / "evl")}
+    (tmp_path / "evl").mkdir()
+    stages = 'loads = ["idle", "stress"]\nkernels = ["evl"]\n[[skip]]\nload = "idle"\nstage = '
+    assert len(names(stages + '"out-of-band"', **evl)) == 1  # which nobody needs to ask for
+    assert len(names(stages + '"in-band"', **evl)) == 2
+    (tmp_path / "answer.c").write_text("int main(void) { return 0; }")
+    text = SMALL + "[settings.kit]\n[settings.own]\nprogram = 'answer.c'\n"
+    asked = plan(text + "[[skip]]\nprogram = 'answer.c'\nload = 'idle'")
+    _, left = scheduled_rallies(asked, {}, tmp_path)
+    assert [one.name.removesuffix("program-own") for one in left] == [
+        f"{kernel}-idle-default-" for kernel in ("mainline", "rt")
+    ]
+
+
+def test_a_rallys_own_program_answers(tmp_path):
+    (tmp_path / "answer.c").write_text("int main(void) { return 0; }")
+    text = SMALL + '[[rally]]\nkernel = "rt"\nload = "idle"\nprogram = "answer.c"\n'
+    (*_, own), _ = scheduled_rallies(plan(text), {}, tmp_path)
+    assert own.name == "rt-idle-default-program-program.answer.c"
+    assert (own.plan.program, own.plan.bottom_half) == (str(tmp_path / "answer.c"), "program")
+    with pytest.raises(UsageError, match=r"rally\.0\.top_half: a program answers by itself"):
+        scheduled_rallies(plan(text + "top_half = 'hard'"), {}, tmp_path)
+
+
 def test_xenomai_where_a_kernel_is_given(tmp_path):
     text = 'loads = ["idle"]\n[kernels.rt]\n[kernels.xenomai]\noptional = true\n'
     scheduled, left = scheduled_rallies(plan(text), {}, Path())
@@ -352,7 +414,6 @@ BAD = [
     (SMALL + "settle_s = nan", "settle_s: input should be a finite number"),
     (SMALL + "repetitions = 10000", "repetitions: input should be less than or equal to 1000"),
     (SMALL + 'order = "random"', "order: input should be 'listed' or 'shuffled'"),
-    (SMALL + 'bench = "moon"', "bench: input should be 'virtual' or 'pi'"),
     (SMALL + '[[drill]]\nname = "../swim"', "drill.0.name: .* should match pattern"),
     (SMALL + '[[drill]]\nname = "switch"\nperiods_us = [5]', "drill.0.periods_us.0: input should"),
     (SMALL + '[[drill]]\nname = "switch"\ncontexts = []', "contexts: is empty"),
@@ -415,6 +476,12 @@ SENSELESS = [
     ),
     (SMALL + '[[rally]]\nkernel = "rt"\nload = "idle"', "is in the plan twice"),
     (SMALL + "gap_min_us = 90\ngap_max_us = 50", "--gap-max-us 50 is below --gap-min-us 90"),
+    (SMALL + 'bench = "moon"', "bench: 'moon' is not one of 'virtual', 'pi'$"),
+    (SMALL + 'bench = "replay"', "bench: 'replay' is not one of 'virtual', 'pi'$"),
+    (
+        'bench = "pi"\ntarget = "t"\nloads = ["idle"]\nkernels = ["sloth-pico"]',
+        "kernels.sloth-pico: a second Pico, SLOTH: a match needs a target that tennis can boot",
+    ),
     (SMALL + 'port = "/dev/ttyACM0"', 'port: needs bench = "pi"'),
     (SMALL + 'target = "pi@raspberrypi"', 'target: needs bench = "pi"'),
     (

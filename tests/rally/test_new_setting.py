@@ -50,6 +50,9 @@ for other in ({"bench": "pi"}, {"kernel": "sloth"}):
 assert side_of("rt preempt=none", {"balls": 60}).plans[""].preempt == "none"
 text = b'kernels = ["rt"]\\nloads = ["idle"]\\n[settings.full]\\npreempt = "full"\\n'
 assert parse_plan(text, Path("p")).settings["full"].of_a_match == asked
+text += b'[[skip]]\\npreempt = "none"\\n[[rally]]\\nkernel = "rt"\\nload = "idle"\\n'
+made = parse_plan(text + b'preempt = "full"', Path("p"))
+assert (made.rally[0].of_a_match, made.skip[0].of_a_match) == (asked, {"preempt": "none"})
 sys.exit(pytest.main(["-q", "-p", "no:cacheprovider", "-n", "0", "-k", "[preempt]", sys.argv[1]]))
 """
 
