@@ -89,12 +89,15 @@ ALONE: dict[str, Manifest] = {
 }
 
 
+def played_again(made: Manifest) -> Plan:
+    """Return the plan of a rally of which only the manifest is there."""
+    rally: Any = SimpleNamespace(manifest=made, path=Path("a"))
+    return plan_again(rally, any_instrument=True)
+
+
 @pytest.mark.parametrize("name", ALONE)
 def test_the_command_is_planned_as_the_rally_is_played_again(name):
-    made = ALONE[name]
-    rally: Any = SimpleNamespace(manifest=made, path=Path("a"))
-    again = plan_again(rally, any_instrument=True)
-    plan = planned(command_of(made))
+    again, plan = played_again(ALONE[name]), planned(command_of(ALONE[name]))
     for field in Plan.model_fields:
         if field not in NOT_OF_THE_BALLS:
             assert getattr(plan, field) == getattr(again, field), field
@@ -107,8 +110,7 @@ def test_each_setting_of_a_plan_is_among_the_cases():
         field
         for made in ALONE.values()
         for field in Plan.model_fields
-        if getattr(plan_again(SimpleNamespace(manifest=made, path=Path("a")), any_instrument=True), field)  # type: ignore[arg-type]
-        != getattr(usual, field)
+        if getattr(played_again(made), field) != getattr(usual, field)
     }
     elsewhere = {"bench", "port", "target", "racquet", "program", "stage", "drill"}
     elsewhere |= {"recording", "speed"}
