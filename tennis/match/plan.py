@@ -198,7 +198,8 @@ class MatchPlan(AxisSettings, _Played, _Lists):
     @classmethod
     def _listed(cls, value: Any) -> Any:
         """Take a list of names for a table without further words."""
-        _distinct(value)
+        if value != {}:  # of a plan of single rallies, as match.json has it
+            _distinct(value)
         if isinstance(value, list) and all(isinstance(name, str) for name in value):
             return {name: {} for name in value}
         return value

@@ -216,7 +216,7 @@ def _begin(
     created = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
     if (out / MATCH).exists():
         before = MatchRecord.read(out)
-        _check_same(before, match, scheduled, out)
+        check_same(before, match, scheduled, out)
         troubles, created = before.troubles, before.created
     record = MatchRecord(
         schema_version=1,
@@ -234,7 +234,7 @@ def _begin(
     return record
 
 
-def _check_same(
+def check_same(
     before: MatchRecord, match: Match, scheduled: list[ScheduledRally], out: Path
 ) -> None:
     """Raise RallyError unless what was begun is what is to be played, on the same versions."""

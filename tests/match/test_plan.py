@@ -662,6 +662,12 @@ name = "response"
 )
 
 
+def test_a_match_of_single_rallies_is_read_again():
+    """Its plan has no kernels and no loads: written, they are empty tables."""
+    alone = plan('[[rally]]\nkernel = "rt"\nload = "idle"\n')
+    assert MatchPlan.model_validate_json(alone.model_dump_json()) == alone
+
+
 def test_drills_are_combinations_too():
     scheduled, _ = scheduled_rallies(plan(DRILLS), {}, Path())
     assert [one.name for one in scheduled] == [
