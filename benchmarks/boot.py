@@ -23,11 +23,10 @@ from fractions import Fraction
 from pathlib import Path
 
 import numpy as np
-from measuring import used_s
+from measuring import planned, used_s
 
 from tennis.bench.virtual.bench import VirtualBench
 from tennis.checkout import ROOT
-from tennis.play.planning import plan_of
 from tennis.play.rally import Watch, play
 from tennis.rally import open_rally
 from tennis.rally.folder import CONSOLE
@@ -48,7 +47,7 @@ def boot(load: str, seed: int, folder: Path) -> tuple[list[float], list[float]]:
     Returns processor seconds of QEMU, programs and Python; and virtual seconds of the kernel until
     it runs /init, from there until the load starts, from there until the target is ready.
     """
-    bench, plan = VirtualBench(), plan_of(kernel="mainline", load=load, balls=1, seed=seed)
+    bench, plan = VirtualBench(), planned(kernel="mainline", load=load, balls=1, seed=seed)
     began_s = used_s()
     own_s = used_s(resource.RUSAGE_SELF)
     bench.parts(plan)  # all programs but QEMU

@@ -12,10 +12,12 @@ from typing import Any
 
 from tennis.bench.virtual.bench import Extras, VirtualBench
 from tennis.checkout import ROOT
-from tennis.play.planning import plan_of
+from tennis.play.planning import plan_for
 from tennis.play.rally import Watch, play
 from tennis.rally import Rally
 from tennis.rally.folder import MANIFEST
+from tennis.rally.plan import Plan
+from tennis.rally.request import requests_of
 
 sys.path.insert(0, str(ROOT))  # for tests.support
 # of a manifest: when it was made, and the seal, which follows from it
@@ -28,9 +30,14 @@ def used_s(who: int = resource.RUSAGE_CHILDREN) -> float:
     return used.ru_utime + used.ru_stime
 
 
+def planned(**settings: Any) -> Plan:
+    """Return the plan of a rally, of the options' names and values. Raises UsageError."""
+    return plan_for(*requests_of(settings))
+
+
 def played(out: Path, extras: Extras | None = None, **settings: Any) -> Rally:
-    """Play a rally on the virtual bench; settings as ``plan_of`` takes them."""
-    return play(VirtualBench(extras or Extras()), plan_of(**settings), out, Watch())
+    """Play a rally on the virtual bench; settings as ``planned`` takes them."""
+    return play(VirtualBench(extras or Extras()), planned(**settings), out, Watch())
 
 
 def tennis(

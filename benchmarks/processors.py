@@ -27,11 +27,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from measuring import played, unlike, used_s
+from measuring import planned, played, unlike, used_s
 
 from tennis.bench.qemu.plugins import find_qemu
 from tennis.bench.virtual.bench import Extras, VirtualBench
-from tennis.play.planning import plan_of
 from tennis.stats.summary import latencies
 from tennis.units import format_count
 
@@ -130,7 +129,7 @@ def turns(balls: int, scratch: Path) -> None:
 
 def spent_s(out: Path, **asked: Any) -> float:
     """Return the processor seconds of a rally."""
-    VirtualBench(Extras()).versions(plan_of(**asked))  # what is built now is not built in the rally
+    VirtualBench(Extras()).versions(planned(**asked))  # what is built now is not built in the rally
     before_s = used_s() + used_s(resource.RUSAGE_SELF)
     played(out, **asked)
     return used_s() + used_s(resource.RUSAGE_SELF) - before_s

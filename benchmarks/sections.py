@@ -24,11 +24,13 @@ from measuring import used_s
 
 from tennis.bench.registry import bench_for
 from tennis.explain.sections.storage import Sections, read
-from tennis.play.planning import plan_of
+from tennis.play.planning import plan_for
 from tennis.play.rally import Watch, play
 from tennis.play.sections import play_at, record
 from tennis.plots.picture import Picture, house_style, time_axis
 from tennis.rally import Rally, open_rally
+from tennis.rally.request import RallyRequest
+from tennis.rally.serving import Serving
 from tennis.style import LATENCIES
 
 SHOWN_NS = 2_500_000  # on both sides of the worst instant
@@ -57,7 +59,8 @@ def both_s() -> np.ndarray:
 
 def cost(folder: Path, kernel: str, load: str, asked: argparse.Namespace) -> None:
     """Print how much more a rally with sections costs, in pairs of one seed; the first is warm."""
-    plan = plan_of(kernel=kernel, load=load, balls=asked.balls, seed=asked.seed)
+    request = RallyRequest(kernel=kernel, load=load)
+    plan = plan_for(request, Serving(balls=asked.balls, seed=asked.seed))
     boots, wholes = [], []
     for number in range(asked.cost + 1):
         began_s = both_s()
@@ -141,8 +144,8 @@ def draw(folder: Path, out: Path) -> None:
 
 def compare(out: Path, kernel: str, load: str, asked: argparse.Namespace) -> None:
     """Play one rally, predict its balls and instants, and print what came."""
-    half = {"top_half": asked.top_half}
-    plan = plan_of(kernel=kernel, load=load, balls=asked.balls, seed=asked.seed, **half)
+    request = RallyRequest(kernel=kernel, load=load, top_half=asked.top_half)
+    plan = plan_for(request, Serving(balls=asked.balls, seed=asked.seed))
     before_s = used_s()
     rally = open_rally(out) if out.exists() else play(bench_for(plan), plan, out, Watch())
     played_s = used_s() - before_s

@@ -32,7 +32,7 @@ from tennis.bench.virtual.machine import Extras
 from tennis.bench.virtual.shots import Children
 from tennis.explain.sections.calibration import calibrate
 from tennis.explain.sections.model import WAYS, Model
-from tennis.play.planning import plan_of
+from tennis.play.planning import plan_for
 from tennis.play.rally import Watch, play
 from tennis.play.replaying import balls_of
 from tennis.play.sections import _Machine
@@ -40,6 +40,8 @@ from tennis.play.shooting import first_ball_at
 from tennis.rally import Rally, open_rally
 from tennis.rally.balls import records
 from tennis.rally.plan import Plan
+from tennis.rally.request import RallyRequest
+from tennis.rally.serving import Serving
 
 BALLS = 500  # that calibrate the model
 # kernel, load, top half, bottom half: each value of these that shots go with, at least once
@@ -220,7 +222,8 @@ def compare(asked: argparse.Namespace, folder: Path, kind: tuple[str, str, str, 
         settings = {"racquet": asked.racquet.resolve()}
     words = "-".join(str(part) for part in (kernel, load, *settings.values()))
     words = words.replace("/", "-")
-    plan = plan_of(kernel=kernel, load=load, shots=asked.shots, seed=asked.seed, **settings)
+    of = {"kernel": kernel, "load": load, "shots": asked.shots, **settings}
+    plan = plan_for(RallyRequest.of(of), Serving(seed=asked.seed))
     began, began_s = time.monotonic(), used_s()
     rally = played(folder / words, plan)
     shots_s = used_s() - began_s

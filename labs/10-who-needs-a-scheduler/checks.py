@@ -10,8 +10,10 @@ from tennis.bench.sloth.image import CORES, own_image
 from tennis.course.checks import Inconclusive, Wrong, check, expect, figure_ns, near, number
 from tennis.course.work import Work
 from tennis.errors import BenchError, TennisError
-from tennis.play.planning import plan_of
+from tennis.play.planning import plan_for
 from tennis.play.rally import Watch, play
+from tennis.rally.request import RallyRequest
+from tennis.rally.serving import Serving
 from tennis.stats.balls import latencies_ns
 from tennis.units import format_ns
 
@@ -50,15 +52,8 @@ def check_answers(work: Work) -> None:
 
 
 def _judge(kernel: str, source: Path) -> None:
-    plan = plan_of(
-        kernel=kernel,
-        racquet=source,
-        load="hog",
-        load_options=HOG,
-        balls=200,
-        timeout_ms=5,
-        settle_s=0.02,
-    )
+    request = RallyRequest(kernel=kernel, racquet=source, load="hog", load_options=HOG)
+    plan = plan_for(request, Serving(balls=200, timeout_ms=5, settle_s=0.02))
     with tempfile.TemporaryDirectory(prefix="tennis-lab-") as scratch:
         rally = play(bench_for(plan), plan, Path(scratch) / "own", Watch())
         if rally.manifest.faults:

@@ -26,6 +26,8 @@ from tennis.errors import TennisError
 from tennis.rally.edited import EditedError, toml_of
 from tennis.rally.manifest import BottomHalf, Drill, DrillContext, DrillName, Sha256
 from tennis.rally.memory import name_of
+from tennis.rally.request import RallyRequest, serving_of
+from tennis.rally.serving import Serving
 from tennis.rally.settings import EVERY_BENCH, OF_TARGET, SETTINGS, Settings, option_of
 
 LABS = ROOT / "labs"
@@ -135,7 +137,7 @@ class LabRally(Settings):
 
     @property
     def serving(self) -> dict[str, Any]:
-        """Return how balls are served, as ``plan_of`` has it; nothing: as usual."""
+        """Return how balls are served, by the names of ``Serving``; nothing: as usual."""
         if self.rate_hz is not None:
             return {"loop": "open", "rate_hz": self.rate_hz}
         if self.gap_us is not None:
@@ -147,8 +149,8 @@ class LabRally(Settings):
         """Return the file of the student's own that answers; None: the kit's Racquet does."""
         return self.racquet or self.program
 
-    def requested(self, own: Path | None) -> dict[str, Any]:
-        """Return what ``plan_of`` is asked for, but for balls and seed.
+    def request(self, own: Path | None) -> RallyRequest:
+        """Return what is asked for, but for the balls.
 
         ``own``: where the student's file is, if one answers.
         """
@@ -162,7 +164,15 @@ class LabRally(Settings):
         # what depends on others, as an instruction's time on processors, is said if it is asked for
         named = {name: value for name, value in values.items() if self._is_named(name)}
         racquet, program = (own if one else None for one in (self.racquet, self.program))
-        return {**named, "racquet": racquet, "program": program, **self.serving}
+        return RallyRequest.of({**named, "racquet": racquet, "program": program})
+
+    def served(self, seed: int, balls: int | None = None) -> Serving:
+        """Return how its balls are served, with a student's seed; ``balls``: in place of its own.
+
+        Raises UsageError.
+        """
+        count = self.balls if balls is None else balls
+        return serving_of({**self.serving, "balls": count, "seed": seed + self.boot})
 
     def _is_named(self, name: str) -> bool:
         row = SETTINGS[name]

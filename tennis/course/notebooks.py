@@ -25,7 +25,7 @@ from tennis.course.recorded import open_recorded, place
 from tennis.course.work import ANSWERS, read_answers, seed_of
 from tennis.errors import TennisError
 from tennis.match.folder import MatchFolder, open_match
-from tennis.play.planning import plan_of, replay_of
+from tennis.play.planning import plan_for, replay_of
 from tennis.play.progress import Progress
 from tennis.play.rally import Watch
 from tennis.play.rally import play as play_rally
@@ -133,7 +133,7 @@ def play(lab: Lab, name: str, *, balls: int | None = None) -> Rally:
         bench, plan = replay_of(place(lab, name), 1.0, None)
     else:
         file = Path(asked.own_file) if asked.own_file is not None else None
-        plan = plan_of(**asked.requested(file), balls=asked.balls, seed=seed + asked.boot)
+        plan = plan_for(asked.request(file), asked.served(seed))
         bench = bench_for(plan)
     with sealing(Path(name), print) if own else contextlib.nullcontext():
         rally = play_rally(bench, plan, Path(name), Watch(observe))

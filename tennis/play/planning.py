@@ -17,7 +17,7 @@ from tennis.rally.manifest import PROGRAM, Drill, Protocol
 from tennis.rally.plan import UNKNOWN, Plan
 from tennis.rally.program import RACQUET
 from tennis.rally.program import read as read_program
-from tennis.rally.request import RallyRequest, checked, requests_of
+from tennis.rally.request import RallyRequest, checked
 from tennis.rally.serving import Serving
 from tennis.rally.settings import SETTINGS, Instants, Recordings, option_of, recorded
 from tennis.rally.text import plain, quoted
@@ -94,11 +94,6 @@ def bench_again(  # noqa: PLR0913 (what a user may name)
             begun = f"with {option} {value}" if value else f"without {option}"
             raise UsageError(f"{out} was begun {plain(begun)}: `{command_again(out, plan)}`")
     return registry.bench_for(plan, Access(port, target, holder))
-
-
-def plan_of(**options: object) -> Plan:
-    """Return the plan of options by name, as `tennis rally` has them. Raises UsageError."""
-    return plan_for(*requests_of(options))
 
 
 def plan_for(request: RallyRequest, serving: Serving) -> Plan:
@@ -178,12 +173,6 @@ def _kernel(requested: str) -> str:
 
 # of a drill's pulse: what a stamp's 32 bits hold
 PULSE_MAX_NS = 4_000_000_000
-
-
-def drill_plan(drill: Drill, repetitions: int, seed: int, **options: object) -> Plan:
-    """Return the plan of a drill, with options by name. Raises UsageError."""
-    request, _ = requests_of(options)  # also what is no option is refused
-    return drill_plan_for(drill, repetitions, seed, request)
 
 
 def drill_plan_for(drill: Drill, repetitions: int, seed: int, request: RallyRequest) -> Plan:

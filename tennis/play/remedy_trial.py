@@ -20,12 +20,14 @@ from tennis.comparison.sides import Side
 from tennis.errors import RallyError, UsageError
 from tennis.explain.story import Latency
 from tennis.listener import say
-from tennis.play.planning import plan_of
+from tennis.play.planning import plan_for
 from tennis.play.rally import Watch, play
 from tennis.play.replaying import NONE, balls_of, changes, plan_again
 from tennis.rally import Rally, open_rally
 from tennis.rally.plan import Plan
+from tennis.rally.request import RallyRequest
 from tennis.rally.sealing import finished
+from tennis.rally.serving import Serving
 from tennis.rally.settings import OF_TARGET, SETTINGS
 from tennis.rally.text import plain, quoted
 from tennis.units import format_count, format_ns, tick_ns
@@ -203,7 +205,7 @@ def changed(plan: Plan, settings: Sequence[str]) -> Plan:
     wanted = {**known, **asked}
     if wanted["bottom_half"] != "user":  # no process that could be pinned
         wanted["bottom_half_cpu"] = None
-    checked = plan_of(**wanted)
+    checked = plan_for(RallyRequest.of(wanted), Serving())
     try:
         # the same gaps and the same phase of the load
         same = {"protocol": plan.protocol, "phase_of_a_second": plan.phase_of_a_second}

@@ -10,9 +10,11 @@ from tennis.bench.sloth.services import REPETITIONS, SERVICES
 from tennis.bench.virtual.bench import VirtualBench
 from tennis.bench.virtual.machine import Extras
 from tennis.errors import BenchError
-from tennis.play.planning import plan_of
+from tennis.play.planning import plan_for
 from tennis.play.rally import Watch, play
 from tennis.play.replaying import balls_of
+from tennis.rally.request import RallyRequest
+from tennis.rally.serving import Serving
 
 
 def count_beneath(
@@ -25,7 +27,8 @@ def count_beneath(
     BenchError where the target does not play.
     """
     each = 1 + len(SERVICES)
-    plan = plan_of(kernel=kernel, load=load, beneath="sloth", balls=each * repetitions)
+    request = RallyRequest(kernel=kernel, load=load, beneath="sloth")
+    plan = plan_for(request, Serving(balls=each * repetitions))
     rally = play(VirtualBench(Extras(beneath="services")), plan, out, Watch())
     if rally.misses or rally.balls != each * repetitions:
         raise BenchError(f"{out}: {rally.misses} of {rally.balls} pulses did not come")

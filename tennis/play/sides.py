@@ -14,11 +14,12 @@ from tennis.comparison.folders import RECORD, Cell, read_side
 from tennis.errors import UsageError
 from tennis.match.folder import MATCH
 from tennis.match.plan import read_plan
-from tennis.play.planning import drill_plan, plan_of
+from tennis.play.planning import drill_plan_for, plan_for
 from tennis.play.schedule import cycle_of, scheduled_rallies
 from tennis.rally.folder import MANIFEST
-from tennis.rally.manifest import PROGRAM, Drill
+from tennis.rally.manifest import PROGRAM, Drill, DrillContext
 from tennis.rally.plan import UNKNOWN, Plan
+from tennis.rally.request import RallyRequest, requests_of
 from tennis.rally.serving import Serving
 from tennis.rally.settings import SETTINGS, option_of
 from tennis.rally.text import plain
@@ -53,7 +54,7 @@ SideRequest = ToPlay | Recorded
 def side_of(text: str, common: Mapping[str, Any], period_ns: int | None = None) -> SideRequest:
     """Read a side: a folder, a plan's file, or words such as ``kernel=rt top-half=explicit``.
 
-    ``common``: what ``plan_of`` takes of both sides. ``period_ns``: what is played are control
+    ``common``: what both sides are asked for, by name. ``period_ns``: what is played are control
     loops of this period, and no balls. Raises UsageError, RallyError.
     """
     path = Path(text)
@@ -81,17 +82,19 @@ def side_of(text: str, common: Mapping[str, Any], period_ns: int | None = None) 
     if not settings:
         raise UsageError("a side is empty", next_step=f"name {HOW}")
     asked = {**common, **settings}
-    plan = plan_of(**asked) if period_ns is None else _loop(asked, period_ns)
+    request, serving = requests_of(asked)
+    if period_ns is None:
+        plan = plan_for(request, serving)
+    else:
+        plan = _loop(request, period_ns, asked.get("balls", REPETITIONS))
     return ToPlay(text, {"": plan if "balls" in common else _long_enough(plan)})
 
 
-def _loop(asked: Mapping[str, Any], period_ns: int) -> Plan:
+def _loop(request: RallyRequest, period_ns: int, repetitions: int) -> Plan:
     """Return the plan of a control loop: a program's own, or the kit's in the kernel."""
-    drill = Drill(
-        name="periodic", context=PROGRAM if "program" in asked else "kernel", period_ns=period_ns
-    )
-    others = {name: value for name, value in asked.items() if name != "balls"}
-    return drill_plan(drill, asked.get("balls", REPETITIONS), Serving().seed, **others)
+    context: DrillContext = PROGRAM if "program" in request.explicit else "kernel"
+    drill = Drill(name="periodic", context=context, period_ns=period_ns)
+    return drill_plan_for(drill, repetitions, Serving().seed, request)
 
 
 def _long_enough(plan: Plan) -> Plan:

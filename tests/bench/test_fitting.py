@@ -8,10 +8,11 @@ from tennis.bench.fitting import CHOSEN, refuse_misfits, settings_of
 from tennis.bench.registry import benches, refuse
 from tennis.checkout import ROOT
 from tennis.errors import UsageError
-from tennis.play.planning import RallyRequest, plan_of
+from tennis.play.planning import RallyRequest
 from tennis.rally.manifest import Drill
 from tennis.rally.plan import Plan
 from tennis.rally.settings import SETTINGS
+from tests.support.plans import plan_of
 
 RACQUET = ROOT / "target" / "racquet" / "racquet.c"
 EVERY = [bench.can for bench in benches()]

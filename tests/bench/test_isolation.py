@@ -8,7 +8,7 @@ from tennis.bench import isolation
 from tennis.bench.physical.refusals import check_witness_place
 from tennis.bench.targets.snapshot import Snapshot
 from tennis.errors import UsageError
-from tennis.play.planning import plan_of
+from tests.support.plans import plan_of
 
 
 @pytest.mark.parametrize(

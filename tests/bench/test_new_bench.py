@@ -20,10 +20,10 @@ from tennis.errors import UsageError
 from tennis.match.folder import open_match
 from tennis.match.plan import read_plan
 from tennis.play.checking import check_rally
-from tennis.play.planning import plan_of
 from tennis.play.rally import Watch, play
 from tennis.play.schedule import scheduled_rallies
 from tennis.stats.summary import summarize
+from tests.support.plans import plan_of
 
 
 @pytest.fixture

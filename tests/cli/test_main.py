@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from tennis import wire
-from tennis.play.planning import plan_of
 from tennis.rally.disk import write_whole
+from tests.support.plans import plan_of
 from tests.support.synthetic import make_rally
 from tests.support.terminal import TENNIS, tennis
 

@@ -30,13 +30,13 @@ from tennis.pages.mail import COLUMNS, ball_text
 from tennis.play import packing
 from tennis.play.explain import explain
 from tennis.play.packing import CONFIG, README, SCRIPT, archive, pack
-from tennis.play.planning import plan_of
 from tennis.play.replaying import plan_again
 from tennis.play.unpacking import check_packed, unpack
 from tennis.rally import open_rally
 from tennis.rally.manifest import Drill
 from tests.explain.test_explain import HOSTILE, late_ball
 from tests.play.test_planning import kernel_tree
+from tests.support.plans import plan_of
 from tests.support.processes import run_to_end
 from tests.support.synthetic import make_rally
 from tests.support.synthetic_drill import make_drill

@@ -15,13 +15,13 @@ from tennis.errors import RallyError, UsageError
 from tennis.explain.sections import storage
 from tennis.explain.sections.figures import balls_for, chance, time_over
 from tennis.explain.sections.summary import causes, curve, summarize_sections
-from tennis.play.planning import plan_of
 from tennis.play.sections import check
 from tests.support.made_up_sections import (
     made_up_run,
     made_up_sections,
     met_at_every_instant,
 )
+from tests.support.plans import plan_of
 from tests.support.synthetic import make_rally
 
 

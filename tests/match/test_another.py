@@ -6,9 +6,9 @@ import pytest
 
 from tennis.match.folder import another
 from tennis.match.plan import ScheduledRally
-from tennis.play.planning import plan_of
 from tennis.rally.manifest import OWN, Program
 from tennis.rally.plan import Plan
+from tests.support.plans import plan_of
 from tests.support.synthetic import make_rally
 
 # what a plan has besides, and a rally's balls do not depend on, or `MatchFolder` compares

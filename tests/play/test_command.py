@@ -9,13 +9,13 @@ from typing import Any
 import pytest
 
 from tennis.bench.virtual.machine import COMMAND_LINE
-from tennis.play.planning import plan_of
 from tennis.play.replaying import plan_again
 from tennis.rally.command import command_of
 from tennis.rally.manifest import Drill, LoadRecord, Manifest, Protocol
 from tennis.rally.memory import canonical
 from tennis.rally.plan import Plan
 from tests.support.commands import planned
+from tests.support.plans import plan_of
 from tests.support.synthetic import manifest
 
 # what changes no ball, or that nobody may ask for

@@ -38,12 +38,12 @@ from tennis.play.commissioning.measure import Outcome, Work, measure
 from tennis.play.commissioning.wires import WireTrial, judge_ping, judge_reply
 from tennis.play.fleet import FleetBench
 from tennis.play.known_delays import Amount
-from tennis.play.planning import plan_of
 from tennis.play.rally import Watch
 from tennis.rally import memory
 from tests.support.emulated_pico import JUMPERS, EmulatedPico, edges, respond
 from tests.support.fake_brickwall import FakeBrickwall, wires
 from tests.support.mock_target import MockTarget
+from tests.support.plans import plan_of
 from tests.support.sshd import HOST, Sshd
 
 FEW = Amount(each=1, random=64)

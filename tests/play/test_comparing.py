@@ -25,10 +25,10 @@ from tennis.play import clock
 from tennis.play.causes import find_causes, sentence
 from tennis.play.compare_record import CompareRecord
 from tennis.play.comparing import Budget, Compared, Game, Playing, compare_played, warn_of_budget
-from tennis.play.planning import plan_of
 from tennis.play.rally import Watch, play
 from tennis.play.sides import side_of
 from tests.support import terminal
+from tests.support.plans import plan_of
 
 pytestmark = [pytest.mark.virtual, pytest.mark.xdist_group("comparing")]
 # 9 balls have one level, the median: the quickest comparison that there is

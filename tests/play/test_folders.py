@@ -19,9 +19,9 @@ from tennis.errors import BenchError, RallyError, UsageError
 from tennis.play.doctor import folder as doctor
 from tennis.play.doctor.folder import examine_folder
 from tennis.play.lock import locked
-from tennis.play.planning import plan_of
 from tennis.play.rally import Watch, play
 from tests.support.hand_ins import make_work
+from tests.support.plans import plan_of
 
 
 def fails(number: int):

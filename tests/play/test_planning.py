@@ -16,9 +16,10 @@ from tennis.bench.qemu import plugins as instrument
 from tennis.bench.virtual.bench import VirtualBench
 from tennis.checkout import ROOT
 from tennis.errors import BenchError, UsageError
-from tennis.play.planning import bench_again, drill_plan, plan_of
+from tennis.play.planning import bench_again
 from tennis.rally.in_play import part_path
 from tennis.rally.manifest import Drill
+from tests.support.plans import drill_plan, plan_of
 
 BAD = [
     ({"gap_min_us": 900, "gap_max_us": 200}, "--gap-max-us 200 is below --gap-min-us 900"),

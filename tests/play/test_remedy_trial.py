@@ -11,8 +11,8 @@ from click.testing import CliRunner
 from tennis.cli import cli
 from tennis.errors import UsageError
 from tennis.explain.remedies import remedies
-from tennis.play.planning import plan_of
 from tennis.play.remedy_trial import changed, compared
+from tests.support.plans import plan_of
 from tests.support.synthetic import make_rally
 from tests.support.virtual import played
 

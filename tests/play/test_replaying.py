@@ -10,11 +10,11 @@ import pytest
 from tennis import wire
 from tennis.bench import loads
 from tennis.bench.virtual.machine import COMMAND_LINE, SECOND_US, drawn_us, phase_us
-from tennis.play.planning import plan_of
 from tennis.play.rally import Watch
 from tennis.play.replaying import plan_again, replay
 from tennis.rally.balls import RECORD
 from tennis.rally.journal import Frame
+from tests.support.plans import plan_of
 from tests.support.synthetic import make_rally
 
 CYCLE_US = 5_000_000

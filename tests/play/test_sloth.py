@@ -16,12 +16,13 @@ from tennis.errors import BenchError, UsageError
 from tennis.match.plan import MatchPlan
 from tennis.play import checking, replaying
 from tennis.play.explain import explain
-from tennis.play.planning import command_again, plan_of
+from tennis.play.planning import command_again
 from tennis.play.rally import Watch, play, resume
 from tennis.play.schedule import scheduled_rallies
 from tennis.rally import open_rally, part_path
 from tennis.rally.manifest import seal_of
 from tennis.rally.plan import Plan
+from tests.support.plans import plan_of
 from tests.support.virtual import played
 
 # all on one worker: they share rallies, and each takes a second

@@ -21,13 +21,13 @@ from tennis.bench.virtual.bench import VirtualBench
 from tennis.bench.virtual.machine import Machine
 from tennis.errors import DiskFullError
 from tennis.play.checking import check_rally
-from tennis.play.planning import plan_of
 from tennis.play.progress import Progress
 from tennis.play.rally import Watch, play, resume
 from tennis.rally import open_rally
 from tennis.rally.folder import CONSOLE
 from tennis.rally.journal import Frame, Journal
 from tests.support.patience import end_of, wait_until
+from tests.support.plans import plan_of
 from tests.support.shared import made_once
 from tests.support.synthetic import make_rally
 from tests.support.terminal import tennis

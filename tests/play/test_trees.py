@@ -12,12 +12,13 @@ from tennis.errors import UsageError
 from tennis.match.folder import another
 from tennis.match.plan import ScheduledRally
 from tennis.play.checking import first_difference
-from tennis.play.planning import plan_of, replay_of
+from tennis.play.planning import replay_of
 from tennis.play.replaying import changes, plan_again
 from tennis.plots.compare import names
 from tennis.rally import open_rally
 from tennis.rally.plan import Plan
 from tests.play.test_planning import kernel_tree
+from tests.support.plans import plan_of
 
 RECORDED = ROOT / "labs" / "06-out-of-band" / "recorded"
 

@@ -13,9 +13,9 @@ from tennis.errors import RallyError
 from tennis.match.folder import another
 from tennis.match.plan import ScheduledRally
 from tennis.play import sealing
-from tennis.play.planning import plan_of
 from tennis.rally.manifest import OnProcessor
 from tennis.stats.summary import _on_processor
+from tests.support.plans import plan_of
 from tests.support.synthetic import make_rally
 
 ANSWER = ROOT / "target/programs/answer.c"

@@ -27,7 +27,7 @@ from tennis.bench.virtual import machine
 from tennis.cli.rally import rally
 from tennis.errors import UsageError
 from tennis.match.plan import parse_plan
-from tennis.play.planning import plan_of
+from tests.support.plans import plan_of
 from tennis.play.sides import side_of
 from tennis.rally.settings import differences, of_target
 from pathlib import Path

@@ -12,8 +12,8 @@ from pydantic import TypeAdapter
 from tennis.bench.flavours import check, priorities_on
 from tennis.errors import UsageError
 from tennis.match.plan import Name
-from tennis.play.planning import plan_of
 from tennis.rally import command_line, priorities
+from tests.support.plans import plan_of
 
 
 class Halves(NamedTuple):

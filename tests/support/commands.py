@@ -6,9 +6,9 @@ import shlex
 
 from tennis.cli.drill import drill as drill_command
 from tennis.cli.rally import rally as rally_command
-from tennis.play.planning import drill_plan, plan_of
 from tennis.rally.manifest import Drill
 from tennis.rally.plan import Plan
+from tests.support.plans import drill_plan, plan_of
 
 # where it is kept, who plays, and what is done behind the balls
 ASIDE = ("out", "holder", "quiet")

@@ -10,11 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tennis import wire
-from tennis.play.planning import plan_of
 from tennis.rally.balls import RECORD
 from tennis.rally.folder import JOURNAL, PLAN
 from tennis.rally.in_play import part_path
 from tennis.rally.manifest import Drill
+from tests.support.plans import plan_of
 
 TICK_HZ = 125_000_000
 FRAME_BALLS = wire.PAYLOAD_MAX // wire.BALL_SIZE

@@ -16,9 +16,9 @@ from tennis.bench.kernels.catalogue import Kernel, find
 from tennis.bench.kernels.modules import kernel_module
 from tennis.bench.registry import bench_for
 from tennis.bench.virtual.bench import Extras, VirtualBench
-from tennis.play.planning import plan_of
 from tennis.play.rally import Watch, play
 from tennis.rally import Rally
+from tests.support.plans import plan_of
 
 GUEST = Path(__file__).parent / "guest"
 

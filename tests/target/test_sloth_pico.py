@@ -15,9 +15,9 @@ from tennis.bench.sloth.image import CORES, RP2040, RP2350, SLOTH, image
 from tennis.bench.sloth.uf2 import uf2
 from tennis.cli import cli
 from tennis.errors import UsageError
-from tennis.play.planning import plan_of
 from tennis.wiring import wiring
 from tests.support import pico_sdk
+from tests.support.plans import plan_of
 
 BOARDS = {"rp2040": "board-rp2040.h", "rp2350": "board-rp2350.h"}
 # what target/sloth says -> what the pico-sdk says; {pin} is each pin that is used

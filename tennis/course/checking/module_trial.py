@@ -46,12 +46,14 @@ from tennis.bench.virtual.bench import VirtualBench
 from tennis.bench.virtual.guest import SAMPLE_NS, Guest, GuestTrace, MemorySample, Occurrence
 from tennis.bench.virtual.machine import Extras
 from tennis.errors import BenchError
-from tennis.play.planning import plan_of
+from tennis.play.planning import plan_for
 from tennis.play.progress import Progress
 from tennis.play.rally import Watch, play
 from tennis.play.replaying import NONE, balls_of
 from tennis.rally.folder import CONSOLE
 from tennis.rally.plan import Plan
+from tennis.rally.request import RallyRequest
+from tennis.rally.serving import Serving
 from tennis.rally.text import plain
 from tennis.units import format_ns
 
@@ -121,7 +123,8 @@ def trial(source: Path, kernel: Kernel, bench_kernel: str) -> Trial:
     """
     own = own_module.build(source, kernel)
     own_module.built(source, kernel)
-    plan = plan_of(kernel=bench_kernel, racquet=source, loop="open", rate_hz=RATE_HZ, balls=BALLS)
+    request = RallyRequest(kernel=bench_kernel, racquet=source)
+    plan = plan_for(request, Serving(loop="open", rate_hz=RATE_HZ, balls=BALLS))
     versions = VirtualBench().versions(plan)
     code = [Path(__file__), Path(own_module.__file__), *plugins.sources("guest")]
 

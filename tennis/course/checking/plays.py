@@ -28,7 +28,7 @@ from tennis.match.folder import MatchFolder
 from tennis.match.plan import MatchPlan, ScheduledRally
 from tennis.play import checking
 from tennis.play.match import Match, play_match
-from tennis.play.planning import drill_plan, plan_of
+from tennis.play.planning import drill_plan_for, plan_for
 from tennis.play.rally import Watch, play, unobserved
 from tennis.play.replaying import unlike
 from tennis.play.sweep import SweepRequest, play_sweep
@@ -36,6 +36,7 @@ from tennis.rally import Rally, open_folder, part_path
 from tennis.rally.disk import writing
 from tennis.rally.plan import Plan
 from tennis.rally.program import known_by
+from tennis.rally.request import RallyRequest
 from tennis.rally.text import plain
 from tennis.sweep.folder import Sweep
 
@@ -54,15 +55,11 @@ def plan_of_rally(
     """
     count = lab_rally.balls if balls is None else balls
     if lab_rally.drill is not None:
-        return drill_plan(
-            lab_rally.drill.to_do,
-            count,
-            seed + lab_rally.boot,
-            kernel=lab_rally.kernel,
-            load=lab_rally.load,
-            load_options=lab_rally.load_options,
+        request = RallyRequest(
+            kernel=lab_rally.kernel, load=lab_rally.load, load_options=lab_rally.load_options
         )
-    return plan_of(**lab_rally.requested(own), balls=count, seed=seed + lab_rally.boot)
+        return drill_plan_for(lab_rally.drill.to_do, count, seed + lab_rally.boot, request)
+    return plan_for(lab_rally.request(own), lab_rally.served(seed, count))
 
 
 class Plays:

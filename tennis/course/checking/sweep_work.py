@@ -13,12 +13,14 @@ from tennis.course.checks import Inconclusive, InDoubt, Wrong
 from tennis.course.labs import Lab, LabError, LabSweep
 from tennis.course.work import Work
 from tennis.errors import RallyError
-from tennis.play.planning import plan_of
+from tennis.play.planning import plan_for
 from tennis.play.player import unversioned
 from tennis.play.rally import unobserved
 from tennis.play.sweep import SweepRequest, play_sweep
 from tennis.rally import open_rally
 from tennis.rally.folder import BALLS
+from tennis.rally.request import RallyRequest
+from tennis.rally.serving import Serving
 from tennis.rally.text import plain
 from tennis.sweep.folder import Sweep, open_sweep
 from tennis.sweep.search import (
@@ -30,15 +32,14 @@ from tennis.sweep.search import (
 def sweep_request(lab: Lab, seed: int, balls: int | None = None) -> SweepRequest:
     """Return a lab's sweep with a student's seed; ``balls``: fewer at each rate."""
     sweep = _sweep(lab)
-    plan = plan_of(
-        kernel=sweep.kernel,
-        load=sweep.load,
-        load_options=sweep.load_options,
+    request = RallyRequest(kernel=sweep.kernel, load=sweep.load, load_options=sweep.load_options)
+    serving = Serving(
         balls=min(balls or sweep.balls, sweep.balls),
         seed=seed,
         loop="open",
         rate_hz=float(sweep.from_hz),
     )
+    plan = plan_for(request, serving)
     return SweepRequest(plan, Range(from_hz=sweep.from_hz, to_hz=sweep.to_hz))
 
 

@@ -31,9 +31,11 @@ from tennis.errors import BenchError, TennisError, UsageError
 from tennis.play.commissioning import misses
 from tennis.play.commissioning.misses import Misses
 from tennis.play.known_delays import Amount
-from tennis.play.planning import plan_of
+from tennis.play.planning import plan_for
 from tennis.play.verify import EMULATED_BALLS, jumpered_pico
 from tennis.rally.plan import Plan
+from tennis.rally.request import RallyRequest, serving_of
+from tennis.rally.serving import Serving
 from tennis.rally.text import plain
 
 VIRTUAL = "virtual"
@@ -85,6 +87,11 @@ class CommissionRequest:
     serving: Mapping[str, float] = field(default_factory=dict)  # what else a rally's balls take
     holder: str | None = None
     amount: Amount | None = None  # of known delays
+
+    @property
+    def served(self) -> Serving:
+        """Return how the balls of a rally are served. Raises UsageError."""
+        return serving_of({**self.serving, "balls": self.balls})
 
 
 Count = Callable[[], int | None]
@@ -264,16 +271,15 @@ class Boards:
     def rally(self, load: str, *, umpire: bool = False) -> tuple[Bench, Plan]:
         """Return what plays a rally on the board; one that nobody manages is not loaded."""
         asked, target = self._request, self._request.target
-        plan = plan_of(
+        request = RallyRequest(
             bench="pi",
             target=target,
             port=asked.port,
-            balls=asked.balls,
-            **asked.serving,
             load=load if target else None,
             umpire=umpire or None,
             analyser=asked.analyser if umpire else None,
         )
+        plan = plan_for(request, asked.served)
         bench = bench_for(plan, Access(asked.port, target, asked.holder))
         if isinstance(bench, PiBench):  # it would look into the usual inventory only
             bench.target = self._connect()
@@ -348,15 +354,14 @@ class Emulation:
 
     def rally(self, load: str, *, umpire: bool = False) -> tuple[Bench, Plan]:
         """Return the virtual bench with an emulated Pico."""
-        plan = plan_of(
+        request = RallyRequest(
             bench="virtual",
             kernel=self._kernel,
             instrument="pico",
             load=load,
-            balls=self._request.balls,
-            **self._request.serving,
             umpire=umpire or None,
         )
+        plan = plan_for(request, self._request.served)
         return bench_for(plan), plan
 
 

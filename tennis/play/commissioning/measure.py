@@ -22,13 +22,15 @@ from tennis.play.commissioning import misses
 from tennis.play.commissioning.equipment import Equipment, StepError
 from tennis.play.commissioning.wires import WireTrial, judge_ping, judge_reply, try_wires
 from tennis.play.doctor.target import examine_facts
-from tennis.play.planning import plan_of
+from tennis.play.planning import plan_for
 from tennis.play.rally import Watch, play
 from tennis.play.verification import Cause, Verification
 from tennis.play.verify import keep, verify
 from tennis.rally import Rally
 from tennis.rally.manifest import Manifest
 from tennis.rally.memory import canonical
+from tennis.rally.request import RallyRequest
+from tennis.rally.serving import Serving
 from tennis.rally.text import plain
 from tennis.stats.summary import summarize
 from tennis.umpire.rally import umpire
@@ -351,11 +353,10 @@ def _beside_virtual(work: Work, name: str, load_name: str, outcome: Outcome, ral
     """Play the same on the virtual bench, with its own instrument; where it cannot, say why."""
     virtual = work.folder / f"{name}-virtual"
     try:
-        plan = plan_of(
-            bench="virtual",
-            kernel=_virtual(rally.manifest),
-            load=load_name,
-        ).model_copy(update={"protocol": rally.manifest.protocol})
+        kernel = _virtual(rally.manifest)
+        request = RallyRequest(bench="virtual", kernel=kernel, load=load_name)
+        plan = plan_for(request, Serving())
+        plan = plan.model_copy(update={"protocol": rally.manifest.protocol})
         beside = play(bench_for(plan), plan, virtual, work.watch)
     except (BenchError, UsageError) as error:
         outcome.notes.append(f"not compared with the virtual bench: {plain(str(error), 300)}")

@@ -18,10 +18,12 @@ from pathlib import Path
 from tennis.bench.registry import bench_for
 from tennis.commissioning.steps import EVENTS
 from tennis.errors import BenchError
-from tennis.play.planning import plan_of
+from tennis.play.planning import plan_for
 from tennis.play.rally import Watch, play
 from tennis.rally.folder import CONSOLE
 from tennis.rally.manifest import Protocol
+from tennis.rally.request import RallyRequest
+from tennis.rally.serving import Serving
 
 COUNTED_S = 1.0
 # of a processor's counters: what the model calls them
@@ -120,7 +122,8 @@ def of_the_model(
 
     Plays two rallies into ``FOLDER-virtual`` and ``FOLDER-virtual-one``. Raises TennisError.
     """
-    plan = plan_of(bench="virtual", kernel=kernel, load="idle", memory=profile)
+    request = RallyRequest(bench="virtual", kernel=kernel, load="idle", memory=profile)
+    plan = plan_for(request, Serving())
     longer_ns = (many.balls - 1) * (many.gap_min_ns + many.gap_max_ns) // 2
     one = many.model_copy(update={"balls": 1, "settle_ns": many.settle_ns + longer_ns})
     found = []

@@ -33,7 +33,7 @@ from tennis.commissioning.record import read_record
 from tennis.errors import BenchError, UsageError
 from tennis.listener import listening
 from tennis.play.doctor.target import examine_target
-from tennis.play.planning import plan_of
+from tests.support.plans import plan_of
 from tests.support.sshd import Sshd
 
 KEEPER = ROOT / "ansible/roles/base/files/tennis_bench.py"

@@ -28,7 +28,6 @@ from tennis.pages.rally import report
 from tennis.play.doctor.pico import examine_pico, examine_ports, wire_findings
 from tennis.play.known_delays import Amount, settings
 from tennis.play.loop_delay import Clocks, Loop
-from tennis.play.planning import plan_of
 from tennis.play.rally import Watch, play, resume
 from tennis.play.verification import Verification
 from tennis.play.verify import verify
@@ -39,6 +38,7 @@ from tennis.rally.plan import Plan
 from tennis.stats import summarize
 from tennis.wiring import wiring
 from tests.support.fake_brickwall import TICK_HZ, FakeBrickwall, ball_of, wires
+from tests.support.plans import plan_of
 from tests.support.synthetic import manifest as synthetic_manifest
 from tests.support.terminal import tennis
 from tests.support.ticks import interrupt_ticks, scheduling_ticks

@@ -17,11 +17,11 @@ import pytest
 from tennis.bench.patience import Patience
 from tennis.bench.physical.wired import WiredBench
 from tennis.errors import BenchError
-from tennis.play.planning import plan_of
 from tennis.play.progress import Progress
 from tennis.play.rally import Watch, play
 from tennis.rally import Rally, open_rally
 from tests.support.emulated_pico import EmulatedPico, Line, Mangle, respond
+from tests.support.plans import plan_of
 from tests.support.terminal import TENNIS, tennis
 from tests.support.ticks import interrupt_ticks, scheduling_ticks
 

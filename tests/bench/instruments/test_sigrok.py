@@ -18,9 +18,9 @@ from tennis.bench.instruments import acquisition, sigrok, sigrok_decoder
 from tennis.bench.instruments.acquisition import capturing, wait
 from tennis.errors import BenchError, UsageError
 from tennis.play.capture import needed_s, warnings, watching
-from tennis.play.planning import plan_of
 from tennis.umpire import open_capture
 from tests.support.captures import sigrok as run_sigrok
+from tests.support.plans import plan_of
 from tests.support.processes import run_to_end
 
 TENNIS = [sys.executable, "-c", "from tennis.cli import main; main()"]

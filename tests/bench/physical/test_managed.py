@@ -34,7 +34,6 @@ from tennis.errors import BenchError, DiskFullError, TennisError
 from tennis.listener import listening
 from tennis.pages.rally import report
 from tennis.play.doctor.target import examine_target
-from tennis.play.planning import plan_of
 from tennis.play.progress import Progress
 from tennis.play.rally import NothingPlayedError, Observer, Watch, play, resume
 from tennis.rally import Rally, open_rally
@@ -44,6 +43,7 @@ from tennis.rally.manifest import OnProcessor
 from tests.support.emulated_pico import EmulatedPico, respond
 from tests.support.fake_brickwall import FakeBrickwall
 from tests.support.mock_target import MockTarget, running
+from tests.support.plans import plan_of
 from tests.support.processes import run_to_end
 from tests.support.sshd import HOST, Sshd
 from tests.support.ticks import interrupt_ticks

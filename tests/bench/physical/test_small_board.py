@@ -22,7 +22,6 @@ from tennis.errors import BenchError, RallyError
 from tennis.play.commissioning.equipment import Boards, CommissionRequest
 from tennis.play.commissioning.measure import Work, measure
 from tennis.play.doctor.target import examine_target
-from tennis.play.planning import drill_plan, plan_of
 from tennis.play.rally import NothingPlayedError, Watch, play
 from tennis.rally import Rally, witness
 from tennis.rally.folder import CONSOLE
@@ -30,6 +29,7 @@ from tennis.rally.in_play import part_path
 from tennis.rally.inside import read_inside
 from tennis.rally.manifest import Drill
 from tests.support.fake_brickwall import FakeBrickwall, wires
+from tests.support.plans import drill_plan, plan_of
 from tests.support.small_board import HOST, SmallBoard
 
 # all on one worker: they share a machine

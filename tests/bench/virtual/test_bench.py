@@ -19,8 +19,8 @@ from tennis.bench.patience import Patience
 from tennis.bench.virtual.bench import Extras, VirtualBench
 from tennis.checkout import ROOT
 from tennis.errors import BenchError, UsageError
-from tennis.play.planning import plan_of
 from tennis.play.rally import Watch, play
+from tests.support.plans import plan_of
 from tests.support.virtual import GUEST, busy_host, guest_module, played, script, table
 
 sys.path.insert(0, str(ROOT / "kit-firmware" / "brickwall"))

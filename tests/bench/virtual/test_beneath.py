@@ -15,10 +15,10 @@ from tennis.bench.virtual.bench import Extras, VirtualBench
 from tennis.checkout import ROOT
 from tennis.errors import BenchError, UsageError
 from tennis.play import checking, replaying
-from tennis.play.planning import plan_of
 from tennis.play.rally import Watch, play
 from tennis.play.services import count_beneath
 from tests.support.masked_windows import Monitor
+from tests.support.plans import plan_of
 from tests.support.virtual import GUEST, played, script
 
 pytestmark = pytest.mark.virtual

@@ -14,7 +14,6 @@ from tennis.bench.virtual import memory
 from tennis.bench.virtual.bench import Extras, VirtualBench
 from tennis.errors import TennisError, UsageError
 from tennis.play.checking import check_rally
-from tennis.play.planning import drill_plan, plan_of
 from tennis.play.rally import Watch, play
 from tennis.play.sections import why_not
 from tennis.rally import memory as profiles
@@ -23,6 +22,7 @@ from tennis.rally.folder import CONSOLE
 from tennis.rally.manifest import Drill
 from tennis.stats.drill import summarize_drill
 from tennis.sweep.folder import open_sweep
+from tests.support.plans import drill_plan, plan_of
 from tests.support.terminal import run
 from tests.support.virtual import GUEST, busy_host, guest_module, played, script, table
 

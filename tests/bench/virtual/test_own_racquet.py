@@ -6,9 +6,9 @@ import pytest
 
 from tennis.checkout import ROOT
 from tennis.course.starters import solved
-from tennis.play.planning import plan_of
 from tennis.rally import open_rally
 from tests.support import terminal
+from tests.support.plans import plan_of
 
 pytestmark = [pytest.mark.virtual, pytest.mark.xdist_group("own-racquet")]
 RIGHT = solved((ROOT / "labs/03-write-the-racquet/racquet.c").read_text())

@@ -19,9 +19,9 @@ from tennis.gaps import gap_ns
 from tennis.match.folder import open_match
 from tennis.pages.match_settings import setting_rows
 from tennis.play.checking import check_rally
-from tennis.play.planning import drill_plan, plan_of
 from tennis.rally import open_rally
 from tennis.rally.manifest import Drill
+from tests.support.plans import drill_plan, plan_of
 from tests.support.virtual import GUEST, guest_module, played, table
 
 virtual = pytest.mark.virtual

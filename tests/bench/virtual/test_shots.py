@@ -25,7 +25,6 @@ from tennis.errors import BenchError, UsageError
 from tennis.explain.instants import storage
 from tennis.explain.instants.picture import with_all_beside
 from tennis.explain.stalls import COSTS
-from tennis.play.planning import plan_of
 from tennis.play.rally import Watch, play, resume
 from tennis.play.replaying import plan_again
 from tennis.play.shooting import first_ball_at, shoot
@@ -35,6 +34,7 @@ from tennis.rally.balls import records
 from tennis.rally.serving import Serving
 from tennis.rally.settings import kind_of, unusual
 from tennis.rally.shots import instants, span_ns
+from tests.support.plans import plan_of
 from tests.support.synthetic import make_rally
 from tests.support.virtual import played, script
 
