@@ -38,7 +38,8 @@ test: ## setup, lint, books, and every promise once, on real kernels: what to ru
 	@$(PYTEST) -q -m "not more and not provision and not release" $(WORKERS)
 
 .PHONY: test-all
-test-all: setup-test ## what make test leaves out: the same promises on more kernels, loads, seeds and pages
+test-all: setup-test ## what make test leaves out: more kernels, loads, seeds and pages; the core without its rooms
+	@scripts/core-tests.sh $(WORKERS)
 	@$(PYTEST) -q -m "more and not provision" $(WORKERS)
 
 # of one file all tests run in one process: no worker need start

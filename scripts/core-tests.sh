@@ -7,7 +7,7 @@
 #
 #   scripts/core-tests.sh [TESTS...]    the quick ones of tests/, or of what is named
 #
-# Tests that need a room are left out, and counted at the end.
+# Tests that need a room are skipped: the last lines count them.
 set -euo pipefail
 
 cd "$(dirname "${BASH_SOURCE[0]}")/.."

@@ -77,7 +77,7 @@ class OpenRally(Rally):
 
         there = every("rally")
         if kind not in there:
-            raise UsageError(f"no picture {kind!r}: they are {', '.join(there)}")
+            raise UsageError(f"no picture {kind!r}", next_step=f"use {', '.join(there)}")
         picture = draw(there[kind], self)
         if picture is None:
             raise UsageError(f"{kind}: there is none of {self.path}")

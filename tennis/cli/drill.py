@@ -164,7 +164,7 @@ def drill(
 
     stop = Stop()
     if name is None:
-        raise UsageError(f"say which drill: {', '.join(drills.names())}")
+        raise UsageError("no drill is named", next_step=f"say which: {', '.join(drills.names())}")
     if out is None:
         raise UsageError("say where to keep the drill", next_step="--out DIR")
     by_default: DrillContext = PROGRAM if "program" in request.explicit else "kernel"

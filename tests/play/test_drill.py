@@ -287,7 +287,7 @@ def test_a_drill_is_no_rally(periodic, command):
 @pytest.mark.parametrize(
     ("asked", "said"),
     [
-        (["drill"], "say which drill: periodic, response"),
+        (["drill"], "no drill is named: say which: periodic, response"),
         (["drill", "periodic"], "say where to keep the drill"),
         (["drill", "switch", "--context", "hrtimer", "--out", "x"], "use user or user-rt or ker"),
         (["drill", "response", "--context", "user", "--out", "x"], "use kernel"),

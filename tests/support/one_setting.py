@@ -16,7 +16,6 @@ from tennis.checkout import ROOT
 from tennis.course import load_lab
 from tennis.course.work import seed_of
 from tennis.match.plan import ScheduledRally
-from tennis.play.planning import drill_plan
 from tennis.rally import Rally, open_folder
 from tennis.rally.folder import MANIFEST
 from tennis.rally.manifest import OWN, Drill, Manifest, Program, seal_of
@@ -25,6 +24,7 @@ from tennis.rally.plan import Plan
 from tennis.rally.program import read as read_program
 from tennis.rally.settings import SETTINGS, TOLD
 from tests.support.hand_ins import make_work
+from tests.support.plans import drill_plan
 
 LAB = load_lab("01-first-serve")
 ASKED = LAB.rallies[0].model_copy(update={"balls": 60})

@@ -1,15 +1,47 @@
 # SPDX-FileCopyrightText: The Tennis authors
 # SPDX-License-Identifier: MIT
-"""Leave out the tests that need a room, and say how many: for scripts/core-tests.sh."""
+"""Skip the tests that need a room, each counted: for scripts/core-tests.sh."""
 
-from collections import Counter
 from collections.abc import Generator
 
 import pytest
 
+WHY = "needs a room"
 # what Python says of a room that is not there, and what a command says of it
-WORDS = ("is a room's", "needs a part of Tennis that is not here")
-left_out: Counter[str] = Counter()
+WORDS = (
+    "is a room's",
+    "needs a part of Tennis that is not here",
+    "from 'tennis.bench.instruments' (",  # cannot import a name of a package that is there
+    "no kernel 'sloth'",
+)
+# of these no words name what is missing: SLOTH, boards, an emulated Pico
+OF_ROOMS = (
+    "bench/kernels/test_requirements.py::test_the_doctor_looks_at_one_thing",
+    "bench/test_fitting.py::test_a_first_cpu_is_said",
+    "bench/test_fitting.py::test_what_was_recorded_is_asked_for_again",
+    "bench/test_fitting.py::test_what_does_not_go_together[asked5-",
+    "bench/test_new_bench.py::test_what_it_does_not_take_is_refused",
+    "bench/virtual/test_memory.py::test_other_benches_have_no_profile[other1]",
+    *(
+        f"{file}_is_refused_before_it_is_played[words{case}-"
+        for file, case in (
+            ("explain/test_sections_told.py::test_a_rally_without_sections", 7),
+            ("play/test_worst_instants.py::test_what_has_no_exact_worst_instant", 1),
+        )
+    ),
+    "explain/test_sections_told.py::test_what_the_model_does_not_know_is_refused[words5-",
+    "figures/test_figures.py::test_every_text_has_what_was_played",
+    "play/test_command.py::test_each_setting_of_a_plan_is_among_the_cases",
+    "play/test_command.py::test_the_command_is_planned_as_the_rally_is_played_again[sloth",
+    "play/test_planning.py::test_a_program_is_named_again",
+    "play/test_planning.py::test_options_that_do_not_go_together[asked9-",
+)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if item.nodeid.removeprefix("tests/").startswith(OF_ROOMS):
+            item.add_marker(pytest.mark.skip(reason=WHY))
 
 
 def _needs_a_room(report: pytest.CollectReport | pytest.TestReport) -> bool:
@@ -23,8 +55,8 @@ def pytest_make_collect_report(
 ) -> Generator[None, pytest.CollectReport, pytest.CollectReport]:
     report = yield
     if _needs_a_room(report):
-        report.outcome, report.longrepr, report.result = "passed", None, []
-        left_out[collector.nodeid] = 0
+        report.outcome, report.result = "skipped", []
+        report.longrepr = (str(collector.path), 0, WHY)
     return report
 
 
@@ -35,12 +67,5 @@ def pytest_runtest_makereport(
     report = yield
     if _needs_a_room(report):
         report.outcome = "skipped"
-        report.longrepr = (str(item.path), item.location[1] or 0, "needs a room")
-        left_out[item.nodeid.partition("::")[0]] += 1
+        report.longrepr = (str(item.path), item.location[1] or 0, WHY)
     return report
-
-
-def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    terminalreporter.section("left out: they need a room")
-    for file, tests in sorted(left_out.items()):
-        terminalreporter.line(f"{file}: {tests or 'all'}")
