@@ -12,7 +12,7 @@ from tennis.cli.boot import boot
 from tennis.cli.inventory import holder_option, inventory_option
 from tennis.cli.room import commission_benches, labels
 from tennis.cli.tables import table
-from tennis.cli.words import echo, echo_json
+from tennis.cli.words import echo, echo_json, warn
 from tennis.listener import listening
 from tennis.rally.text import plain
 
@@ -107,7 +107,7 @@ def lease(
     if held.saved:
         echo(f"{name}: what was there is in {plain(held.saved, 200)} on it")
     if skew := state.skew_of(held.now):
-        echo(f"tennis: {name}: {skew}", err=True)
+        warn(f"{name}: {skew}")
 
 
 @benches.command(short_help="Give a bench back.")

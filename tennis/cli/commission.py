@@ -140,7 +140,7 @@ def commission(
         try:
             left = _go_through(console, work, list(steps), yes=yes)
         except KeyboardInterrupt:  # whatever was done to the target is undone by now
-            echo("tennis: this step was not measured; the same command continues with it", err=True)
+            warn("this step was not measured; the same command continues with it")
             raise
         work.save()
     echo(f"\n{quoted(out)}: {work.record.summary}; open {quoted(out / 'index.html')}")

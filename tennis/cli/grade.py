@@ -153,7 +153,7 @@ def grade(
     people, decided = mark_sheet.read_sheet(out, lab), integrity.read_decisions(out)
 
     def observe(done: int, of: int, name: str) -> None:
-        echo(f"tennis: {done} of {of}: {plain(name, 60)}", err=True)
+        warn(f"{done} of {of}: {plain(name, 60)}")
 
     with (
         listening(warn),

@@ -12,7 +12,7 @@ from rich.text import Text
 
 from tennis.cli.completion import Folder
 from tennis.cli.tables import table
-from tennis.cli.words import echo, echo_json, paragraph
+from tennis.cli.words import echo, echo_json, paragraph, warn
 from tennis.errors import TennisError, UsageError
 from tennis.rally.text import plain, quoted
 
@@ -240,7 +240,7 @@ def check(number: str, folder: Path | None, *, as_json: bool) -> None:
     try:
         predictions.keep(opened)
     except TennisError as error:  # a folder that cannot be written can be checked
-        echo(f"tennis: your prediction is not kept: {error}", err=True)
+        warn(f"your prediction is not kept: {error}")
     _wait_for_trials(found)
     report = checking.run_checks(opened.folder, blind=True)
     asked = answered.questions(found, report)
@@ -286,7 +286,7 @@ def submit(number: str, folder: Path | None, out: Path | None, *, partial: bool)
     lacking = hand_in.missing(opened, report)
     if lacking:
         for one in lacking:
-            echo(f"tennis: missing: {one}", err=True)
+            warn(f"missing: {one}")
         _accept_a_part(opened, answered.questions(found, report), partial=partial)
     out = out or Path(hand_in.file_name(opened))
     hand_in.check_place(out)
@@ -310,7 +310,7 @@ def _accept_a_part(opened: "Work", reports: "list[QuestionReport]", *, partial: 
     if opened.lab.rallies:
         part += f", {len(opened.rallies)} of {len(opened.lab.rallies)} rallies are there"
     if partial:
-        echo(f"tennis: {part}: handed in as a part", err=True)
+        warn(f"{part}: handed in as a part")
         return
     try:
         yes = click.confirm(f"{part}. Hand in this part?", default=False, err=True)
@@ -330,13 +330,13 @@ def _printed(opened: "Work", *, partial: bool) -> bool:
 
     if partial and not (opened.folder / work.NOTEBOOK).is_file():
         return False
-    echo("tennis: running the notebook once more, and printing it", err=True)
+    warn("running the notebook once more, and printing it")
     try:
         hand_in.print_notebook(opened)
     except work.WorkError as error:
         if not partial:
             raise
-        echo(f"tennis: handed in without the notebook's print: {error}", err=True)
+        warn(f"handed in without the notebook's print: {error}")
         return False
     return True
 
@@ -344,7 +344,7 @@ def _printed(opened: "Work", *, partial: bool) -> bool:
 def _wait_for_trials(lab: "Lab") -> None:
     """Say what takes its time."""
     if lab.files:
-        echo("tennis: building and trying your files: up to half a minute", err=True)
+        warn("building and trying your files: up to half a minute")
 
 
 def _folder(lab: "Lab") -> Path:

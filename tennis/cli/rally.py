@@ -162,7 +162,7 @@ def ended_at_once(out: Path | None) -> Iterator[None]:
         yield
     except KeyboardInterrupt:
         if out and part_path(out).exists():
-            echo(f"tennis: to continue: tennis resume {quoted(out)}", err=True)
+            warn(f"to continue: tennis resume {quoted(out)}")
         raise
 
 
@@ -184,10 +184,10 @@ def tell(played: Rally) -> None:
         told = f"; the target's console is in {console}" if console else ""
         raise BenchError(f"{faults[0]}; kept as suspect: {kept}{told}")
     for fault in faults:
-        echo(f"tennis: suspect: {fault}", err=True)
+        warn(f"suspect: {fault}")
     doubt = calibration.doubt(manifest.instrument, manifest.created)
     if doubt:
-        echo(f"tennis: {doubt}", err=True)
+        warn(doubt)
     if manifest.ended == "interrupted":
         echo(f"interrupted; sealed {kept} of {manifest.protocol.balls} planned")
         if can_go_on(played):

@@ -124,7 +124,7 @@ def capture(
     with capturing(chosen, out) as under_way:
         wait(under_way, stop)
     if under_way.trouble:
-        echo(f"tennis: {under_way.trouble}", err=True)
+        warn(under_way.trouble)
     echo(f"{out}: {under_way.samples} samples, {under_way.seconds:.3f} s")
     if under_way.trouble:
         sys.exit(1)
