@@ -12,9 +12,10 @@ from rich.text import Text
 
 from tennis.cli.completion import Folder
 from tennis.cli.inventory import holder_option, inventory_option
-from tennis.cli.numbers import Whole
+from tennis.cli.options import options_of
 from tennis.cli.progress import progress_line, quiet_option
 from tennis.cli.words import echo, paragraph, warn
+from tennis.commissioning.request import CommissionRequest
 from tennis.commissioning.steps import names, step
 from tennis.errors import UsageError
 from tennis.listener import listening
@@ -40,26 +41,8 @@ SENT = (
     metavar="STEP",
     help=f"Do this step, also again, and no other: {', '.join(names())}. May be repeated.",
 )
-@click.option(
-    "--port", metavar="PORT", help="The Pico's serial port. [default: that of the only Pico]"
-)
-@click.option(
-    "--generator-port",
-    metavar="PORT",
-    help="The port of a second Pico, which answers with known delays; takes --port.",
-)
-@click.option("--umpire", is_flag=True, help="Record one more rally with a logic analyser, too.")
-@click.option(
-    "--analyser",
-    metavar="SPEC",
-    help="The analyser, as `sigrok-cli -d` takes it. [default: the only one]",
-)
-@click.option(
-    "--balls",
-    type=Whole(10, 1_000_000),
-    default=2000,
-    show_default=True,
-    help="The number of balls of a rally.",
+@options_of(
+    CommissionRequest, into="request", but=["target", "inventory", "holder", "serving", "amount"]
 )
 @inventory_option
 @holder_option
@@ -77,11 +60,7 @@ def commission(
     share: Path | None,
     yes: bool,
     steps: tuple[str, ...],
-    port: str | None,
-    generator_port: str | None,
-    umpire: bool,
-    analyser: str | None,
-    balls: int,
+    request: CommissionRequest,
     inventory: Path | None,
     holder: str | None,
 ) -> None:
@@ -106,7 +85,6 @@ def commission(
     """
     from tennis.play.commissioning.commissioning import Commissioning
     from tennis.play.commissioning.commissioning import share as write_shared
-    from tennis.play.commissioning.equipment import CommissionRequest
     from tennis.play.rally import Watch
 
     if share is not None:
@@ -118,20 +96,13 @@ def commission(
         return
     if out is None:
         raise UsageError("say where to keep the record", next_step="--out DIR")
-    if analyser and not umpire:
+    umpire = request.umpire
+    if request.analyser and not umpire:
         raise UsageError("--analyser is for --umpire", next_step="say both")
     if not yes and not steps and target is None and not (out / "record.json").exists():
         target, umpire = _what_is_there(umpire=umpire)
-    request = CommissionRequest(
-        target=target,
-        inventory=inventory,
-        port=port,
-        generator_port=generator_port,
-        analyser=analyser,
-        umpire=umpire,
-        balls=balls,
-        holder=holder,
-    )
+    whose = {"target": target, "inventory": inventory, "holder": holder, "umpire": umpire}
+    request = request.model_copy(update=whose)
     console = Console(highlight=False)
     with listening(warn), progress_line("commission") as observe:
         work = Commissioning(out, request, Watch(observe))

@@ -15,7 +15,7 @@ from rich.table import Table
 from rich.text import Text
 
 from tennis.cli.numbers import Real, Whole, time_ns
-from tennis.cli.options import bench_option, field_option, workers_option
+from tennis.cli.options import balls_option, bench_option, field_option, workers_option
 from tennis.cli.progress import progress_line, quiet_option, tell
 from tennis.cli.settings import setting_option
 from tennis.cli.stop import Stop
@@ -51,7 +51,7 @@ WORST = "--worst-instant"
 )
 @setting_option("kernel", "The kernel of a side that names none.")
 @setting_option("load", "The load of a side that names none.")
-@click.option("--balls", type=Whole(1, 10**8), metavar="COUNT", help="Balls of a boot.")
+@balls_option("Balls of a boot.", most=10**8)
 @click.option(
     "--period-us",
     type=Real(10, 1_000_000),

@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from tennis.cli.completion import Folder
-from tennis.cli.numbers import Whole
+from tennis.cli.options import balls_option
 from tennis.cli.progress import quiet_option, watching
 from tennis.cli.release import release
 from tennis.cli.words import echo, warn
@@ -53,7 +53,7 @@ def nonce(*, force: bool) -> None:
     "--out", type=Folder(), required=True, help="The folder for them, with a folder for each lab."
 )
 @click.option("--lab", "number", metavar="LAB", help="Only this one. [default: all]")
-@click.option("--balls", type=Whole(1, 10**7), help="Fewer balls than a lab asks for.")
+@balls_option("Fewer balls than a lab asks for.", most=10**7)
 @quiet_option
 def record(out: Path, number: str | None, balls: int | None) -> None:
     """Play the labs' rallies with the course's own seed, for sessions without a working bench.

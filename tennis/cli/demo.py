@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.text import Text
 
 from tennis.cli.numbers import Whole
-from tennis.cli.options import field_option, workers_option
+from tennis.cli.options import balls_option, field_option, workers_option
 from tennis.cli.progress import progress_line, quiet_option
 from tennis.cli.stop import Stop
 from tennis.cli.words import echo
@@ -32,13 +32,7 @@ MACHINES = (
     show_default=True,
     help="The folder for the rallies and report.html.",
 )
-@click.option(
-    "--balls",
-    type=Whole(1, 1_000_000),
-    default=6000,
-    show_default=True,
-    help="The balls of a boot; stress has a cycle of some 5,000.",
-)
+@balls_option("The balls of a boot; stress has a cycle of some 5,000.", default=6000)
 @click.option(
     "--boots",
     type=Whole(1, 1000),

@@ -12,6 +12,7 @@ import click
 from tennis.bench.findings import Finding
 from tennis.cli.completion import StorePlace
 from tennis.cli.inventory import inventory_option
+from tennis.cli.options import port_option
 from tennis.cli.words import echo, echo_json, warn
 from tennis.entries import need
 from tennis.errors import UsageError
@@ -21,11 +22,7 @@ ASKED = "tennis.doctor.options"  # what rooms have checked for an option of this
 
 
 @click.command()
-@click.option(
-    "--port",
-    metavar="PORT",
-    help="Check only the Brickwall on this port, and its wires.",
-)
+@port_option("Check only the Brickwall on this port, and its wires.")
 @click.option(
     "--target",
     metavar="HOST",

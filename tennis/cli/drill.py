@@ -18,9 +18,9 @@ from tennis.bench import loads
 from tennis.cli.completion import Folder
 from tennis.cli.lab_folder import prediction_sealed
 from tennis.cli.numbers import Real, Whole
-from tennis.cli.options import Grouped, bench_option, field_option
+from tennis.cli.options import Grouped, bench_option, field_option, umpire_option
 from tennis.cli.progress import progress_line, quiet_option
-from tennis.cli.settings import setting_option, takes_requests
+from tennis.cli.settings import options_under, settings_options, takes_requests
 from tennis.cli.stop import Stop
 from tennis.cli.words import echo, paragraph, warn
 from tennis.errors import BenchError, UsageError
@@ -30,6 +30,7 @@ from tennis.rally.inside import REPETITIONS_MAX
 from tennis.rally.manifest import PROGRAM, Drill, DrillContext, DrillName
 from tennis.rally.request import RallyRequest
 from tennis.rally.serving import Serving
+from tennis.rally.settings import ELSEWHERE, FIRST, INSIDE, MORE
 from tennis.rally.text import quoted
 from tennis.stats.drill import DrillSummary, SpansByClock, summarize_drill
 from tennis.stats.drill_words import FIGURES, claims, primary
@@ -56,11 +57,11 @@ class Drills(Grouped):
             *("--context", "--program", "--period-us", "--repetitions", "--seed", "--out"),
         ),
         "On which target": (
-            *("--kernel", "--load", "--load-option", "--command-line", "--instruction-ns"),
-            *("--memory", "--instrument"),
+            *options_under(FIRST, "drill"),
+            *options_under(MORE, "drill", but=["program"]),
         ),
-        "More instruments": ("--umpire", "--analyser"),
-        "Another bench": ("--bench", "--target", "--port"),
+        INSIDE: ("--umpire", *options_under(INSIDE, "drill")),
+        ELSEWHERE: ("--bench", *options_under(ELSEWHERE, "drill")),
     },
     moved={"--resume": "tennis resume DIR"},
 )
@@ -88,40 +89,28 @@ class Drills(Grouped):
     metavar="COUNT",
     help="How many times to do it.",
 )
-@setting_option(
-    "program",
-    "A program of your own does the drill periodic: it wakes up by itself, and raises and lowers "
-    "the line GPIO27 each time (docs/programs.md).",
-)
 @field_option(Serving, "seed", "The same seed gives the same boot and the same bytes.")
-@setting_option("kernel", "As for `tennis rally`. [default: mainline]")
-@setting_option(
-    "load",
-    f"The load on the target: {', '.join(loads.names())}; memory is that of the paper. "
+@settings_options(
+    "drill",
+    program="A program of your own does the drill periodic: it wakes up by itself, and raises and "
+    "lowers the line GPIO27 each time (docs/programs.md).",
+    kernel="As for `tennis rally`. [default: mainline]",
+    load=f"The load on the target: {', '.join(loads.names())}; memory is that of the paper. "
     "[default: idle]",
-)
-@setting_option("load_options")
-@setting_option(
-    "command_line",
-    "Add to the kernel's command line, as in highres=off: timers with a periodic tick.",
-)
-@setting_option("instruction_ns", "How long an instruction takes. [default: 2]")
-@setting_option("memory")
-@setting_option(
-    "instrument",
-    "The instrument: builtin is fast; pico is the Brickwall's firmware on an emulated "
+    command_line="Add to the kernel's command line, as in highres=off: timers with a periodic "
+    "tick.",
+    instruction_ns="How long an instruction takes. [default: 2]",
+    instrument="The instrument: builtin is fast; pico is the Brickwall's firmware on an emulated "
     "Pico, up to some 30,000 repetitions a second. [default: builtin]",
+    analyser="With --umpire, as for `tennis rally`.",
+    target="The board, with --bench pi.",
+    port="The Brickwall's serial port, with --bench pi.",
 )
-@click.option(
-    "--umpire",
-    is_flag=True,
-    help="Also record the wires with a logic analyser, as for `tennis rally`. On the virtual "
-    "bench the capture is made from the drill itself.",
+@umpire_option(
+    "Also record the wires with a logic analyser, as for `tennis rally`. On the virtual bench the "
+    "capture is made from the drill itself."
 )
-@setting_option("analyser", "With --umpire, as for `tennis rally`.")
 @bench_option("The bench, as for `tennis rally`.")
-@setting_option("target", "The board, with --bench pi.")
-@setting_option("port", "The Brickwall's serial port, with --bench pi.")
 @quiet_option
 @click.option("--out", type=Folder(), metavar="DIR", help="The drill's folder; it must not exist.")
 @takes_requests

@@ -4,14 +4,13 @@
 
 import click
 
+from tennis.cli.options import port_option
 from tennis.cli.words import aside, echo
 from tennis.listener import listening
 
 
 @click.command(short_help="Put this checkout's firmware onto a Pico.")
-@click.option(
-    "--port", metavar="PORT", help="The Pico's serial port. [default: that of the only Pico]"
-)
+@port_option()
 @click.option(
     "--remove-others",
     is_flag=True,

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tennis.cli.numbers import Whole
+from tennis.cli.options import port_option
 from tennis.cli.stop import Stop
 from tennis.cli.words import aside, echo
 from tennis.errors import BenchError
@@ -17,9 +18,7 @@ from tennis.units import format_count, format_ns
 
 
 @click.command(short_help="Listen to the reply wire, and say what pulses come.")
-@click.option(
-    "--port", metavar="PORT", help="The Pico's serial port. [default: that of the only Pico]"
-)
+@port_option()
 @click.option(
     "--seconds",
     type=click.FloatRange(0.1, 3600),

@@ -52,7 +52,7 @@ def _gathered(command: Command, model: type[BaseModel], names: Sequence[str], in
 # what stands behind an option: its unit
 _UNITS = {
     **{"balls": "COUNT", "decade": "COUNT", "seed": "NUMBER", "percent": "PERCENT"},
-    **{"hz": "HZ", "us": "US", "ms": "MS", "s": "S"},
+    **{"hz": "HZ", "us": "US", "ms": "MS", "s": "S", "port": "PORT", "analyser": "SPEC"},
 }
 
 
@@ -60,15 +60,22 @@ def field_option(
     model: type[BaseModel], name: str, text: str | None = None
 ) -> Callable[[Command], Command]:
     """Return a decorator that gives a command the option of one field; ``text``: its own help."""
-    field = model.model_fields[name]
+    field, option = model.model_fields[name], f"--{name.replace('_', '-')}"
+    if field.annotation is bool:
+        return click.option(option, is_flag=True, help=text or field.description)
     return click.option(
-        f"--{name.replace('_', '-')}",
+        option,
         type=type_of(field.annotation, field.metadata),
         metavar=_UNITS.get(name.rpartition("_")[2]),
         default=field.default,
         show_default=field.default is not None,
         help=text or field.description,
     )
+
+
+def fields_options(model: type[BaseModel], but: Collection[str] = ()) -> list[str]:
+    """Return the options of a model's fields, as they are typed."""
+    return [f"--{name.replace('_', '-')}" for name in model.model_fields if name not in but]
 
 
 def bench_option(text: str) -> Callable[[Command], Command]:
@@ -98,6 +105,8 @@ def workers_option(text: str) -> Callable[[Command], Command]:
 
 def type_of(annotation: Any, metadata: list[Any]) -> Any:
     """Return what click checks of a field: a choice, or a number within the limits."""
+    if annotation is str:
+        return None
     if get_origin(annotation) is Literal:
         return click.Choice(get_args(annotation))
     if inner := next((part for part in get_args(annotation) if part is not type(None)), None):
@@ -112,6 +121,37 @@ def type_of(annotation: Any, metadata: list[Any]) -> Any:
     if annotation is float and not any(isinstance(limit, Gt | Lt) for limit in metadata):
         return Real(low, high)  # type: ignore[arg-type]
     raise TypeError(f"no option can be made of {annotation}")
+
+
+operator_option = click.option(
+    "--operator", metavar="NAME", help="The player; kept in the manifest."
+)
+
+
+def umpire_option(text: str) -> Callable[[Command], Command]:
+    """Return a decorator that gives a command the option to record the wires, too."""
+    return click.option("--umpire", is_flag=True, help=text)
+
+
+def port_option(
+    text: str = "The Pico's serial port. [default: that of the only Pico]",
+) -> Callable[[Command], Command]:
+    """Return a decorator that gives a command the option of a Pico's port."""
+    return click.option("--port", metavar="PORT", help=text)
+
+
+def balls_option(
+    text: str, least: int = 1, most: int = 1_000_000, default: int | None = None
+) -> Callable[[Command], Command]:
+    """Return a decorator that gives a command the option of a number of balls, within limits."""
+    return click.option(
+        "--balls",
+        type=Whole(least, most),
+        default=default,
+        show_default=default is not None,
+        metavar="COUNT",
+        help=text,
+    )
 
 
 player_option = click.option(

@@ -131,7 +131,9 @@ def plot(
     for name in kinds:
         if name not in NAMES[of]:
             some = f"several {of}" if several else f"one {of}"
-            raise UsageError(f"--kind {name}: no picture of {some}", next_step=f"use {', '.join(NAMES[of])}")
+            raise UsageError(
+                f"--kind {name}: no picture of {some}", next_step=f"use {', '.join(NAMES[of])}"
+            )
     path = folders[0].resolve()
     out = out or (Path("plots") if several else path.with_name(path.name + "-plots"))
     for name in kinds or NAMES[of]:

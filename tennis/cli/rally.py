@@ -11,7 +11,15 @@ from click.core import ParameterSource
 
 from tennis.cli.completion import Folder
 from tennis.cli.lab_folder import prediction_sealed
-from tennis.cli.options import Grouped, bench_option, options_of, player_option
+from tennis.cli.options import (
+    Grouped,
+    bench_option,
+    fields_options,
+    operator_option,
+    options_of,
+    player_option,
+    umpire_option,
+)
 from tennis.cli.progress import quiet_option, watching
 from tennis.cli.settings import options_under, settings_options, takes_requests
 from tennis.cli.words import echo, warn
@@ -22,7 +30,7 @@ from tennis.rally.in_play import can_go_on
 from tennis.rally.plan import Plan
 from tennis.rally.request import RallyRequest
 from tennis.rally.serving import Serving
-from tennis.rally.settings import MORE
+from tennis.rally.settings import ELSEWHERE, FIRST, INSIDE, MORE
 from tennis.rally.shots import SHOTS, are_shots
 from tennis.rally.text import quoted
 
@@ -30,17 +38,14 @@ from tennis.rally.text import quoted
 @click.command(
     cls=Grouped,
     groups={
-        "What to play": (
-            *("--kernel", "--load", "--bottom-half", "--top-half", "--priorities"),
+        FIRST: (
+            *options_under(FIRST, "rally", but=["shots"]),
             *("--balls", "--shots", "--seed", "--out"),
         ),
-        "More about the target": options_under(MORE),
-        "When balls are served": (
-            *("--loop", "--rate-hz", "--gap-min-us", "--gap-max-us"),
-            *("--pulse-us", "--timeout-ms", "--settle-s"),
-        ),
-        "More instruments": ("--stages", "--sections", "--witness", "--umpire", "--analyser"),
-        "Another bench": ("--bench", "--port", "--target", "--as", "--instrument"),
+        MORE: options_under(MORE, "rally"),
+        "When balls are served": fields_options(Serving, but=["balls", "seed"]),
+        INSIDE: (*options_under(INSIDE, "rally", but=["analyser"]), "--umpire", "--analyser"),
+        ELSEWHERE: ("--bench", *options_under(ELSEWHERE, "rally"), "--as"),
     },
     usual=(
         *("--kernel", "--load", "--bottom-half", "--top-half", "--priorities", "--balls"),
@@ -59,16 +64,14 @@ from tennis.rally.text import quoted
     "was. Without --target, the manifest records only what you say about the board."
 )
 @player_option
-@settings_options()
+@settings_options("rally")
 @options_of(Serving)
-@click.option(
-    "--umpire",
-    is_flag=True,
-    help="Also record the wires with a logic analyser, and keep its capture for `tennis "
-    "umpire check`. On the virtual bench the capture is made from the rally.",
+@umpire_option(
+    "Also record the wires with a logic analyser, and keep its capture for `tennis umpire check`. "
+    "On the virtual bench the capture is made from the rally."
 )
 @quiet_option
-@click.option("--operator", metavar="NAME", help="The player; kept in the manifest.")
+@operator_option
 @click.option("--out", type=Folder(), help="The rally's folder; it must not exist.")
 @takes_requests
 def rally(*, request: RallyRequest, serving: Serving, out: Path | None, holder: str | None) -> None:

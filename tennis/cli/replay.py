@@ -10,6 +10,7 @@ from tennis.cli import rally
 from tennis.cli.completion import Folder
 from tennis.cli.lab_folder import prediction_sealed
 from tennis.cli.numbers import Real
+from tennis.cli.options import operator_option
 from tennis.cli.progress import quiet_option, watching
 from tennis.cli.words import warn
 
@@ -23,7 +24,7 @@ from tennis.cli.words import warn
     show_default=True,
     help="The speed; 2 takes half of the time.",
 )
-@click.option("--operator", metavar="NAME", help="The player; kept in the manifest.")
+@operator_option
 @quiet_option
 @click.option("--out", type=Folder(), required=True, help="The rally's folder; it must not exist.")
 def replay(recording: Path, *, speed: float, operator: str | None, out: Path) -> None:

@@ -9,7 +9,7 @@ import click
 
 from tennis.cli.completion import Folder
 from tennis.cli.inventory import holder_option, inventory_option
-from tennis.cli.numbers import Whole
+from tennis.cli.options import balls_option
 from tennis.cli.words import echo, warn
 from tennis.listener import listening
 from tennis.rally.text import plain, quoted
@@ -61,9 +61,7 @@ def labels(group: Path | None, out: Path, inventory: Path | None, *, force: bool
     metavar="NAMES",
     help="Which benches of the inventory, as in bench-1,bench-2.",
 )
-@click.option(
-    "--balls", type=Whole(10, 1_000_000), default=2000, show_default=True, help="Balls of a rally."
-)
+@balls_option("Balls of a rally.", 10, default=2000)
 @inventory_option
 @holder_option
 @click.pass_obj
@@ -90,7 +88,7 @@ def commission_benches(
       tennis benches commission --out room
       tennis benches commission --targets bench-3 --out room
     """
-    from tennis.play.commissioning.equipment import CommissionRequest
+    from tennis.commissioning.request import CommissionRequest
     from tennis.play.commissioning.fleet import commission_all
     from tennis.play.fleet import fleet_of
 

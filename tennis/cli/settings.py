@@ -29,15 +29,11 @@ FILLED = {"load", "memory"}  # whose help names what there is
 
 
 def setting_option(
-    name: str,
-    text: str | None = None,
-    *,
-    values: Sequence[str] | None = None,
-    metavar: str | None = None,
+    name: str, text: str | None = None, *, metavar: str | None = None
 ) -> Callable[[Command], Command]:
     """Return a decorator that gives a command the option of a setting.
 
-    ``text``, ``metavar``: a help of its own. ``values``: the only ones that the command takes.
+    ``text``, ``metavar``: a help of its own.
     """
     row = SETTINGS[name]
     about: dict[str, Any] = {"help": text or _help(row), "metavar": metavar or row.metavar}
@@ -46,7 +42,7 @@ def setting_option(
     elif name == LOAD_OPTIONS:
         about["multiple"] = True
     else:
-        about["type"] = _type(row, values)
+        about["type"] = _type(row)
     if name in COMPLETED:
         about["shell_complete"] = COMPLETED[name]
     if row.is_number and row.choices:
@@ -56,24 +52,27 @@ def setting_option(
     return click.option(option_of(name), name, **about)
 
 
-def settings_options(but: Sequence[str] = ()) -> Callable[[Command], Command]:
-    """Return a decorator that gives a command the options of all settings, in the table's order."""
+def settings_options(command: str, **texts: str) -> Callable[[Command], Command]:
+    """Return a decorator that gives a command the options of its settings, in the table's order.
 
-    def decorate(command: Command) -> Command:
+    ``texts``: helps of its own, by setting.
+    """
+
+    def decorate(function: Command) -> Command:
         for name, row in reversed(list(SETTINGS.items())):
-            if row.is_option and name not in but:
-                command = setting_option(name)(command)
-        return command
+            if row.is_asked_by(command):
+                function = setting_option(name, texts.get(name))(function)
+        return function
 
     return decorate
 
 
-def options_under(heading: str) -> list[str]:
-    """Return the options that stand under a heading, as they are typed."""
+def options_under(heading: str, command: str, but: Sequence[str] = ()) -> list[str]:
+    """Return a command's options that stand under a heading, as they are typed."""
     return [
         option_of(name)
         for name, row in SETTINGS.items()
-        if row.is_option and row.heading == heading
+        if row.is_asked_by(command) and row.heading == heading and name not in but
     ]
 
 
@@ -111,9 +110,9 @@ def _help(row: Setting) -> str:
     return row.help.format(**every) if row.name in FILLED else row.help
 
 
-def _type(row: Setting, values: Sequence[str] | None) -> Any:
+def _type(row: Setting) -> Any:
     if row.asked_as is not None:
         return click.Path(path_type=row.asked_as)
     if row.choices:
-        return click.Choice(values or [str(value) for value in row.choices])
+        return click.Choice([str(value) for value in row.choices])
     return type_of(row.kind, []) if row.is_number else str

@@ -12,10 +12,16 @@ from rich.text import Text
 from tennis.bench import loads
 from tennis.cli.completion import Folder
 from tennis.cli.lab_folder import prediction_sealed
-from tennis.cli.numbers import Whole
-from tennis.cli.options import Grouped, bench_option, field_option, options_of
+from tennis.cli.options import (
+    Grouped,
+    balls_option,
+    bench_option,
+    field_option,
+    fields_options,
+    options_of,
+)
 from tennis.cli.progress import progress_line, quiet_option, tell
-from tennis.cli.settings import setting_option, takes_requests
+from tennis.cli.settings import options_under, settings_options, takes_requests
 from tennis.cli.stop import Stop
 from tennis.cli.tables import print_wide, table
 from tennis.cli.words import echo, echo_json, paragraph
@@ -23,6 +29,7 @@ from tennis.errors import BenchError, UsageError
 from tennis.listener import listening
 from tennis.rally.request import RallyRequest
 from tennis.rally.serving import BALLS_MAX, Serving
+from tennis.rally.settings import ELSEWHERE, FIRST, MORE
 from tennis.stats.pairing import percent_floor
 from tennis.sweep.folder import Sweep
 from tennis.sweep.search import Range
@@ -31,44 +38,29 @@ from tennis.sweep.search import Range
 @click.command(
     cls=Grouped,
     groups={
-        "What to play": (
-            *("--kernel", "--load", "--bottom-half", "--top-half", "--priorities"),
-            *("--load-option", "--command-line", "--memory", "--balls", "--seed", "--out"),
-        ),
-        "Which rates": (
-            *("--from-hz", "--to-hz", "--rates-per-decade"),
-            *("--paired-percent", "--resolution-percent"),
-        ),
-        "Another bench": ("--bench", "--target", "--port"),
+        FIRST: (*options_under(FIRST, "sweep"), "--balls", "--seed", "--out"),
+        "Which rates": fields_options(Range),
+        MORE: options_under(MORE, "sweep"),
+        ELSEWHERE: ("--bench", *options_under(ELSEWHERE, "sweep")),
     },
 )
-@setting_option("kernel", "As for `tennis rally`. [default: mainline]")
-@setting_option("load", f"The load on the target: {', '.join(loads.names())}. [default: idle]")
-@setting_option("load_options")
-@setting_option("top_half", "As for `tennis rally`.")
-@setting_option(
-    "bottom_half",
-    "The code that lowers the reply line. [default: tasklet, on EVL and Cobalt thread]",
-    values=["tasklet", "thread", "workqueue", "user"],
+@settings_options(
+    "sweep",
+    kernel="As for `tennis rally`. [default: mainline]",
+    load=f"The load on the target: {', '.join(loads.names())}. [default: idle]",
+    top_half="As for `tennis rally`.",
+    bottom_half="The code that lowers the reply line. [default: tasklet, on EVL and Cobalt thread]",
+    priorities="As for `tennis rally`.",
+    command_line="Add to the kernel's command line, as in highres=off.",
+    target="The board, with --bench pi.",
+    port="The Brickwall's serial port, with --bench pi.",
 )
-@setting_option("priorities", "As for `tennis rally`.")
-@setting_option("command_line", "Add to the kernel's command line, as in highres=off.")
-@setting_option("memory")
-@click.option(
-    "--balls",
-    type=Whole(2, BALLS_MAX),
-    default=5000,
-    show_default=True,
-    metavar="COUNT",
-    help="How many pings to serve at each rate.",
-)
+@balls_option("How many pings to serve at each rate.", 2, BALLS_MAX, 5000)
 @field_option(
     Serving, "seed", "The same seed gives the same boots and, on the virtual bench, the same bytes."
 )
 @options_of(Range)
 @bench_option("The bench, as for `tennis rally`.")
-@setting_option("target", "The board, with --bench pi.")
-@setting_option("port", "The Brickwall's serial port, with --bench pi.")
 @quiet_option
 @click.option(
     "--out",

@@ -8,7 +8,7 @@ from typing import Any, Literal
 import click
 from rich.table import Table
 
-from tennis.cli.numbers import Whole
+from tennis.cli.options import balls_option, port_option
 from tennis.cli.tables import print_wide, table
 from tennis.cli.words import aside, echo, echo_json
 from tennis.errors import UsageError
@@ -25,9 +25,7 @@ from tennis.rally.text import plain
     help="The instrument: pi is a Brickwall on a port; virtual is its firmware on an emulated "
     "Pico, with its own generator on jumpers.",
 )
-@click.option(
-    "--port", metavar="PORT", help="The Brickwall's serial port. [default: that of the only Pico]"
-)
+@port_option("The Brickwall's serial port. [default: that of the only Pico]")
 @click.option(
     "--generator-port",
     metavar="PORT",
@@ -44,11 +42,7 @@ from tennis.rally.text import plain
     "and the reply wire go to GP6 and GP7 instead of the target. internal: inside of the "
     "chip.",
 )
-@click.option(
-    "--balls",
-    type=Whole(1, 1_000_000),
-    help="How many balls of each delay. [default: 200; with --bench virtual: 20]",
-)
+@balls_option("How many balls of each delay. [default: 200; with --bench virtual: 20]")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object; times in ns.")
 def verify(
     *,

@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from tennis.commissioning.request import Amount
 from tennis.gaps import gap_ns
 from tennis.publications import knutsson_2008
 from tennis.units import NS_PER_S, NS_PER_US
@@ -30,14 +31,6 @@ SWEEP_MAX_NS = 20_000_000
 
 # the shortest answer that the server never overlooks (kit-firmware/brickwall/programs.py)
 WIDTH_MIN_TICKS = 3
-
-
-@dataclass(frozen=True)
-class Amount:
-    """How many balls to measure."""
-
-    each: int = 200  # of each delay
-    random: int = 5000
 
 
 @dataclass(frozen=True)

@@ -28,9 +28,10 @@ from tennis.bench.instruments.pads import far_end
 from tennis.bench.instruments.ports import the_port
 from tennis.bench.instruments.serial_link import SerialLink
 from tennis.bench.patience import Patience
+from tennis.commissioning.request import Amount
 from tennis.errors import BenchError, TennisError, UsageError
 from tennis.listener import say
-from tennis.play.known_delays import Amount, DelaySetting, settings
+from tennis.play.known_delays import DelaySetting, settings
 from tennis.play.loop_delay import Clocks, Loop
 from tennis.play.verification import (
     Cause,

@@ -79,6 +79,9 @@ AXES = {
 SET_UP = frozenset({"virtual", "managed"})
 VIRTUAL = frozenset({"virtual"})
 
+# commands that play and do not ask for a setting: a drill answers nothing, a sweep is many rallies
+DRILL, SWEEP = frozenset({"drill"}), frozenset({"sweep"})
+
 # own value, other setting, its value; None: any
 Clash = tuple[str | int | None, str, str | int | None]
 
@@ -115,6 +118,7 @@ class Setting:
     of_a_match: Literal["kernel", "setting"] | None = None
     of_a_remedy: bool = False  # `tennis explain --try`
     of_a_lab: bool = True  # a key of a lab's rally
+    not_asked_by: frozenset[str] = frozenset()  # `tennis drill`, `tennis sweep`
     # a board has one of its own: a lab that does not name it takes any there
     own_on_board: bool = False
     placed_by_board: bool = False  # and a match, too
@@ -156,6 +160,10 @@ class Setting:
     def is_option(self) -> bool:
         """Tell whether `tennis rally` asks for it; a drill is a command of its own."""
         return not self.option or self.option.startswith("--")
+
+    def is_asked_by(self, command: str) -> bool:
+        """Tell whether a command that plays asks for it: rally, drill, or sweep."""
+        return self.is_option and command not in self.not_asked_by
 
     def in_brief(self, value: Any) -> str:
         """Return a value with what it is of, in a few words."""
@@ -249,6 +257,7 @@ class Settings(StrictModel):
         BottomHalf,
         Setting(
             words="bottom half",
+            not_asked_by=DRILL,
             heading=FIRST,
             of_a_side=True,
             of_a_remedy=True,
@@ -260,6 +269,7 @@ class Settings(StrictModel):
         TopHalf,
         Setting(
             words="top half",
+            not_asked_by=DRILL,
             heading=FIRST,
             of_a_side=True,
             of_a_remedy=True,
@@ -273,6 +283,7 @@ class Settings(StrictModel):
         Priorities,
         Setting(
             words="priorities",
+            not_asked_by=DRILL,
             heading=FIRST,
             of_a_side=True,
             of_a_remedy=True,
@@ -364,6 +375,7 @@ class Settings(StrictModel):
         Text | None,
         Setting(
             words="module",
+            not_asked_by=DRILL | SWEEP,
             recorded=lambda manifest: _whose(manifest.target.module == OWN),
             planned=lambda settings: _whose(settings.racquet is not None),
             is_given=True,
@@ -384,6 +396,7 @@ class Settings(StrictModel):
         Text | None,
         Setting(
             words="program",
+            not_asked_by=SWEEP,
             recorded=_program,
             planned=lambda settings: known_by(settings.program),
             is_given=True,
@@ -411,6 +424,7 @@ class Settings(StrictModel):
         Stage | None,
         Setting(
             words="stage",
+            not_asked_by=DRILL,
             recorded=lambda manifest: _stage(manifest.target.stage),
             planned=lambda settings: _stage(settings.stage),
             taken_by=VIRTUAL,
@@ -428,6 +442,7 @@ class Settings(StrictModel):
         Beneath,
         Setting(
             words="beneath",
+            not_asked_by=DRILL,
             taken_by=VIRTUAL,
             linux_only=True,
             apart=(
@@ -446,6 +461,7 @@ class Settings(StrictModel):
         Processors,
         Setting(
             words="processors",
+            not_asked_by=DRILL,
             recorded=lambda manifest: manifest.target.processors or 1,
             taken_by=VIRTUAL,
             own_on_board=True,
@@ -466,6 +482,7 @@ class Settings(StrictModel):
         Cpu | None,
         Setting(
             words="interrupt's CPU",
+            not_asked_by=DRILL,
             taken_by=SET_UP,
             own_on_board=True,
             placed_by_board=True,
@@ -485,6 +502,7 @@ class Settings(StrictModel):
         Cpu | None,
         Setting(
             words="bottom half's CPU",
+            not_asked_by=DRILL,
             taken_by=SET_UP,
             own_on_board=True,
             published=True,
@@ -502,6 +520,7 @@ class Settings(StrictModel):
         CpuList | None,
         Setting(
             words="load's CPUs",
+            not_asked_by=DRILL,
             recorded=lambda manifest: manifest.load.cpus,
             taken_by=SET_UP,
             own_on_board=True,
@@ -519,6 +538,7 @@ class Settings(StrictModel):
         Witness,
         Setting(
             words="witness",
+            not_asked_by=DRILL | SWEEP,
             taken_by=SET_UP,
             why="without --target, nobody starts it there",
             brief=lambda name: f"with {name}",
@@ -610,6 +630,7 @@ class Setup(Settings):
         Text | None,
         Setting(
             words="analyser",
+            not_asked_by=SWEEP,
             changes_balls=False,
             taken_by=frozenset({"managed", "wired", "second pico"}),
             belongs="--umpire on a physical bench",
@@ -627,6 +648,7 @@ class Recordings(StrictModel):
         bool,
         Setting(
             words="stages",
+            not_asked_by=DRILL | SWEEP,
             changes_balls=False,
             taken_by=VIRTUAL,
             linux_only=True,
@@ -647,6 +669,7 @@ class Recordings(StrictModel):
         bool,
         Setting(
             words="sections",
+            not_asked_by=DRILL | SWEEP,
             changes_balls=False,
             taken_by=VIRTUAL,
             linux_only=True,
@@ -671,6 +694,7 @@ class Instants(StrictModel):
         Annotated[int, Field(ge=1, le=SHOTS_MAX)] | None,
         Setting(
             words="shots",
+            not_asked_by=DRILL | SWEEP,
             changes_balls=False,  # the protocol does
             taken_by=VIRTUAL,
             linux_only=True,

@@ -8,9 +8,12 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import click
+import pytest
 
 from tennis.checkout import ROOT
-from tennis.cli import cli
+from tennis.cli import cli, command_of
+from tennis.cli.options import Grouped
+from tennis.rally.settings import SETTINGS, option_of
 
 # programs whose options messages and help name, too
 OTHERS = r"(?:sigrok-cli|setup\.sh|ld -|apt-get|pip install)"
@@ -49,6 +52,21 @@ def sentences(path: Path) -> Iterator[str]:
             continue
         if re.search(r"[a-z] [a-z]+ ", text) and not text.startswith(("#!", "\n")):
             yield text
+
+
+@pytest.mark.parametrize("name", ["rally", "drill", "sweep"])
+def test_what_plays_asks_for_the_settings_of_the_table(name):
+    """Each of them, under a heading: a row reaches them without a line of theirs."""
+    command = command_of(name)
+    assert isinstance(command, Grouped)
+    asked = {option_of(row.name) for row in SETTINGS.values() if row.is_asked_by(name)}
+    others = {option_of(row.name) for row in SETTINGS.values()} - asked
+    assert asked <= options_of(command)
+    assert not others & options_of(command)
+    placed = [option for options in command.groups.values() for option in options]
+    assert asked <= set(placed)
+    assert len(placed) == len(set(placed))
+    assert "--processors" in options_of(command) or name == "drill"
 
 
 def test_no_message_advises_an_option_that_does_not_exist():

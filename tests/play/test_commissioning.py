@@ -22,6 +22,7 @@ from serial.tools import list_ports
 from tennis.bench.instruments import emulated
 from tennis.cli import cli
 from tennis.commissioning.record import PAGE, RECORD, Record, StepResult, read_record
+from tennis.commissioning.request import Amount, CommissionRequest
 from tennis.commissioning.sharing import to_share
 from tennis.commissioning.steps import names, steps
 from tennis.commissioning.tables import boards
@@ -32,12 +33,11 @@ from tennis.pages.labels import page as label_page
 from tennis.play.commissioning import measure as measuring
 from tennis.play.commissioning import misses
 from tennis.play.commissioning.commissioning import Commissioning, share
-from tennis.play.commissioning.equipment import Boards, CommissionRequest, Emulation
+from tennis.play.commissioning.equipment import Boards, Emulation
 from tennis.play.commissioning.fleet import commission_all
 from tennis.play.commissioning.measure import Outcome, Work, measure
 from tennis.play.commissioning.wires import WireTrial, judge_ping, judge_reply
 from tennis.play.fleet import FleetBench
-from tennis.play.known_delays import Amount
 from tennis.play.rally import Watch
 from tennis.rally import memory
 from tests.support.emulated_pico import JUMPERS, EmulatedPico, edges, respond
@@ -125,7 +125,7 @@ def test_the_evening_ends_with_a_load(tmp_path):
 @pytest.mark.virtual
 def test_an_analyser_looks_on(tmp_path):
     """On the virtual bench the capture is made from the rally."""
-    enough = replace(VIRTUAL, balls=120)  # an umpire says nothing of fewer than 100
+    enough = VIRTUAL.model_copy(update={"balls": 120})  # an umpire says nothing of fewer than 100
     outcome = measure("umpire", Work(Emulation(enough), tmp_path, Watch()))
     assert outcome.verdict == "pass", outcome
     found = {number.name: number.value for number in outcome.numbers}

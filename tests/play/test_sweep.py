@@ -126,6 +126,7 @@ def test_ctrl_c_keeps_what_was_played_and_goes_on(whole, copy):
         (("--seed", "8"), "was begun as another sweep (its seed differs)"),
         (("--to-hz", "150001"), "was begun as another sweep (its to_hz differs)"),
         (("--kernel", "mainline"), "was begun as another sweep (its kernel differs)"),
+        (("--processors", "2"), "was begun as another sweep (its processors differs)"),
         (("--from-hz", "200000"), "--from-hz 200000 is not below --to-hz 150000"),
         (("--to-hz", "500001"), "'--to-hz'"),
         (("--balls", "1"), "'--balls'"),

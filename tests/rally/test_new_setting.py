@@ -24,7 +24,9 @@ from types import SimpleNamespace
 from click.testing import CliRunner
 import pytest
 from tennis.bench.virtual import machine
+from tennis.cli.drill import drill
 from tennis.cli.rally import rally
+from tennis.cli.sweep import sweep
 from tennis.errors import UsageError
 from tennis.match.plan import parse_plan
 from tests.support.plans import plan_of
@@ -32,7 +34,10 @@ from tennis.play.sides import side_of
 from tennis.rally.settings import differences, of_target
 from pathlib import Path
 
-assert "--preempt [none|voluntary|full]" in CliRunner().invoke(rally, ["--help-all"]).output
+for command, word in ((rally, "--help-all"), (drill, "--help"), (sweep, "--help")):
+    told = CliRunner().invoke(command, [word]).output
+    heading, _, others = told.partition("Other options:")
+    assert "--preempt [none|voluntary|full]" in heading and "--preempt" not in others, told
 plan = plan_of(preempt="full")
 assert plan.preempt == "full"
 assert of_target(plan)["preempt"] == "full"

@@ -14,15 +14,9 @@ from pathlib import Path
 from tennis.bench.instruments import emulated
 from tennis.bench.instruments.brickwall import Brickwall
 from tennis.bench.patience import Patience
-from tennis.play.commissioning.equipment import (
-    RISE,
-    WIDTH,
-    CommissionRequest,
-    Count,
-    Emulation,
-)
+from tennis.commissioning.request import Amount, CommissionRequest
+from tennis.play.commissioning.equipment import RISE, WIDTH, Count, Emulation
 from tennis.play.commissioning.measure import Outcome, Work, measure
-from tennis.play.known_delays import Amount
 from tennis.play.rally import Watch
 
 STEPS = ("jumpers", "ping", "reply")

@@ -42,6 +42,7 @@ from tennis.bench.targets.console import Console
 from tennis.bench.virtual import elf, memory
 from tennis.checkout import ROOT
 from tennis.commissioning import record as commissioning
+from tennis.commissioning.request import CommissionRequest
 from tennis.commissioning.tables import boards
 from tennis.course import load_lab, predictions, work
 from tennis.course.hand_ins import confirmations, downloads, hand_in, integrity
@@ -60,7 +61,6 @@ from tennis.match.folder import MATCH, open_match
 from tennis.match.plan import read_plan
 from tennis.pages.commission import page
 from tennis.play.commissioning.commissioning import STATE, Commissioning
-from tennis.play.commissioning.equipment import CommissionRequest
 from tennis.play.packing import refuse_ball
 from tennis.play.rally import Watch
 from tennis.play.unpacking import unpack

@@ -26,13 +26,14 @@ from tennis.commissioning.record import (
     read_record,
     write_record,
 )
+from tennis.commissioning.request import CommissionRequest
 from tennis.commissioning.sharing import to_share
 from tennis.commissioning.steps import dependents, names, step
 from tennis.digests import sha256_of
 from tennis.errors import AlteredError, RallyError, UsageError
 from tennis.listener import say
 from tennis.pages.commission import page
-from tennis.play.commissioning.equipment import CommissionRequest, Equipment, equipment_for
+from tennis.play.commissioning.equipment import Equipment, equipment_for
 from tennis.play.commissioning.measure import Outcome, Work, measure
 from tennis.play.rally import Watch
 from tennis.rally.disk import open_regular, write_whole, writing

@@ -5,9 +5,9 @@
 import json
 import re
 import tempfile
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, Protocol
 
@@ -27,15 +27,14 @@ from tennis.bench.registry import bench_for
 from tennis.bench.targets import snapshot
 from tennis.bench.targets.ssh import RemoteError, SshError, SshTarget
 from tennis.bench.virtual.kernel_facts import facts_of
+from tennis.commissioning.request import Amount, CommissionRequest
 from tennis.errors import BenchError, TennisError, UsageError
 from tennis.play.commissioning import misses
 from tennis.play.commissioning.misses import Misses
-from tennis.play.known_delays import Amount
 from tennis.play.planning import plan_for
 from tennis.play.verify import EMULATED_BALLS, jumpered_pico
 from tennis.rally.plan import Plan
-from tennis.rally.request import RallyRequest, serving_of
-from tennis.rally.serving import Serving
+from tennis.rally.request import RallyRequest
 from tennis.rally.text import plain
 
 VIRTUAL = "virtual"
@@ -71,27 +70,6 @@ class FoundPico:
     micropython: str
     board: str  # empty before the firmware is there
     serial: str
-
-
-@dataclass(frozen=True)
-class CommissionRequest:
-    """What a person asked for."""
-
-    target: str | None = None
-    inventory: Path | None = None
-    port: str | None = None
-    generator_port: str | None = None  # of a second Pico
-    analyser: str | None = None
-    umpire: bool = False
-    balls: int = 2000
-    serving: Mapping[str, float] = field(default_factory=dict)  # what else a rally's balls take
-    holder: str | None = None
-    amount: Amount | None = None  # of known delays
-
-    @property
-    def served(self) -> Serving:
-        """Return how the balls of a rally are served. Raises UsageError."""
-        return serving_of({**self.serving, "balls": self.balls})
 
 
 Count = Callable[[], int | None]

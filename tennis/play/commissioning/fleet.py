@@ -4,16 +4,16 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
 from tennis.bench.fleet import state
 from tennis.bench.fleet.inventory import read_inventory
+from tennis.commissioning.request import CommissionRequest
 from tennis.errors import TennisError
 from tennis.pages.labels import Label
 from tennis.play.commissioning.commissioning import Commissioning
-from tennis.play.commissioning.equipment import CommissionRequest
 from tennis.play.fleet import FleetBench
 from tennis.play.rally import Watch
 from tennis.rally.disk import writing
@@ -50,7 +50,7 @@ def commission_all(
         out.mkdir(exist_ok=True)
 
     def one(bench: FleetBench) -> BenchResult:
-        own = replace(request, target=bench.target, port=bench.port)
+        own = request.model_copy(update={"target": bench.target, "port": bench.port})
         try:
             work = make(out / bench.name, own, Watch())
             return _round(bench.name, work, ROUNDS[wires])

@@ -22,11 +22,12 @@ from tennis.bench.instruments.ports import Port
 from tennis.bench.instruments.serial_link import SerialLink
 from tennis.bench.patience import Patience
 from tennis.bench.physical.wired import WiredBench
+from tennis.commissioning.request import Amount
 from tennis.errors import BenchError, TennisError, UsageError
 from tennis.gaps import gap_ns
 from tennis.pages.rally import report
 from tennis.play.doctor.pico import examine_pico, examine_ports, wire_findings
-from tennis.play.known_delays import Amount, settings
+from tennis.play.known_delays import settings
 from tennis.play.loop_delay import Clocks, Loop
 from tennis.play.rally import Watch, play, resume
 from tennis.play.verification import Verification

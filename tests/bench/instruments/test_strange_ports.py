@@ -17,8 +17,9 @@ from tennis.bench.instruments.brickwall import Brickwall
 from tennis.bench.instruments.commands import NobodyError
 from tennis.bench.instruments.link import LinkLostError
 from tennis.bench.instruments.serial_link import SerialLink
+from tennis.commissioning.request import CommissionRequest
 from tennis.errors import BenchError
-from tennis.play.commissioning.equipment import Boards, CommissionRequest
+from tennis.play.commissioning.equipment import Boards
 from tennis.play.commissioning.measure import Work, measure
 from tennis.play.rally import Watch
 
