@@ -4,7 +4,6 @@
 
 import csv
 import io
-import json
 from fractions import Fraction
 from pathlib import Path
 
@@ -16,7 +15,8 @@ from tennis.cli import cli
 from tennis.course import load_lab
 from tennis.rally import balls as table
 from tennis.rally.inside import LONGEST
-from tennis.rally.manifest import Drill, seal_of
+from tennis.rally.manifest import Drill
+from tests.support.forging import reseal
 from tests.support.hand_ins import make_sweep
 from tests.support.synthetic import TIME_NOTE, make_rally
 from tests.support.synthetic_drill import make_drill
@@ -74,13 +74,8 @@ def test_the_first_lines_say_what_it_is(tmp_path):
 
 def test_no_cell_is_a_formula_and_no_word_ends_one(tmp_path):
     path = make_rally(tmp_path / "r", balls=20).path
-    text = (path / "manifest.json").read_text()
-    content = json.loads(text)
     evil = '=1+1;=cmd|x,"=2\n=3\t@a\x1b[2J\u202e\r-4\u2028=5'
-    content["target"]["kernel"] = content["load"]["name"] = content["target"]["release"] = evil
-    content["time_note"] = evil
-    content["seal"] = seal_of(content)
-    (path / "manifest.json").write_text(json.dumps(content))
+    reseal(path, target__kernel=evil, load__name=evil, target__release=evil, time_note=evil)
     done = run(path)
     assert done.exit_code == 0, done.output
     assert done.stdout.isascii()

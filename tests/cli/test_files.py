@@ -2,7 +2,6 @@
 # SPDX-License-Identifier: MIT
 """tennis stats, plot and report: what they print, and how they fail."""
 
-import hashlib
 import json
 import os
 import shutil
@@ -12,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from tennis.rally.manifest import seal_of
 from tennis.rally.text import quoted
 from tennis.stats.summary import STATISTICS
+from tests.support.forging import reseal
 from tests.support.synthetic import TIME_NOTE, make_rally
 
 
@@ -75,7 +74,7 @@ def test_stats_cuts_no_figure(typed, rally, columns, monkeypatch):
         assert max(map(len, narrow.splitlines()[1:until])) <= columns
 
 
-def test_nothing_played(typed, tmp_path):
+def test_a_rally_that_was_interrupted_says_so(typed, tmp_path):
     nothing = make_rally(tmp_path / "none", balls=0, ended="interrupted", planned=50).path
     out = typed("stats", nothing)[1]
     assert "Interrupted: 0 of 50 planned balls." in out
@@ -83,12 +82,9 @@ def test_nothing_played(typed, tmp_path):
     assert "All 0" not in out
     assert typed("plot", nothing)[0] == 0
     assert "no ball was played" in (tmp_path / "none-plots" / "series.svg").read_text()
-
-
-def test_an_interrupted_rally_says_so(typed, tmp_path):
-    rally = make_rally(tmp_path / "some", balls=40, ended="interrupted", planned=50).path
-    assert "Interrupted: 40 of 50 planned balls." in typed("stats", rally)[1]
-    found = json.loads(typed("stats", rally, "--json")[1])
+    some = make_rally(tmp_path / "some", balls=40, ended="interrupted", planned=50).path
+    assert "Interrupted: 40 of 50 planned balls." in typed("stats", some)[1]
+    found = json.loads(typed("stats", some, "--json")[1])
     assert (found["ended"], found["planned"], found["balls"]) == ("interrupted", 50, 40)
 
 
@@ -125,11 +121,7 @@ def test_events_that_are_no_json(typed, rally, tmp_path):
     copy = tmp_path / "copy"
     shutil.copytree(rally, copy)
     (copy / "events.jsonl").write_bytes(b'{"what": "\xff\n' + b"[" * 100_000)
-    manifest = json.loads((copy / "manifest.json").read_text())
-    digest = hashlib.sha256((copy / "events.jsonl").read_bytes()).hexdigest()
-    manifest["files"]["events.jsonl"] = digest
-    manifest["seal"] = seal_of(manifest)
-    (copy / "manifest.json").write_text(json.dumps(manifest))
+    reseal(copy)
     assert typed("stats", copy)[0] == 0
     code, out, err = typed("report", copy, "--out", tmp_path / "page.html")
     assert (code, out) == (1, "")
@@ -154,6 +146,11 @@ def test_plot_writes_what_it_says(typed, rally, tmp_path):
     assert written[0].read_bytes() == before
     code, said, _ = typed("plot", rally, "--out", out, "--kind", "series", "--format", "png")
     assert (code, said.split()) == (0, [str(out / "series.png")])
+    # nothing is written where one of them exists
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other" / "series.svg").write_text("mine")
+    assert typed("plot", rally, "--out", tmp_path / "other")[0] == 2
+    assert [path.name for path in (tmp_path / "other").iterdir()] == ["series.svg"]
 
 
 def test_plot_draws_several_rallies_on_common_axes(typed, rally, tmp_path):
@@ -169,12 +166,6 @@ def test_plot_draws_several_rallies_on_common_axes(typed, rally, tmp_path):
     code, _, err = typed("plot", *[rally] * 17, "--out", out)
     assert code == 2
     assert "at most 16" in err
-
-
-def test_plot_writes_nothing_where_one_picture_exists(typed, rally, tmp_path):
-    (tmp_path / "series.svg").write_text("mine")
-    assert typed("plot", rally, "--out", tmp_path)[0] == 2
-    assert [path.name for path in tmp_path.iterdir()] == ["series.svg"]
 
 
 def test_report(typed, rally, tmp_path):

@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: MIT
 """A match that lists one rally several times: ten copies of a boot are no ten boots."""
 
-import hashlib
-import json
 import shutil
 
 import numpy as np
@@ -17,8 +15,8 @@ from tennis.comparison.folders import read_side
 from tennis.errors import RallyError
 from tennis.match.folder import open_match
 from tennis.rally import balls as rally_balls
-from tennis.rally.folder import BALLS, MANIFEST
-from tennis.rally.manifest import seal_of
+from tennis.rally.folder import BALLS
+from tests.support.forging import reseal
 from tests.support.synthetic_match import MatchMaker
 
 RISE = np.full(200, 1000)
@@ -37,15 +35,7 @@ def copied(maker, name: str, seed: int) -> None:
     protocol = first.plan.protocol.model_copy(update={"seed": seed})
     plan = first.plan.model_copy(update={"protocol": protocol})
     maker.scheduled.append(first.model_copy(update={"name": name, "plan": plan, "repetition": 2}))
-    sealed_again(folder, seed)
-
-
-def sealed_again(folder, seed: int) -> None:
-    content = json.loads((folder / MANIFEST).read_text())
-    content["protocol"]["seed"] = seed
-    content["files"][BALLS] = hashlib.sha256((folder / BALLS).read_bytes()).hexdigest()
-    content["seal"] = seal_of(content)
-    (folder / MANIFEST).write_text(json.dumps(content))
+    reseal(folder, protocol__seed=seed)
 
 
 def refused(maker) -> str:
@@ -101,7 +91,7 @@ def test_the_balls_of_another_rally(maker, packed, monkeypatch):
             )
             rally_balls.write(balls, table, 1_000_000_000)
         assert balls.read_bytes() != before
-        sealed_again(maker.path / "other", 2)
+        reseal(maker.path / "other", protocol__seed=2)
     match = maker.sealed()
     assert [rally.path.name for rally in match.rallies()] == ["rt-idle-chrt-tasklet-forced"]
     said = "holds the balls of rt-idle-chrt-tasklet-forced, tick for tick: it is not a boot"
@@ -130,7 +120,7 @@ def shifted(place, seed: int, *, by_ns: int = 0, later_ns: int = 0) -> None:
     columns = [served + by_ns, (rise + later_ns).astype("u4"), (fall + later_ns).astype("u4")]
     arrays = [table.column(0), *(pa.array(one) for one in columns)]
     rally_balls.write(place / BALLS, pa.table(arrays, schema=table.schema), 1_000_000_000)
-    sealed_again(place, seed)
+    reseal(place, protocol__seed=seed)
 
 
 def test_one_boot_nine_times_with_other_times_and_seeds_is_one_boot(maker):
@@ -154,7 +144,7 @@ def test_gaps_tell_where_answers_were_altered_and_answers_where_gaps_were(maker)
     times = pa.array(table["served_ns"].to_numpy() + np.arange(len(table)))
     table = table.set_column(1, table.schema.field(1), times)
     rally_balls.write(maker.path / "apart" / BALLS, table, 1_000_000_000)
-    sealed_again(maker.path / "apart", 3)
+    reseal(maker.path / "apart", protocol__seed=3)
     match = maker.sealed()
     assert len(match.rallies()) == 1
     assert "gap by gap" in match.trouble("slower")

@@ -31,7 +31,8 @@ from tennis.rally import (
     sealing,
     tally,
 )
-from tennis.rally.manifest import Fault, seal_of
+from tennis.rally.manifest import Fault
+from tests.support.forging import reseal
 from tests.support.processes import run_to_end
 from tests.support.synthetic import make_rally, manifest, table
 from tests.support.ticks import interrupt_ticks, scheduling_ticks
@@ -46,23 +47,6 @@ def sealed(tmp_path_factory):
 def rally(sealed, tmp_path):
     """Give a copy of a sealed rally that a test may damage."""
     return Path(shutil.copytree(sealed, tmp_path / "first"))
-
-
-def rewrite(path, **changes):
-    """Change the manifest, and make hashes and seal true again: what a forger would do."""
-    file = path / "manifest.json"
-    content = json.loads(file.read_text())
-    for key, value in changes.items():
-        *where, last = key.split("__")
-        place = content
-        for part in where:
-            place = place[part]
-        place[last] = value
-    for name in content["files"]:
-        if (path / name).is_file():
-            content["files"][name] = hashlib.sha256((path / name).read_bytes()).hexdigest()
-    content["seal"] = seal_of(content)
-    file.write_text(json.dumps(content))
 
 
 def refused(path, *words):
@@ -362,7 +346,7 @@ def test_a_huge_manifest_is_not_read(rally):
     ],
 )
 def test_a_manifest_that_does_not_fit_its_balls(rally, change, word):
-    rewrite(rally, **change)
+    reseal(rally, **change)
     refused(rally, word)
 
 
@@ -372,8 +356,7 @@ def test_a_manifest_that_does_not_fit_its_balls(rally, change, word):
 def test_names_that_lead_elsewhere_are_refused(rally, name):
     content = json.loads((rally / "manifest.json").read_text())
     content["files"][name] = "0" * 64
-    content["seal"] = seal_of(content)
-    (rally / "manifest.json").write_text(json.dumps(content))
+    reseal(rally, content)
     refused(rally, "manifest.json lists")
 
 
@@ -394,7 +377,7 @@ def forge(rally, columns, **options):
     """Replace the balls by another table, in the form that tennis writes, with a true hash."""
     with balls.open_writer(rally / "balls.parquet", columns.schema) as writer:
         writer.write_table(columns, **options)
-    rewrite(rally)
+    reseal(rally)
 
 
 def changed(rally, name, change):
@@ -440,7 +423,7 @@ def test_row_groups_that_contradict_each_other(rally, monkeypatch):
 
 def test_encodings_that_tennis_never_writes(rally):
     pq.write_table(pq.read_table(rally / "balls.parquet"), rally / "balls.parquet")
-    rewrite(rally)
+    reseal(rally)
     refused(rally, "was not written by tennis (encoding", "RLE_DICTIONARY")
 
 
@@ -457,7 +440,7 @@ def test_a_small_file_that_unpacks_to_millions_of_latencies(command, rally, tmp_
             data = [pa.array(number.astype(np.uint32)), served, *ticks]
             writer.write_table(pa.table(data, schema=columns), rows)
     assert (rally / "balls.parquet").stat().st_size < 2 << 20
-    rewrite(rally, counts__balls=3 * rows, counts__misses=0, protocol__balls=3 * rows)
+    reseal(rally, counts__balls=3 * rows, counts__misses=0, protocol__balls=3 * rows)
     limit = 1 << 30
     done = run_to_end(
         [Path(sys.executable).with_name("tennis"), command, rally],
@@ -516,7 +499,7 @@ def test_columns_that_no_rally_has(rally, change, words):
 
 def test_an_event_that_is_no_object(rally):
     (rally / "events.jsonl").write_text("[1]\n")
-    rewrite(rally)
+    reseal(rally)
     with pytest.raises(RallyError, match="line 1"):
         assert open_rally(rally).events
 

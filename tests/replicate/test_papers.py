@@ -2,7 +2,6 @@
 # SPDX-License-Identifier: MIT
 """Verdicts on the tables of Arm et al. and of Koeker et al., from made-up drills and rallies."""
 
-import hashlib
 import json
 from collections import Counter
 from itertools import product
@@ -16,11 +15,12 @@ from tennis.pages.match import match_report
 from tennis.pages.match_drills import drill_rows
 from tennis.publications import load
 from tennis.publications.arm import CALLS, CONTEXTS
-from tennis.rally.manifest import Drill, seal_of
+from tennis.rally.manifest import Drill
 from tennis.replicate.arm_rules import arm_rules
 from tennis.replicate.koeker_rules import RATE_HZ
 from tennis.replicate.rules import PERIODIC
 from tennis.replicate.verdicts import Replication
+from tests.support.forging import reseal
 from tests.support.synthetic_match import MatchMaker, bursts
 
 ARM, KOEKER = "arm-2016", "koeker"
@@ -174,10 +174,7 @@ def test_a_drill_whose_own_times_are_damaged_is_left_out_and_said(maker):
     first = match.path / match.scheduled[0].name
     console = (first / "console.log").read_bytes().replace(b"tennis: fact inside", b"tennis: lost")
     (first / "console.log").write_bytes(console)
-    content = json.loads((first / "manifest.json").read_text())
-    content["files"]["console.log"] = hashlib.sha256(console).hexdigest()
-    content["seal"] = seal_of(content)
-    (first / "manifest.json").write_text(json.dumps(content))
+    reseal(first)
     again = open_match(match.path)
     assert "cannot be used" in again.trouble(first.name)
     assert [row.boots for row in drill_rows(again)] == [1]

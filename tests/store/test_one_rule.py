@@ -4,7 +4,6 @@
 
 import json
 import os
-import signal
 import time
 
 import pyarrow as pa
@@ -28,16 +27,6 @@ from tests.support.synthetic import make_rally
 def own_cache(tmp_path, monkeypatch):
     """Let each test be a machine that has read nothing yet."""
     monkeypatch.setenv("TENNIS_CACHE", str(tmp_path / "cache"))
-
-
-@pytest.fixture
-def at_most():
-    """Let what would wait without end fail instead."""
-    signal.signal(signal.SIGALRM, lambda *_: pytest.fail("it waits"))
-    signal.alarm(60)
-    yield
-    signal.alarm(0)
-    signal.signal(signal.SIGALRM, signal.SIG_DFL)
 
 
 @pytest.fixture
@@ -108,7 +97,7 @@ def test_a_catalogue_of_an_earlier_version_is_not_read(store, monkeypatch):
     assert open_store(store.path).catalogue().equals(rows)
 
 
-@pytest.mark.usefixtures("at_most")
+@pytest.mark.usefixtures("in_time")
 @pytest.mark.parametrize("kind", ["fifo", "device", "link", "folder"])
 @pytest.mark.parametrize("what", ["rallies/{}/manifest.json", "rallies/{}/balls.parquet",
                                   "about/{}.json", "store.json"])  # fmt: skip
@@ -135,7 +124,7 @@ def test_only_regular_files_are_opened(store, what, kind, tmp_path, monkeypatch)
         assert said == ""
 
 
-@pytest.mark.usefixtures("at_most")
+@pytest.mark.usefixtures("in_time")
 def test_what_becomes_a_fifo_meanwhile_is_not_waited_for(tmp_path, monkeypatch):
     file = tmp_path / "file"
     file.write_bytes(b"x")

@@ -18,17 +18,17 @@ from click.testing import CliRunner
 
 from tennis.checkout import ROOT
 from tennis.cli import cli
-from tennis.digests import sha256_of
 from tennis.errors import BenchError, RallyError, UsageError
 from tennis.rally import balls, open_rally
-from tennis.rally.folder import BALLS, MANIFEST
-from tennis.rally.manifest import Drill, Fault, seal_of
+from tennis.rally.folder import BALLS
+from tennis.rally.manifest import Drill, Fault
 from tennis.store import open_store
 from tennis.store import store as storing
 from tennis.store.drift import histories
 from tennis.store.opening import create
 from tennis.store.question import LEVELS, ask, chosen, quantiles
 from tennis.store.store import About
+from tests.support.forging import reseal
 from tests.support.synthetic import make_rally
 from tests.support.synthetic_drill import make_drill
 
@@ -162,11 +162,8 @@ def test_a_boot_counts_once_whatever_was_altered_in_its_copies(store, tmp_path):
         columns = [served + number, (rise + later).astype("u4"), (fall + later).astype("u4")]
         made = pa.table([kept.column(0), *map(pa.array, columns)], schema=kept.schema)
         balls.write(place / BALLS, made, first.tick_hz)
-        content = json.loads((place / MANIFEST).read_text())
-        content["files"][BALLS] = sha256_of(place / BALLS)
-        content["protocol"]["seed"] += number
-        content["created"] = f"2099-01-0{number}T00:00:00+00:00"
-        (place / MANIFEST).write_text(json.dumps({**content, "seal": seal_of(content)}))
+        created = f"2099-01-0{number}T00:00:00+00:00"
+        reseal(place, protocol__seed=first.manifest.protocol.seed + number, created=created)
     done = run("add", store.path, tmp_path / "more")
     assert "9 rallies added, 13 there" in done.output
     (after,) = quantiles(store, store.catalogue(), [])

@@ -25,7 +25,6 @@ from tennis.course.starters import solved
 from tennis.explain import stages
 from tennis.explain.instants import storage as instants
 from tennis.explain.sections import storage
-from tennis.match.folder import MatchRecord
 from tennis.match.plan import parse_plan
 from tennis.play.schedule import scheduled_rallies
 from tennis.rally.manifest import NO_MODULE, OWN, PROGRAM, OnProcessor, Program, Protocol
@@ -36,7 +35,7 @@ from tennis.sweep.search import next_rate
 from tests.support.made_up_sections import made_up_sections
 from tests.support.synthetic import TIME_NOTE, latencies, make_rally
 from tests.support.synthetic_drill import make_drill
-from tests.support.synthetic_match import bursts
+from tests.support.synthetic_match import bursts, record_of
 
 # whose sections and instants were recorded, too; and whose stages
 INSTANTS = {("07-worst-case", "closed")}
@@ -307,17 +306,7 @@ def make_match(
             protocol=entry.plan.protocol,
             seed=entry.plan.protocol.seed,  # other gaps for each, too
         )
-    MatchRecord(
-        schema_version=1,
-        bench="virtual",
-        time_note=TIME_NOTE,
-        created="2026-01-01T00:00:00+00:00",
-        tennis="0",
-        plan=plan,
-        scheduled=scheduled,
-        not_played=[],
-        troubles={},
-    ).write(folder)
+    record_of(plan, scheduled, bench="virtual").write(folder)
 
 
 def zipped(folder: Path, out: Path) -> Path:

@@ -7,6 +7,7 @@ Their manifest says that the bench is a ``replay``, and the time note that nobod
 
 import hashlib
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -237,15 +238,40 @@ def make_rally(
         missed[np.linspace(0, rise.size - 1, misses).astype(int)] = True
     latest_ns = int((rise + schedule).max(initial=0) / per_ns) + 1
     about.setdefault("timeout_ns", max(100_000_000, latest_ns))
+    made = manifest(balls=rise.size, tick_hz=tick_hz, seed=seed, **about)
+    rows = table(rise, schedule, misses=missed, tick_hz=tick_hz, later_ns=later_ns, seed=seed)
+    begun = {"at_ns": 0, "what": "load_started"}
+    return sealed(out, made, rows, [begun, *events], console.encode())
+
+
+def sealed(
+    out: Path,
+    made: Manifest,
+    rows: Any,
+    events: Sequence[dict[str, Any]] = (),
+    console: bytes = b"",
+) -> Rally:
+    """Seal balls at ``out``, as if somebody had played them."""
     part = part_path(out)
     part.mkdir(parents=True)
     (part / PLAN).write_text("{}\n")
     (part / JOURNAL).write_bytes(b"")
-    (part / CONSOLE).write_text(console)
-    return seal(
-        part,
-        out,
-        manifest(balls=rise.size, tick_hz=tick_hz, seed=seed, **about),
-        table(rise, schedule, misses=missed, tick_hz=tick_hz, later_ns=later_ns, seed=seed),
-        [{"at_ns": 0, "what": "load_started"}, *events],
-    )
+    (part / CONSOLE).write_bytes(console)
+    return seal(part, out, made, rows, list(events))
+
+
+def sealed_again(rally: Rally, out: Path, rows: Any = None, **changes: Any) -> Rally:
+    """Seal a rally's balls, or other rows in their place, with some of its manifest changed."""
+    made = rally.manifest.model_copy(update={"files": {}, **changes})
+    console = (rally.path / CONSOLE).read_bytes()
+    return sealed(out, made, rally.batches() if rows is None else rows, rally.events, console)
+
+
+def saying(rally: Rally, **parts: Any) -> Rally:
+    """Return a rally as if its manifest said something else; a mapping is of a part of it."""
+    made = rally.manifest
+    changes = {
+        name: getattr(made, name).model_copy(update=new) if isinstance(new, dict) else new
+        for name, new in parts.items()
+    }
+    return replace(rally, manifest=made.model_copy(update=changes))

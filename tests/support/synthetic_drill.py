@@ -12,12 +12,11 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from tennis.rally import Rally, part_path, seal
+from tennis.rally import Rally
 from tennis.rally.balls import schema
-from tennis.rally.folder import CONSOLE, JOURNAL, PLAN
 from tennis.rally.inside import FACT, HEADER, MARK, REPETITION, VERSION
 from tennis.rally.manifest import Drill, Protocol
-from tests.support.synthetic import manifest
+from tests.support.synthetic import manifest, sealed
 
 TICK_HZ = 1_000_000_000
 
@@ -72,11 +71,6 @@ def make_drill(
         tick_hz=TICK_HZ,
         **about,
     )
-    part = part_path(out)
-    part.mkdir(parents=True)
-    (part / PLAN).write_text("{}\n")
-    (part / JOURNAL).write_bytes(b"")
-    (part / CONSOLE).write_text(told(since_last, duration))
     table = pa.table(
         [
             pa.array(np.arange(served.size, dtype=np.uint32)),
@@ -86,4 +80,4 @@ def make_drill(
         ],
         schema=schema(TICK_HZ),
     )
-    return seal(part, out, made, table, [])
+    return sealed(out, made, table, console=told(since_last, duration).encode())

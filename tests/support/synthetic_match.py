@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from tennis.match.folder import MatchFolder, MatchRecord, open_match
 from tennis.match.plan import KernelAxis, LoadAxis, MatchPlan, NotPlayed, ScheduledRally, Setting
+from tennis.rally import Rally
 from tennis.rally.balls import write
 from tennis.rally.command_line import file_name
 from tennis.rally.folder import BALLS, MANIFEST
@@ -29,6 +30,7 @@ from tests.support.synthetic_drill import make_drill
 HALVES: dict[str, BottomHalf] = {"mainline": "tasklet", "rt": "tasklet", "xenomai": "thread"}
 
 
+CREATED = "2026-01-01T00:00:00+00:00"
 TOPS: dict[str, TopHalf] = {"rt": "forced"}
 BOOTS = 10
 
@@ -38,6 +40,38 @@ def bursts(worst: int, balls: int = 3000, base: int = 1000, every: int = 100) ->
     found = np.full(balls, base)
     found[every // 2 :: every] = worst
     return found
+
+
+def plan_of(made: Rally) -> Plan:
+    """Return the plan of which a made-up rally, or a drill, is one."""
+    target = made.manifest.target
+    return Plan(
+        bench="replay",
+        kernel=target.kernel,
+        load=made.manifest.load.name,
+        load_options={},
+        bottom_half=target.bottom_half,
+        top_half=target.top_half,
+        priorities=target.priorities,
+        command_line=target.added,
+        witness=target.witness,
+        protocol=made.manifest.protocol,
+        versions={},
+        drill=made.manifest.drill,
+    )
+
+
+def record_of(plan: MatchPlan, scheduled: Sequence[ScheduledRally], **about: Any) -> MatchRecord:
+    """Return what a match's folder says of itself."""
+    usual = {"bench": "replay", "not_played": [], "troubles": {}, "created": CREATED}
+    return MatchRecord(
+        schema_version=1,
+        tennis="0",
+        time_note=TIME_NOTE,
+        plan=plan,
+        scheduled=list(scheduled),
+        **usual | about,
+    )
 
 
 class MatchMaker:
@@ -70,21 +104,7 @@ class MatchMaker:
         made = make_drill(
             first, drill, intervals, duration, later_ns=len(self.scheduled) * 1000, **about
         )
-        plan = Plan(
-            bench="replay",
-            kernel=kernel,
-            load=load,
-            load_options={},
-            bottom_half="unknown",
-            top_half="hard",
-            priorities="default",
-            command_line=command_line,
-            witness=witness,
-            protocol=made.manifest.protocol,
-            versions={},
-            drill=drill,
-        )
-        planned = ScheduledRally(name=first.name, kernel=kernel, repetition=1, plan=plan)
+        planned = ScheduledRally(name=first.name, kernel=kernel, repetition=1, plan=plan_of(made))
         self.scheduled.append(planned)
         self._boots(planned, name, boots)
 
@@ -127,23 +147,8 @@ class MatchMaker:
             later_ns=number_of_boot * 1000,
             **about,
         )
-        plan = Plan(
-            bench="replay",
-            kernel=kernel,
-            load=load,
-            load_options={},
-            bottom_half=half,
-            top_half=top,
-            priorities=priorities,
-            command_line=added,
-            protocol=made.manifest.protocol,
-            versions={},
-        )
-        self.scheduled.append(
-            ScheduledRally(
-                name=name, kernel=kernel, repetition=repetition, plan=plan, setting=setting
-            )
-        )
+        where = {"name": name, "repetition": repetition, "setting": setting}
+        self.scheduled.append(ScheduledRally(kernel=kernel, plan=plan_of(made), **where))
         return self.path / name
 
     def cell(
@@ -210,24 +215,14 @@ class MatchMaker:
     ) -> MatchFolder:
         """Write match.json and open the folder."""
         kernels: Sequence[str] = [planned.kernel for planned in self.scheduled] or ["rt"]
-        record = MatchRecord(
-            schema_version=1,
-            bench="replay",
-            time_note=TIME_NOTE,
-            created="2026-01-01T00:00:00+00:00",
-            tennis="0",
-            plan=MatchPlan(
-                title=title,
-                kernels={name: KernelAxis() for name in kernels},
-                loads={"idle": LoadAxis()},
-                settings=settings or {},
-            ),
-            plan_file=plan_file,
-            scheduled=self.scheduled,
-            not_played=self.not_played,
-            troubles=self.troubles,
+        plan = MatchPlan(
+            title=title,
+            kernels={name: KernelAxis() for name in kernels},
+            loads={"idle": LoadAxis()},
+            settings=settings or {},
         )
-        record.write(self.path)
+        about = {"not_played": self.not_played, "troubles": self.troubles, "plan_file": plan_file}
+        record_of(plan, self.scheduled, **about).write(self.path)
         return open_match(self.path)
 
 

@@ -20,7 +20,7 @@ from tennis.umpire.analyser import Analyser
 from tennis.umpire.rally import umpire
 from tennis.umpire.simulate import simulate
 from tests.support.captures import decoded
-from tests.support.synthetic import latencies, make_rally
+from tests.support.synthetic import latencies, make_rally, sealed_again
 
 RATE_HZ = 24_000_000
 
@@ -44,8 +44,7 @@ def open_loop(out, balls=1000, rate_hz=1000, spread=True, seed=1) -> Rally:
         rise=latencies(balls, seed).astype(int) if spread else np.full(balls, 1600),
         schedule=latencies(balls, seed + 1).astype(int) if spread else np.full(balls, 1400),
     )
-    manifest = made.manifest
-    protocol = manifest.protocol.model_copy(
+    protocol = made.manifest.protocol.model_copy(
         update={
             "loop": "open",
             "rate_hz": float(rate_hz),
@@ -61,10 +60,7 @@ def open_loop(out, balls=1000, rate_hz=1000, spread=True, seed=1) -> Rally:
         [table["ball"], pa.array(served), table["rise_ticks"], table["fall_ticks"]],
         schema=schema(10**9),
     )
-    part_path(out).mkdir(parents=True)
-    (part_path(out) / "frames.bin").write_bytes(b"")
-    planned = manifest.model_copy(update={"protocol": protocol, "files": {}})
-    return seal(part_path(out), out, planned, rows, [])
+    return sealed_again(made, out, rows, protocol=protocol)
 
 
 # --- what is planted is found ---
@@ -111,19 +107,13 @@ def test_the_spread_is_that_of_the_samples(rally, tmp_path, rate_hz):
 
 def with_ticks(rally: Rally, out, tick_hz: int, **changed) -> Rally:
     """Return a rally's balls as a Brickwall of another clock would have had them."""
-    protocol = rally.manifest.protocol
     table = pa.Table.from_batches(rally.batches())
     columns = {name: table[name].combine_chunks() for name in table.column_names} | changed
     for name in ("rise_ticks", "fall_ticks"):
         columns[name] = pc.cast(pc.divide(columns[name], 10**9 // tick_hz), pa.uint32())
     instrument = rally.manifest.instrument.model_copy(update={"tick_hz": tick_hz})
-    part_path(out).mkdir(parents=True)
-    (part_path(out) / "frames.bin").write_bytes(b"")
-    planned = rally.manifest.model_copy(
-        update={"protocol": protocol, "instrument": instrument, "files": {}}
-    )
     rows = pa.table(list(columns.values()), schema=schema(tick_hz))
-    return seal(part_path(out), out, planned, rows, [])
+    return sealed_again(rally, out, rows, instrument=instrument)
 
 
 @pytest.mark.parametrize("bias_ns", [16.0, -16.0])
@@ -196,11 +186,7 @@ def test_a_single_ball_shifted_by_3_us_is_named(truth, tmp_path, analyser, what,
     for name, shift in zip(("rise_ticks", "fall_ticks", "served_ns"), SHIFTS[what], strict=True):
         columns[name][ball] += shift
     arrays = [pa.array(columns[name]).cast(table.schema.field(name).type) for name in columns]
-    part_path(tmp_path / "r").mkdir()
-    (part_path(tmp_path / "r") / "frames.bin").write_bytes(b"")
-    bare = truth.manifest.model_copy(update={"files": {}})
-    rows = pa.table(arrays, schema=schema(10**9))
-    rally = seal(part_path(tmp_path / "r"), tmp_path / "r", bare, rows, [])
+    rally = sealed_again(truth, tmp_path / "r", pa.table(arrays, schema=schema(10**9)))
     found = check_capture(rally, open_capture(truth.path.parent / f"{analyser}.sr"))
     assert found.verdict == "fail", found.reason
     assert list(found.odd) == [ball]
@@ -377,10 +363,7 @@ def test_another_rally_with_the_same_gaps_is_told(tmp_path):
             [table["ball"], pa.array(served), table["rise_ticks"], table["fall_ticks"]],
             schema=schema(10**9),
         )
-        out = tmp_path / name
-        part_path(out).mkdir()
-        (part_path(out) / "frames.bin").write_bytes(b"")
-        return seal(part_path(out), out, made.manifest.model_copy(update={"files": {}}), rows, [])
+        return sealed_again(made, tmp_path / name, rows)
 
     one, two = play("one", 1), play("two", 2)
     capture = tmp_path / "capture.sr"
@@ -406,6 +389,9 @@ def test_sigrok_decodes_the_simulated_capture_as_the_rally_was_played(rally, tmp
 def test_the_command_says_verdict_bias_and_clock(rally, tmp_path, typed):
     good, bad = tmp_path / "good.sr", tmp_path / "bad.sr"
     assert typed("umpire", "simulate", rally.path, "--out", good)[0] == 0
+    whole = good.read_bytes()
+    code, _, err = typed("umpire", "simulate", rally.path, "--out", good)
+    assert (code, "exists" in err, good.read_bytes() == whole) == (2, True, True)
     planted = ("--interrupt-bias-ns", 430, "--clock-ppm", 30, "--out", bad)
     assert typed("umpire", "simulate", rally.path, *planted)[0] == 0
     code, out, _ = typed("umpire", "check", rally.path, "--capture", good)
@@ -496,12 +482,3 @@ def test_a_report_says_what_the_umpire_saw(rally, tmp_path):
         bare = rally.manifest.model_copy(update={"files": {}})
         watched = seal(part, part.with_suffix(""), bare, rally.batches(), [])
         assert f"<dt>Umpire</dt><dd>{words}" in report([watched])
-
-
-def test_nothing_is_overwritten(rally, tmp_path, typed):
-    capture = tmp_path / "capture.sr"
-    capture.write_bytes(b"mine")
-    code, _, err = typed("umpire", "simulate", rally.path, "--out", capture)
-    assert code == 2
-    assert "exists" in err
-    assert capture.read_bytes() == b"mine"
