@@ -8,6 +8,7 @@ import pytest
 
 from tennis.bench import cache, commands
 from tennis.errors import DiskFullError, TennisError
+from tests.support.processes import stand_in
 
 
 def test_sources_that_change_while_they_are_built_leave_nothing(tmp_path, monkeypatch):
@@ -32,8 +33,7 @@ def test_a_program_that_became_another_one_is_asked_again(tmp_path, monkeypatch)
     """A match of hours, and an upgrade of the compiler meanwhile."""
     monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
     for version in ("12.2", "13.1", "13.1"):
-        (tmp_path / "new").write_text(f"#!/bin/sh\necho {version}; echo >> {tmp_path}/asked\n")
-        (tmp_path / "new").chmod(0o755)
+        stand_in(tmp_path / "new", f"echo {version}; echo >> {tmp_path}/asked")
         if not (tmp_path / "gcc").exists() or version not in (tmp_path / "gcc").read_text():
             (tmp_path / "new").rename(tmp_path / "gcc")
         assert commands.says_of_itself("gcc", what="the compiler") == f"{version}\n"

@@ -18,12 +18,17 @@ from tests.support.processes import run_to_end
 from tests.support.terminal import TENNIS
 
 
-def test_commands_at_once_wait_for_each_other(tmp_path, monkeypatch):
-    """The first commands on a fresh machine: apt gives up where another apt has its lists."""
+@pytest.fixture(autouse=True)
+def _machine(tmp_path, monkeypatch):
+    """A machine with an empty cache, a mirror that nobody reaches, and Debian's keys."""
     monkeypatch.setenv("TENNIS_CACHE", str(tmp_path))
-    monkeypatch.setattr(debian, "mirror", lambda: "http://debian.example/debian")
+    monkeypatch.setenv("TENNIS_MIRROR", "http://debian.example/debian")
     monkeypatch.setattr(debian, "KEYRING", tmp_path / "keyring")
     debian.KEYRING.touch()
+
+
+def test_commands_at_once_wait_for_each_other(tmp_path, monkeypatch):
+    """The first commands on a fresh machine: apt gives up where another apt has its lists."""
     at_work: list[str] = []
     most = 0
 
@@ -52,13 +57,10 @@ def test_commands_at_once_wait_for_each_other(tmp_path, monkeypatch):
     assert list((tmp_path / "apt/trixie-arm64/downloads").iterdir()) == []
 
 
-def test_without_a_network_that_is_said(tmp_path):
+def test_without_a_network_that_is_said():
     """In a network namespace without an interface."""
     apart = ["unshare", "--net"] if os.geteuid() == 0 else ["unshare", "--map-root-user", "--net"]
-    done = run_to_end(
-        [*apart, TENNIS, "kernels", "fetch", "mainline"],
-        env={**os.environ, "TENNIS_CACHE": str(tmp_path)},
-    )
+    done = run_to_end([*apart, TENNIS, "kernels", "fetch", "mainline"])
     assert done.returncode == 1
     assert done.stderr == (
         "tennis: fetching the list of packages of trixie: there is no network on this machine: "
@@ -67,12 +69,8 @@ def test_without_a_network_that_is_said(tmp_path):
 
 
 @pytest.mark.parametrize("sources", [False, True])
-def test_only_who_needs_sources_fetches_their_list(tmp_path, monkeypatch, sources):
+def test_only_who_needs_sources_fetches_their_list(monkeypatch, sources):
     """It is as large as the list of packages."""
-    monkeypatch.setenv("TENNIS_CACHE", str(tmp_path))
-    monkeypatch.setattr(debian, "mirror", lambda: "http://debian.example/debian")
-    monkeypatch.setattr(debian, "KEYRING", tmp_path)
-    monkeypatch.setattr(debian.Path, "is_file", lambda _: True)
     monkeypatch.setattr(debian, "run", lambda *_, **__: "")
     suite = debian.Suite("trixie-backports", "arm64")
     suite.update(sources=sources)
@@ -104,9 +102,8 @@ def test_ubuntu_gets_kernels_from_debian(monkeypatch, system, named, mirror):
         assert debian.mirror() == mirror
 
 
-def test_a_download_says_how_many_bytes_are_there(tmp_path, monkeypatch):
+def test_a_download_says_how_many_bytes_are_there(monkeypatch):
     """apt writes beside, or into a folder for parts; the newest size counts."""
-    monkeypatch.setenv("TENNIS_CACHE", str(tmp_path))
     monkeypatch.setattr(debian, "PROGRESS_S", 0.05)
 
     def run(_, cwd, **__):
@@ -126,7 +123,6 @@ def test_a_download_says_how_many_bytes_are_there(tmp_path, monkeypatch):
 
 def test_small_packages_are_fetched_in_one_go(tmp_path, monkeypatch):
     """Each start of apt reads lists of 50 MB: 31 programs of a target took it 62 times."""
-    monkeypatch.setenv("TENNIS_CACHE", str(tmp_path))
     begun: list[list[str]] = []
 
     def run(command, cwd=None, **_):
@@ -171,9 +167,8 @@ class NotFound(http.server.BaseHTTPRequestHandler):
         ("unknown", "the name mirror.invalid cannot be resolved"),
     ],
 )
-def test_which_server_fails_and_how(kind, said, tmp_path, monkeypatch):
+def test_which_server_fails_and_how(kind, said, monkeypatch):
     """Real apt-get, at a mirror that fails in one way."""
-    monkeypatch.setenv("TENNIS_CACHE", str(tmp_path))
     monkeypatch.setattr(debian, "SILENT_S", 1)
     with (
         http.server.HTTPServer(("127.0.0.1", 0), NotFound) as empty,
@@ -182,8 +177,7 @@ def test_which_server_fails_and_how(kind, said, tmp_path, monkeypatch):
         threading.Thread(target=empty.serve_forever, daemon=True).start()
         ports = {"empty": empty.server_port, "silent": silent.getsockname()[1]}
         host = "mirror.invalid" if kind == "unknown" else "127.0.0.1"
-        site = f"http://{host}:{ports.get(kind, 9)}/debian"
-        monkeypatch.setattr(debian, "mirror", lambda: site)
+        monkeypatch.setenv("TENNIS_MIRROR", f"http://{host}:{ports.get(kind, 9)}/debian")
         with pytest.raises(BenchError) as raised:
             debian.Suite("trixie", "arm64").update()
         empty.shutdown()

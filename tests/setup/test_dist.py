@@ -17,7 +17,7 @@ import pytest
 
 from tennis.checkout import ROOT
 from tennis.rally import open_rally
-from tests.support.processes import run_to_end
+from tests.support.processes import run_to_end, stand_in
 from tests.support.shared import made_once
 from tests.support.terminal import tennis
 
@@ -148,9 +148,8 @@ def test_setup_names_what_is_missing_and_never_asks_for_root(installed, tmp_path
     done = installed.tennis("setup", "--plan")
     assert done.returncode == 0, done.stderr
     assert "packages that are missing: none" in done.stdout
-    query = tmp_path / "dpkg-query"
-    query.write_text("#!/bin/sh\ncase $4 in kmod|make) exit 1;; *) echo 'installed ';; esac\n")
-    query.chmod(0o755)
+    answer = "case $4 in kmod|make) exit 1;; *) echo 'installed ';; esac"
+    stand_in(tmp_path / "dpkg-query", answer)
     path = f"{tmp_path}:{os.environ['PATH']}"
     done = installed.tennis("setup", PATH=path)
     assert done.returncode == 1

@@ -18,7 +18,7 @@ import yaml
 from tennis.bench.kernels.requirements import fragment
 from tennis.checkout import ROOT
 from tennis.course.starters import solved
-from tests.support.processes import run_to_end
+from tests.support.processes import run_to_end, stand_in
 
 PAGE = (ROOT / "docs/gates.md").read_text()
 (JOB,) = yaml.safe_load(re.search(r"```yaml\n(.*?)```", PAGE, re.DOTALL)[1])["jobs"].values()
@@ -121,10 +121,7 @@ def test_the_action_plays_and_leaves_its_summary_and_its_page(driver):
 @pytest.mark.parametrize(("code", "said"), [(0, 0), (1, 1), (3, 0), (2, 2), (4, 4)])
 def test_the_action_ends_as_the_comparison_says(driver, code, said):
     """A program that only ends so stands for tennis: each of its ends takes another hour."""
-    program = driver / ".venv/bin/tennis"
-    program.parent.mkdir(parents=True)
-    program.write_text(f"#!/bin/sh\nexit {code}\n")
-    program.chmod(0o755)
+    stand_in(driver / ".venv/bin/tennis", f"exit {code}")
     variables = of_the_action(COMPARE) | {"GITHUB_STEP_SUMMARY": "s"}
     done = run(COMPARE["run"], driver, "bash", GITHUB_ACTION_PATH=str(driver), **variables)
     assert (done.returncode, done.stdout.count("::warning::")) == (said, int(code == 3)), done
@@ -142,11 +139,7 @@ def test_an_input_is_no_part_of_a_command(driver):
 def with_tennis(folder: Path) -> str:
     """Put ``tennis`` where a file's commands have cloned it; return what they call it."""
     program = folder / "tennis/.venv/bin/tennis"
-    program.parent.mkdir(parents=True)
-    program.write_text(
-        f"#!/bin/sh\nexec {sys.executable} -c 'from tennis.cli import main; main()' \"$@\"\n"
-    )
-    program.chmod(0o755)
+    stand_in(program, f"exec {sys.executable} -c 'from tennis.cli import main; main()' \"$@\"")
     return str(program.relative_to(folder))
 
 
@@ -174,9 +167,7 @@ def test_lavas_definition_ends_with_a_case(driver, code, result):
     """Its shell is one for all steps, and ends at the first error. LAVA itself is not here."""
     with_tennis(driver)
     (driver / "tennis/.venv/bin/tennis").write_text(f'#!/bin/sh\necho "$@"\nexit {code}\n')
-    case = driver / "lava-test-case"
-    case.write_text('#!/bin/sh\necho "case: $@"\n')
-    case.chmod(0o755)
+    stand_in(driver / "lava-test-case", 'echo "case: $@"')
     lines = "\n".join(LAVA["run"]["steps"][3:])
     params = {name: str(value) for name, value in LAVA["params"].items()}
     path = f"{driver}:{os.environ['PATH']}"
@@ -192,16 +183,16 @@ def test_lavas_options_are_those_of_the_command(driver):
     assert (done.returncode, "none.c" in done.stderr) == (2, True), done
 
 
-def stand_in(folder: Path, name: str, lines: str) -> None:
-    (folder / name).write_text(f'#!/bin/sh\necho "{name} $*" >>{folder}/said\n{lines}')
-    (folder / name).chmod(0o755)
+def noting(folder: Path, name: str, lines: str) -> None:
+    """Write a script that notes how it was called."""
+    stand_in(folder / name, f'echo "{name} $*" >>{folder}/said\n{lines}')
 
 
 @pytest.fixture
 def tux(driver, tmp_path):
     """Run the recipe where TuxMake and TuxRun only say how they were called."""
-    stand_in(tmp_path, "tuxmake", 'mkdir -p "${10}"\ncp config "${10}/.config"\n')
-    stand_in(tmp_path, "tuxrun", "exit ${TUXRUN_ENDS:-0}\n")
+    noting(tmp_path, "tuxmake", 'mkdir -p "${10}"\ncp config "${10}/.config"\n')
+    noting(tmp_path, "tuxrun", "exit ${TUXRUN_ENDS:-0}\n")
     program = driver / with_tennis(driver)
     program.rename(tmp_path / "tennis")
     path = f"{tmp_path}:{os.environ['PATH']}"

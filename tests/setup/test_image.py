@@ -17,7 +17,7 @@ from pathlib import Path
 import pytest
 
 from tennis.checkout import ROOT
-from tests.support.processes import run_to_end
+from tests.support.processes import run_to_end, stand_in
 from tests.support.shared import made_once
 
 spec = importlib.util.spec_from_file_location("oci", ROOT / "scripts/oci.py")
@@ -150,8 +150,7 @@ def build(folder):
 
 def test_a_machine_that_cannot_run_the_other_kind_s_programs_is_told(tmp_path):
     """What arch-test says of a kernel without binfmt_misc."""
-    (tmp_path / "arch-test").write_text("#!/bin/sh\nexit 1\n")
-    (tmp_path / "arch-test").chmod(0o755)
+    stand_in(tmp_path / "arch-test", "exit 1")
     other = {"x86_64": "arm64", "aarch64": "amd64"}[platform.machine()]
     done = run_to_end(
         [ROOT / "scripts/image.sh", tmp_path / "tennis.oci.tar"],

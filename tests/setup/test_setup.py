@@ -5,19 +5,13 @@
 import os
 import re
 import shutil
-from pathlib import Path
 
 import pytest
 
 from tennis.checkout import ROOT
-from tests.support.processes import run_to_end
+from tests.support.processes import run_to_end, stand_in
 
 DEBIAN = 'PRETTY_NAME="Debian GNU/Linux 13 (trixie)"\nVERSION_ID="13"\nID=debian\n'
-
-
-def script(folder: Path, text: str, name: str) -> None:
-    (folder / name).write_text(f"#!/bin/sh\n{text}\n")
-    (folder / name).chmod(0o755)
 
 
 @pytest.fixture
@@ -25,16 +19,16 @@ def run(tmp_path):
     """Run setup.sh on a machine that is made up: its os-release, and programs before the path."""
     programs = tmp_path / "bin"
     programs.mkdir()
-    script(programs, "exit 1", "dpkg-query")  # nothing is installed
-    script(programs, "echo amd64", "dpkg")
-    script(programs, f'echo "$@" >> {tmp_path}/apt; echo no network >&2; exit 100', "apt-get")
-    script(programs, f'[ "$1" = -n ] || {{ echo "$@" >> {tmp_path}/sudo; exit 1; }}', "sudo")
-    script(programs, "echo 0", "id")
+    stand_in(programs / "dpkg-query", "exit 1")  # nothing is installed
+    stand_in(programs / "dpkg", "echo amd64")
+    stand_in(programs / "apt-get", f'echo "$@" >> {tmp_path}/apt; echo no network >&2; exit 100')
+    stand_in(programs / "sudo", f'[ "$1" = -n ] || {{ echo "$@" >> {tmp_path}/sudo; exit 1; }}')
+    stand_in(programs / "id", "echo 0")
 
     def run_it(*arguments, release=DEBIAN, variables=None, checkout=ROOT, **replaced):
         (tmp_path / "os-release").write_text(release)
         for name, text in replaced.items():
-            script(programs, text, name)
+            stand_in(programs / name, text)
         environment = (
             os.environ
             | {
@@ -106,35 +100,21 @@ def test_each_stage_that_builds_for_a_cortex_m_has_the_compiler(run, stage):
     assert "gcc-arm-none-eabi" not in run("--plan").stdout
 
 
-def test_the_plan_for_the_tests(run):
+def test_the_plans_of_stages_and_machines(run):
     assert "(mainline rt mainline-6.1 rt-6.1 mainline-7 rt-7)" in run("--test", "--plan").stdout
-
-
-def test_the_plan_for_the_quick_tests_leaves_out_what_is_large(run):
+    # what is large is not for the quick tests, and a first test needs Python alone
     said = run("--unit", "--plan").stdout
     packages = set(said.split("with apt-get:\n")[1].splitlines()[0].split())
     assert {"qemu-system-arm", "bubblewrap", "sigrok-cli"} <= packages
     assert not {"chromium", "cmake", "gcc-arm-none-eabi", "mmdebstrap"} & packages
     assert "kernels" not in said
     assert "MicroPython" not in said
-
-
-def test_a_first_test_needs_python_alone(run):
     said = run("--first", "--plan").stdout
     packages = said.split("with apt-get:\n")[1].splitlines()[0].split()
     assert packages == ["python3", "python3-venv", "ca-certificates"]
     assert "kernels" not in said
     assert "qemu-system-arm" in run("--first", "--store", "--plan").stdout
-
-
-def test_a_mistyped_test_sets_up_nothing():
-    command = ["make", "--no-print-directory", "unit", "TESTS=tests/stats/test_no_such.py"]
-    done = run_to_end(command, cwd=ROOT)
-    assert (done.returncode, done.stdout) == (2, "")
-    assert "there is no tests/stats/test_no_such.py" in done.stderr
-
-
-def test_arm64_needs_no_cross_compiler(run):
+    # arm64 needs no cross-compiler
     said = run("--test", "--plan", dpkg="echo arm64").stdout
     assert "qemu-system-arm" in said
     assert "aarch64-linux-gnu" not in said
@@ -218,7 +198,7 @@ def test_on_windows_it_says_so_and_takes_no_disk_of_windows(run):
 
 def test_an_older_python_is_refused_in_a_line(run, tmp_path):
     """In a checkout without a .venv, with what a Python of 3.10 answers to the question."""
-    script(tmp_path, "exit 1", "python3.10")
+    stand_in(tmp_path / "python3.10", "exit 1")
     (tmp_path / "scripts").mkdir()
     for name in ("setup.sh", "programs.txt", "why-unreached.sh"):
         shutil.copy(ROOT / "scripts" / name, tmp_path / "scripts")
@@ -243,11 +223,6 @@ def test_two_setups_of_a_checkout_take_turns(run, tmp_path):
     assert (tmp_path / "apt").read_text().count(" update") == 1
 
 
-def test_an_unknown_option(run):
-    done = run("--tests")
-    assert (done.returncode, done.stderr) == (2, "setup: unknown option --tests; try --help.\n")
-
-
 def test_help(run):
     done = run("--help")
     assert done.returncode == 0
@@ -260,6 +235,8 @@ def test_help(run):
     for stage in stages:
         assert run("--plan", f"--{stage}").returncode == 0
     assert "SPDX" not in done.stdout
+    done = run("--tests")
+    assert (done.returncode, done.stderr) == (2, "setup: unknown option --tests; try --help.\n")
 
 
 def test_every_dependency_is_pinned():
@@ -293,3 +270,10 @@ def test_kernels_are_fetched_beside_pip_by_python_alone(tmp_path):
     )
     # it came as far as to ask for a mirror
     assert "TENNIS_MIRROR is no address of a mirror" in done.stderr
+
+
+def test_a_mistyped_test_sets_up_nothing():
+    command = ["make", "--no-print-directory", "unit", "TESTS=tests/stats/test_no_such.py"]
+    done = run_to_end(command, cwd=ROOT)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "there is no tests/stats/test_no_such.py" in done.stderr

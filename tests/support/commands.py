@@ -1,9 +1,13 @@
 # SPDX-FileCopyrightText: The Tennis authors
 # SPDX-License-Identifier: MIT
-"""What a command would play: parsed as the shell and the command itself do, and not played."""
+"""Commands in this process: what they say and raise, and what they would play."""
 
 import shlex
+from typing import Any
 
+from click.testing import CliRunner, Result
+
+from tennis.cli import cli
 from tennis.cli.drill import drill as drill_command
 from tennis.cli.rally import rally as rally_command
 from tennis.rally.manifest import Drill
@@ -14,8 +18,16 @@ from tests.support.plans import drill_plan, plan_of
 ASIDE = ("out", "holder", "quiet")
 
 
+def invoke(*words: object, **how: Any) -> Result:
+    """Run ``tennis`` with these words; what it raises is in the result."""
+    return CliRunner().invoke(cli, [str(word) for word in words], **how)
+
+
 def planned(command: str) -> Plan:
-    """Return the plan of a `tennis rally` or `tennis drill` command. Raises what that raises."""
+    """Return the plan of a `tennis rally` or `tennis drill` command, which is not played.
+
+    It is parsed as the shell and the command itself do. Raises what that raises.
+    """
     program, name, *words = shlex.split(command)
     assert (program, name in {"rally", "drill"}) == ("tennis", True)
     click_command = rally_command if name == "rally" else drill_command

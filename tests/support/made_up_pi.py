@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 from tennis.checkout import ROOT
-from tests.support.processes import run_to_end
+from tests.support.processes import run_to_end, stand_in
 
 PROGRAM = ROOT / "ansible/roles/kernel/files/tennis_boot.py"
 KEEPER = ROOT / "ansible/roles/base/files/tennis_bench.py"
@@ -59,8 +59,7 @@ class Target:
         (self.root / "proc/device-tree/model").write_bytes(text.encode() + b"\0")
 
     def tool(self, name: str, line: str) -> None:
-        (self.tools / name).write_text(f"#!/bin/sh\n{line}\n")
-        (self.tools / name).chmod(0o755)
+        stand_in(self.tools / name, line)
 
     def run(self, *words: str) -> subprocess.CompletedProcess[str]:
         if words[:1] in {("once",), ("keep",), ("reboot",)}:

@@ -21,7 +21,7 @@ from tennis.bench.virtual.drivers import network
 from tennis.checkout import ROOT
 from tennis.errors import TennisError, UsageError
 from tennis.rally import memory
-from tests.support.processes import run_to_end
+from tests.support.processes import run_to_end, stand_in
 from tests.support.virtual import played
 
 NAMES = ("contention", "hog", "idle", "memory", "network", "ping-flood", "stress", "xload")
@@ -145,10 +145,8 @@ def folder(tmp_path: Path, **parts: str) -> Path:
     (place / "checked").write_text(" ".join(parts))
     (place / "parameters").write_text("export PIECES=3\n")
     for name, text in parts.items():
-        (place / name).mkdir()
         for kind in ("start", "health"):
-            (place / name / kind).write_text(f"#!/bin/sh\n{text}\n")
-            (place / name / kind).chmod(0o755)
+            stand_in(place / name / kind, text)
     return place
 
 

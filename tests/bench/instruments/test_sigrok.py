@@ -10,7 +10,6 @@ import subprocess
 import sys
 import time
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
@@ -21,7 +20,7 @@ from tennis.play.capture import needed_s, warnings, watching
 from tennis.umpire import open_capture
 from tests.support.captures import sigrok as run_sigrok
 from tests.support.plans import plan_of
-from tests.support.processes import run_to_end
+from tests.support.processes import run_to_end, stand_in
 
 TENNIS = [sys.executable, "-c", "from tennis.cli import main; main()"]
 # what sigrok-cli 0.7.2 prints for devices, as its source has it; no such device was here
@@ -48,19 +47,13 @@ Supported configuration options:
 """
 
 
-def test_words_of_a_scan():
+def test_words_of_a_scan_and_of_a_device_and_what_is_chosen():
     found = sigrok.parse_scan(SCAN)
-    assert [analyser.spec for analyser in found] == [
-        "demo",
-        "fx2lafw:conn=1.7",
-        "rigol-ds:conn=usbtmc/dev",
-    ]
+    specs = [analyser.spec for analyser in found]
+    assert specs == ["demo", "fx2lafw:conn=1.7", "rigol-ds:conn=usbtmc/dev"]
     assert found[0].demo
     assert found[1].channels == tuple(f"D{n}" for n in range(8))
-
-
-def test_words_of_a_device_and_what_is_chosen():
-    analyser = sigrok.parse_show(sigrok.parse_scan(SCAN)[1], SHOW)
+    analyser = sigrok.parse_show(found[1], SHOW)
     assert analyser.rates_hz == (20_000, 500_000, 1_000_000, 12_000_000, 16_000_000, 24_000_000)
     assert analyser.continuous
     assert analyser.rate(24_000_000) == 24_000_000
@@ -105,17 +98,12 @@ def test_one_that_could_stream_and_does_not_has_a_memory():
     assert unknown.covering(1000, 60) == unknown
 
 
-def stand_in(folder: Path, text: str) -> None:
-    (folder / "sigrok-cli").write_text(f"#!/bin/sh\n{text}\n")
-    (folder / "sigrok-cli").chmod(0o755)
-
-
 @pytest.fixture
 def path_of(tmp_path, monkeypatch):
     """Put a program in sigrok-cli's place: for devices that are not here."""
 
     def put(text):
-        stand_in(tmp_path, text)
+        stand_in(tmp_path / "sigrok-cli", text)
         monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
 
     return put

@@ -16,7 +16,7 @@ from tennis.bench.patience import Patience
 from tennis.bench.targets import snapshot
 from tennis.bench.targets.ssh import RemoteError, SshError, SshTarget
 from tennis.errors import BenchError, UsageError
-from tests.support.processes import run_to_end
+from tests.support.processes import run_to_end, stand_in
 from tests.support.sshd import HOST, Sshd
 
 
@@ -84,54 +84,37 @@ def test_files_are_copied_with_their_modes(target, tmp_path):
     assert (there / "note").read_bytes() == b"n"
 
 
-def test_a_full_disk_is_named(target):
+def test_a_copy_to_where_nothing_can_be_written(target):
+    with pytest.raises(RemoteError, match="copying to /proc/x on bench"):
+        target.copy({"a": b"b"}, "/proc/x")
     with pytest.raises(RemoteError, match="its disk is full: free some space"):
         target.run("cat > /dev/full", what="copying", stdin=b"x")
 
 
-def test_a_copy_to_where_nothing_can_be_written(target):
-    with pytest.raises(RemoteError, match="copying to /proc/x on bench"):
-        target.copy({"a": b"b"}, "/proc/x")
+def test_what_is_no_name_of_a_host():
+    for host in ("", "-oProxyCommand=x", "a b", "a;b", "a\nb", "x" * 300):
+        with pytest.raises(UsageError, match="name a host as for ssh"):
+            SshTarget(host)
 
 
-@pytest.mark.parametrize("host", ["", "-oProxyCommand=x", "a b", "a;b", "a\nb", "x" * 300])
-def test_what_is_no_name_of_a_host(host):
-    with pytest.raises(UsageError, match="name a host as for ssh"):
-        SshTarget(host)
+def test_who_does_not_let_in_is_told_apart(target, sshd):
+    def refused(words):
+        with pytest.raises(SshError, match=words):
+            target.run("true", what="true")
 
-
-def test_nobody_listens(target, sshd):
     with socket.create_server(("127.0.0.1", 0)) as server:
         port = server.getsockname()[1]
     sshd.configure(Port=port)
-    with pytest.raises(SshError, match="nobody answers on its SSH port"):
-        target.run("true", what="true")
-
-
-def test_an_unknown_name(target, sshd):
+    refused("nobody answers on its SSH port")
     sshd.configure(HostName="nothing.invalid")
-    with pytest.raises(SshError, match="bench: no such host: check the name"):
-        target.run("true", what="true")
-
-
-def test_an_unknown_host_key(target, sshd):
-    sshd.know("")
-    with pytest.raises(SshError, match="its host key is unknown here: run `ssh bench` once"):
-        target.run("true", what="true")
-
-
-def test_another_host_key(target, sshd):
-    sshd.know((sshd.folder / "user.pub").read_text())
-    with pytest.raises(SshError, match="its host key has changed"):
-        target.run("true", what="true")
-
-
-def test_a_key_that_is_not_accepted(target, sshd):
+    refused("bench: no such host: check the name")
     sshd.configure(IdentityFile=sshd.folder / "host")
-    with pytest.raises(
-        SshError, match="does not accept your key: give it with `ssh-copy-id bench`"
-    ):
-        target.run("true", what="true")
+    refused("does not accept your key: give it with `ssh-copy-id bench`")
+    sshd.configure()
+    sshd.know("")
+    refused("its host key is unknown here: run `ssh bench` once")
+    sshd.know((sshd.folder / "user.pub").read_text())
+    refused("its host key has changed")
 
 
 def test_a_silent_host_is_unreachable(target, sshd):
@@ -190,12 +173,9 @@ def test_a_session_that_is_cut(target, sshd):
 )
 def test_sudo_as_a_mock_refuses(tmp_path, monkeypatch, said, words):
     stand_ins = tmp_path / "first"
-    stand_ins.mkdir()
-    (stand_ins / "id").write_text("#!/bin/sh\necho 1000\n")
+    stand_in(stand_ins / "id", "echo 1000")
     text = f"echo '{said}' >&2; exit 1" if said else "echo 'sh: 1: sudo: not found' >&2; exit 127"
-    (stand_ins / "sudo").write_text(f"#!/bin/sh\n{text}\n")
-    for file in stand_ins.iterdir():
-        file.chmod(0o755)
+    stand_in(stand_ins / "sudo", text)
     server = Sshd(tmp_path, stand_ins)
     try:
         monkeypatch.setenv("TENNIS_SSH_CONFIG", str(server.config))

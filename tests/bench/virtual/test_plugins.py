@@ -9,7 +9,7 @@ import pytest
 
 from tennis.bench.qemu import plugins
 from tennis.errors import BenchError
-from tests.support.processes import run_to_end
+from tests.support.processes import run_to_end, stand_in
 
 REFUSED = {
     "nonsense=1": "there is none of this name",
@@ -46,9 +46,7 @@ def test_a_plugin_refuses_a_word_that_it_does_not_know(plugin):
 
 @pytest.mark.parametrize("version", ["6.2.0 (Debian 1:6.2+dfsg-2)", "7.1.94", "of nobody"])
 def test_an_old_qemu_is_refused_with_what_to_do(version, tmp_path, monkeypatch):
-    program = tmp_path / "qemu-system-aarch64"
-    program.write_text(f"#!/bin/sh\necho 'QEMU emulator version {version}'\n")
-    program.chmod(0o755)
+    stand_in(tmp_path / "qemu-system-aarch64", f"echo 'QEMU emulator version {version}'")
     monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
     with pytest.raises(BenchError, match=r"is too old .*QEMU 7\.2 or newer is needed") as raised:
         plugins.find_qemu()
