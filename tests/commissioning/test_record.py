@@ -56,11 +56,11 @@ def test_a_page_that_was_edited_is_found_out(folder):
         check_files(folder, read_record(folder / RECORD))
 
 
-@pytest.mark.parametrize("name", ["/etc/passwd", "../record.json", "x/../../y", "gone"])
-def test_files_outside_of_the_folder_are_not_looked_at(folder, name):
-    record = made_up_record().model_copy(update={"files": {name: "0" * 64}})
-    with pytest.raises(AlteredError):
-        check_files(folder, record)
+def test_files_outside_of_the_folder_are_not_looked_at(folder):
+    for name in ("/etc/passwd", "../record.json", "x/../../y", "gone"):
+        record = made_up_record().model_copy(update={"files": {name: "0" * 64}})
+        with pytest.raises(AlteredError):
+            check_files(folder, record)
 
 
 @pytest.mark.parametrize(
@@ -83,11 +83,11 @@ def test_old_and_strange_records_take_one_line(folder, change, words):
     assert str(refused.value).isprintable()
 
 
-@pytest.mark.parametrize("text", ["", "null", "[" * 50_000, "{}", "x" * (1 << 20), "\xff"])
-def test_what_is_no_record_takes_one_line(folder, text):
-    (folder / RECORD).write_bytes(text.encode("latin-1"))
-    with pytest.raises(RallyError, match="is not a commissioning record"):
-        read_record(folder / RECORD)
+def test_what_is_no_record_takes_one_line(folder):
+    for text in ("", "null", "[" * 50_000, "{}", "x" * (1 << 20), "\xff"):
+        (folder / RECORD).write_bytes(text.encode("latin-1"))
+        with pytest.raises(RallyError, match="is not a commissioning record"):
+            read_record(folder / RECORD)
 
 
 def test_a_step_that_nobody_knows_is_refused(folder):
@@ -158,11 +158,6 @@ def test_words_of_a_sent_record_are_not_the_books():
     assert "| 23.7 ns |" in table
 
 
-def test_an_emulated_record_is_called_so_in_the_table():
-    record = made_up_record().model_copy(update={"kind": "emulated"})
-    assert "emulated: " in tables.boards([("x", record)])
-
-
 def test_the_check_list_and_the_symptoms_have_all_there_is():
     check_list, symptoms = tables.check_list(), tables.symptoms()
     for one in steps():
@@ -172,13 +167,11 @@ def test_the_check_list_and_the_symptoms_have_all_there_is():
             assert (failure.symptom in symptoms) >= failure.in_lesson
 
 
-def test_the_page_escapes_what_a_record_says():
+def test_the_page_escapes_what_a_record_says_and_an_emulated_one_is_called_so():
     text = page(made_up_record())
     assert "<b>a note" not in text
     assert "&lt;b&gt;a note" in text
-
-
-def test_an_emulated_page_says_that_nothing_was_measured_on_hardware():
-    record: Record = made_up_record().model_copy(update={"kind": "emulated"})
-    assert "nothing here was measured on hardware" in page(record)
-    assert "nothing here was measured on hardware" not in page(made_up_record())
+    assert "nothing here was measured on hardware" not in text
+    emulated: Record = made_up_record().model_copy(update={"kind": "emulated"})
+    assert "nothing here was measured on hardware" in page(emulated)
+    assert "emulated: " in tables.boards([("x", emulated)])

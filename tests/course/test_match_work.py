@@ -3,7 +3,6 @@
 """A lab's match: the one that was asked for, and the marker plays it, too."""
 
 import contextlib
-import hashlib
 import json
 import shutil
 
@@ -17,7 +16,7 @@ from tennis.course.checking.match_work import compare_match, whole_match
 from tennis.course.checking.plays import Plays
 from tennis.course.checks import Wrong
 from tennis.rally import balls
-from tennis.rally.manifest import seal_of
+from tests.support.forging import reseal
 from tests.support.terminal import tennis
 
 LAB = load_lab("11-the-report")
@@ -57,14 +56,6 @@ def played(tmp_path_factory):
         done = tennis("match", "plan.toml", "--quiet", "--out", "main-result")
     assert done.returncode == 0, done.stderr
     return folder, text
-
-
-def reseal(folder, content):
-    content["files"]["balls.parquet"] = hashlib.sha256(
-        (folder / "balls.parquet").read_bytes()
-    ).hexdigest()
-    content["seal"] = seal_of(content)
-    (folder / "manifest.json").write_text(json.dumps(content))
 
 
 @pytest.mark.virtual

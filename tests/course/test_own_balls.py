@@ -35,13 +35,13 @@ from tennis.course.checking.running import run_checks
 from tennis.course.checks import Inconclusive, NotRun, Wrong
 from tennis.course.labs import class_nonce
 from tennis.course.starters import solved
-from tennis.digests import sha256_of
 from tennis.errors import BenchError, NotBuiltError, UsageError
 from tennis.play.rally import Watch, play
 from tennis.rally import balls
 from tennis.rally.folder import BALLS, MANIFEST
-from tennis.rally.manifest import Fault, Manifest, seal_of
+from tennis.rally.manifest import Fault, Manifest
 from tennis.stats import summarize
+from tests.support.forging import reseal
 from tests.support.hand_ins import make_work, played_by_marker, zipped
 from tests.support.synthetic import make_rally
 
@@ -54,12 +54,6 @@ SMALL = LAB.model_copy(update={"rallies": [ASKED]})
 FORGERIES = 20  # fields, of some fifty: each other value that is found out takes another play
 KNOWN = ("instrument.kind", "bench", "target.command_line", "tool.versions", "suspect")
 KNOWN += ("target.kernel_settings",)  # a board's, in a rally of the virtual bench
-
-
-def resealed(folder: Path, content: dict[str, Any]) -> None:
-    """Seal a folder anew, as whoever altered it can."""
-    content["seal"] = seal_of(content)
-    (folder / MANIFEST).write_text(json.dumps(content))
 
 
 def content_of(folder: Path) -> dict[str, Any]:
@@ -179,7 +173,7 @@ def test_no_altered_field_leaves_a_rally_undecided_or_changes_what_is_marked(
     became: dict[str, list[str]] = {}
     shutil.copytree(zoe, tmp_path / "w")
     for words, made in chosen:
-        resealed(tmp_path / "w" / ASKED.name, made)
+        reseal(tmp_path / "w" / ASKED.name, made)
         verdict, said = judged(tmp_path / "w", plays)
         became.setdefault(verdict, []).append(f"{words}: {said}")
         here = PlayedHere(opened(tmp_path / "w"), Plays(plays))
@@ -210,9 +204,8 @@ def test_a_copy_with_another_seed_and_earlier_answers_is_worth_nothing(class_of_
     columns = [*table.columns[:2], *(pa.array(one, pa.uint32()) for one in sooner)]
     balls.write(path, pa.table(columns, schema=balls.schema(hz)), hz)
     content = content_of(path.parent)
-    content["files"][BALLS] = sha256_of(path)
     content["protocol"]["seed"] = work.seed_of(LAB, "max") + ASKED.boot
-    resealed(path.parent, content)
+    reseal(path.parent, content)
     plays = Plays(class_of_two / "played")
     copied = opened(folder)
     verdict, said = judged(folder, class_of_two / "played")
@@ -237,7 +230,7 @@ def test_a_play_is_kept_and_a_machine_in_trouble_accuses_nobody(class_of_two, tm
     # what this machine kept is not what it plays now: nobody is accused, and it is played again
     content = content_of(first.path)
     content["target"]["board"] = "another"
-    resealed(first.path, content)
+    reseal(first.path, content)
     with pytest.raises(BenchError, match="two plays of it differ: its target board is another"):
         plays.difference(rally, plan)
     assert plays.difference(rally, plan) == ""

@@ -14,7 +14,7 @@ from tennis.course.checking import sweep_work
 from tennis.course.checking.plays import Plays
 from tennis.course.checking.sweep_work import compare_sweep, sweep_here, whole_sweep
 from tennis.course.checks import InDoubt, Wrong
-from tennis.rally.manifest import seal_of
+from tests.support.forging import reseal
 
 pytestmark = pytest.mark.xdist_group("sweep-work")  # one worker plays the sweep that all read
 LAB = load_lab("09-faster-until-it-breaks")
@@ -67,10 +67,7 @@ def test_a_sweep_is_played_by_the_marker_and_compared(played, tmp_path):
     shutil.copytree(high, low)
     with pytest.raises(Wrong, match="protocol"):
         whole_sweep(opened(forged))
-    content = json.loads((low / "manifest.json").read_text())
-    content["protocol"] = protocol
-    content["seal"] = seal_of(content)
-    (low / "manifest.json").write_text(json.dumps(content))
+    reseal(low, protocol=protocol)
     whole_sweep(opened(forged))
     with pytest.raises(InDoubt, match="does not repeat: ball"):
         compare_sweep(opened(forged), plays, boards=False)

@@ -41,7 +41,7 @@ from tennis.play.fleet import FleetBench
 from tennis.play.rally import Watch
 from tennis.rally import memory
 from tests.support.emulated_pico import JUMPERS, EmulatedPico, edges, respond
-from tests.support.fake_brickwall import FakeBrickwall, wires
+from tests.support.fake_brickwall import FakeBrickwall, ball_of, wires
 from tests.support.mock_target import MockTarget
 from tests.support.plans import plan_of
 from tests.support.sshd import HOST, Sshd
@@ -263,12 +263,18 @@ def counting(target: MockTarget, *, every: int = 1):
     return ball
 
 
+def measured(step: str, out: Path, **asked) -> Outcome:
+    """Do a step with a fake Brickwall, whose wire rests low, and a mock target."""
+    ball = asked.pop("ball", ball_of)
+    with FakeBrickwall(ball=ball) as fake:
+        fake.wires = wires(reply=(0, 0))
+        request = CommissionRequest(**{"target": HOST, "port": fake.port, **asked})
+        return measure(step, Work(Boards(request), out, Watch()))
+
+
 @pytest.mark.parametrize(("every", "failure"), [(1, ""), (2, "wrong count"), (99, "wrong count")])
 def test_a_mock_target_counts_the_pings(managed, tmp_path, every, failure):
-    with FakeBrickwall(ball=counting(managed, every=every)) as fake:
-        fake.wires = wires(reply=(0, 0))
-        equipment = Boards(CommissionRequest(target=HOST, port=fake.port))
-        outcome = measure("ping", Work(equipment, tmp_path, Watch()))
+    outcome = measured("ping", tmp_path, ball=counting(managed, every=every))
     assert (outcome.verdict, outcome.failure) == ("fail" if failure else "pass", failure), outcome
     # it was not loaded before, and is not now
     assert managed.loaded == []
@@ -276,42 +282,31 @@ def test_a_mock_target_counts_the_pings(managed, tmp_path, every, failure):
 
 
 def test_a_racquet_without_lines_on_a_mock_target_is_unloaded(managed, tmp_path):
-    (managed.state / "no-lines").touch()
-    with FakeBrickwall() as fake:
-        fake.wires = wires(reply=(0, 0))
-        equipment = Boards(CommissionRequest(target=HOST, port=fake.port))
-        outcome = measure("ping", Work(equipment, tmp_path, Watch()))
+    managed.write("no-lines")
+    outcome = measured("ping", tmp_path)
     assert "it has no lines" in f"{outcome.reason} {outcome.advice}", outcome
     assert managed.loaded == []
 
 
 def test_a_racquet_that_a_mock_target_had_loaded_stays(managed, tmp_path):
     (managed.state / "sys/module/racquet/parameters").mkdir(parents=True)
-    with FakeBrickwall(ball=counting(managed)) as fake:
-        fake.wires = wires(reply=(0, 0))
-        equipment = Boards(CommissionRequest(target=HOST, port=fake.port))
-        assert measure("reply", Work(equipment, tmp_path, Watch())).verdict == "pass"
+    assert measured("reply", tmp_path, ball=counting(managed)).verdict == "pass"
     assert managed.loaded == ["racquet"]
     assert "rmmod racquet" not in managed.log
 
 
 def test_a_mock_target_without_rights_or_out_of_reach(managed, tmp_path):
-    sudo = managed.programs / "sudo"
-    sudo.write_text("#!/bin/sh\necho 'sudo: a password is required' >&2; exit 1\n")
-    sudo.chmod(0o755)
-    identity = managed.programs / "id"
-    identity.write_text("#!/bin/sh\necho 1000\n")
-    identity.chmod(0o755)
-    outcome = measure("target", Work(Boards(CommissionRequest(target=HOST)), tmp_path, Watch()))
+    managed.program("sudo", "echo 'sudo: a password is required' >&2; exit 1")
+    managed.program("id", "echo 1000")
+    outcome = measured("target", tmp_path)
     assert (outcome.verdict, outcome.failure) == ("fail", "rights"), outcome
     assert "sudo asks for a password" in f"{outcome.reason} {outcome.advice}"
-    away = Boards(CommissionRequest(target="no-such-host.invalid"))
-    outcome = measure("target", Work(away, tmp_path, Watch()))
+    outcome = measured("target", tmp_path, target="no-such-host.invalid")
     assert (outcome.verdict, outcome.failure) == ("fail", "unreachable"), outcome
 
 
 # perf's own words, with counts that are known: some for each ball that came meanwhile
-PERF = """#!/bin/sh
+PERF = """
 [ "$1" = stat ] && [ "$2" = -a ] && [ "$3" = -x, ] && [ "$4" = -e ] && [ "$6" = -- ] || exit 129
 events=$5; shift 6
 pings() { cat STATE/sys/bus/platform/drivers/racquet/racquet/pings 2>/dev/null || echo 0; }
@@ -331,9 +326,7 @@ MISSED = {
 
 
 def perf(target: MockTarget, text: str = PERF) -> None:
-    program = target.programs / "perf"
-    program.write_text(text.replace("STATE", str(target.state)))
-    program.chmod(0o755)
+    target.program("perf", text.replace("STATE", str(target.state)))
 
 
 def test_a_mock_targets_misses_are_counted_while_its_balls_come(managed, monkeypatch):
@@ -400,15 +393,14 @@ def record_of(name: str, outcome: Outcome) -> Record:
 @pytest.mark.parametrize(
     "text",
     [
-        "#!/bin/sh\necho '<not supported>,,l1i_cache_refill,0,100.00,,' >&2\n",
-        "#!/bin/sh\necho \"event syntax error: 'l1i_cache_refill'\" >&2; exit 129\n",
-        "#!/bin/sh\necho 'sh: perf: not found' >&2; exit 127\n",
+        "echo '<not supported>,,l1i_cache_refill,0,100.00,,' >&2\n",
+        "echo \"event syntax error: 'l1i_cache_refill'\" >&2; exit 129\n",
+        "echo 'sh: perf: not found' >&2; exit 127\n",
     ],
 )
 def test_a_mock_target_that_counts_no_misses_plays_no_ball(managed, tmp_path, text):
     perf(managed, text)
-    asked = CommissionRequest(target=HOST, port="socket://127.0.0.1:1")
-    outcome = measure("misses", Work(Boards(asked), tmp_path, Watch()))
+    outcome = measured("misses", tmp_path)
     assert (outcome.verdict, outcome.failure) == ("fail", "no counters"), outcome
     assert outcome.advice
     assert not (tmp_path / "misses").exists()
@@ -460,10 +452,9 @@ def test_a_second_emulated_pico_agrees(tmp_path):
 
 
 def test_a_second_pico_that_says_nothing_is_not_ready(tmp_path):
-    with FakeBrickwall() as fake, socket.create_server(("127.0.0.1", 0)) as silent:
+    with socket.create_server(("127.0.0.1", 0)) as silent:
         port = f"socket://127.0.0.1:{silent.getsockname()[1]}"
-        asked = CommissionRequest(port=fake.port, generator_port=port)
-        outcome = measure("pair", Work(Boards(asked), tmp_path, Watch()))
+        outcome = measured("pair", tmp_path, target=None, generator_port=port)
     assert (outcome.verdict, outcome.failure) == ("fail", "not ready"), outcome
     assert outcome.advice
 
@@ -766,14 +757,8 @@ def test_a_room_of_made_up_benches_and_one_that_fails(tmp_path, made_up):
     assert results("target")["bench-3"] == ""
     record = read_record(tmp_path / "room" / "bench-3" / RECORD)
     assert record.open_steps == []
-
-
-def test_the_second_round_of_made_up_benches_names_the_first(tmp_path, made_up):  # noqa: ARG001
-    def make(out: Path, asked: CommissionRequest, watch: Watch) -> Commissioning:
-        return Commissioning(out, replace(asked, target="virtual"), watch)
-
-    bench = FleetBench("bench-1", None, "bench-1", "/dev/x1")
-    (result,) = commission_all([bench], tmp_path / "room", CommissionRequest(), "target", make)
+    # a second round names the first
+    (result,) = commission_all(benches[:1], tmp_path / "new", CommissionRequest(), "target", make)
     assert result.trouble.startswith("ping: first jumpers must pass (--wires jumpers")
 
 
