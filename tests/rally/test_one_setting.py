@@ -13,10 +13,6 @@ from types import SimpleNamespace
 import pytest
 from click.testing import CliRunner
 
-from tennis.bench.kernels import own_program
-from tennis.bench.virtual import program
-from tennis.bench.virtual.bench import VirtualBench
-from tennis.checkout import ROOT
 from tennis.cli import cli
 from tennis.comparison.folders import read_side, unlike
 from tennis.course.checking.evidence import as_asked
@@ -33,7 +29,6 @@ from tennis.play.planning import replay_of
 from tennis.play.replaying import plan_again
 from tennis.publications import result
 from tennis.rally import open_folder
-from tennis.rally.folder import CONSOLE
 from tennis.rally.manifest import Protocol
 from tennis.rally.plan import Plan
 from tennis.rally.settings import SETTINGS, TOLD, Settings, unusual
@@ -46,7 +41,6 @@ from tests.support.one_setting import (
     EVERY,
     FIRST,
     NAMES,
-    PROGRAM,
     SERVED,
     WORDS,
     altered,
@@ -151,26 +145,6 @@ def test_check_plays_it_with_this_setting_and_finds_it_forged(folder, name):
         assert whose[name] in str(error)
     assert first_difference(usual.manifest, usual.manifest, ()) == ""
     assert first_difference(other.manifest, usual.manifest, ())
-
-
-@pytest.mark.parametrize("name", [*ANSWERED_IN, *SERVED])  # a drill is recorded with its plan
-def test_the_virtual_bench_records_what_was_asked_for(folder, name, tmp_path):
-    usual, other = before_and_after(folder, name)
-    plan = with_setting(planned_of(usual), name, other)
-    target = other.manifest.target
-    names = {"kernel_name": target.kernel, "load": "hog", "racquet": target.module}
-    hashes = ("kernel_config", "racquet", "instrument", "firmware")
-    versions = names | {f"{one}_sha256": "0" * 64 for one in hashes}
-    if name == "program":
-        start = ROOT / "target/virtual/program-start.c"
-        versions |= program.versions(own_program.OwnProgram(PROGRAM, {}), start, program.Places())
-    (tmp_path / CONSOLE).write_text("")
-    told = VirtualBench().circumstances(plan.model_copy(update={"versions": versions}), tmp_path)
-    parts = {"target": told.target, "load": told.load, "instrument": told.instrument}
-    manifest = usual.manifest.model_copy(update=parts)
-    for row in TOLD:
-        if row.name != "drill":
-            assert row.recorded(manifest) == row.of(plan), row.name
 
 
 @pytest.mark.parametrize("name", [*ANSWERED_IN, *SERVED])

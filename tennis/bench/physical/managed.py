@@ -60,7 +60,7 @@ from tennis.rally.manifest import (
     Target,
 )
 from tennis.rally.plan import UNKNOWN, Plan
-from tennis.rally.settings import taken_by
+from tennis.rally.settings import of_target, taken_by
 from tennis.rally.text import plain
 
 MANAGED = "managed by tennis over SSH"
@@ -332,28 +332,26 @@ class PiBench(ResumableBench, PreparingBench):
         report = Console(folder / CONSOLE).report()
         before, after = kept_snapshot(folder / BEFORE), kept_snapshot(folder / AFTER)
         governors = before.pairs("governor").values() if before else ()
+        told_there = {
+            "kernel": recorded["target_flavour"],
+            "interrupt_cpu": _placed(plan, report.facts),
+        }
         target = Target(
             board=(before and before.line("model")) or UNKNOWN,
-            kernel=recorded["target_flavour"],
             release=recorded["target_release"],
             version=(before and before.line("version")) or UNKNOWN,
             config_sha256=_known_hash(recorded["target_config_sha256"]),
             command_line=(before and before.line("command_line")) or UNKNOWN,
             added=plan.command_line,
-            interrupt_cpu=_placed(plan, report.facts),
             module=recorded["target_module"],
             module_sha256=_known_hash(recorded["target_module_sha256"]),
             program=program_record.record(recorded, report.facts),
-            top_half=plan.top_half,
-            bottom_half=plan.bottom_half,
-            bottom_half_cpu=plan.bottom_half_cpu,
             governor=", ".join(dict.fromkeys(governors)) or None,
             gpio_link=boards.gpio_link(before) if before else None,
             kernel_settings=latency_settings.settings_of(before) if before else None,
-            priorities=plan.priorities,
-            witness=plan.witness,
             tasks=[Priority(task=t, policy=p, priority=n) for t, p, n in report.tasks],
             managed=MANAGED,
+            **(of_target(plan) | told_there),
         )
         events: list[dict[str, Any]] = []
         for when, seen in (("before", before), ("after", after)):

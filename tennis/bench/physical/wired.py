@@ -26,7 +26,7 @@ from tennis.rally.disk import writing
 from tennis.rally.journal import Frame
 from tennis.rally.manifest import BenchKind, Fault, Instrument, LoadRecord, SerialLine, Target
 from tennis.rally.plan import UNKNOWN, Plan
-from tennis.rally.settings import taken_by
+from tennis.rally.settings import of_target, taken_by
 from tennis.units import NS_PER_S, ticks_to_ns
 
 MANAGED = "not managed by tennis"
@@ -141,20 +141,17 @@ class WiredBench(ResumableBench):
             ),
             target=Target(
                 board=UNKNOWN,
-                kernel=plan.kernel,
                 release=UNKNOWN,
                 version=UNKNOWN,
                 config_sha256=None,
                 command_line=UNKNOWN,
                 module=UNKNOWN,
                 module_sha256=None,
-                top_half=plan.top_half,
-                bottom_half=plan.bottom_half,
                 governor=None,
                 added=plan.command_line,
-                priorities=plan.priorities,
                 tasks=[],
                 managed=MANAGED,
+                **(of_target(plan) | {"kernel": plan.kernel}),
             ),
             load=LoadRecord(name=plan.load, command=UNKNOWN),
             faults=notes.faults(),

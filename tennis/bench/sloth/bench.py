@@ -33,7 +33,7 @@ from tennis.errors import BenchError, UsageError
 from tennis.rally.folder import CONSOLE
 from tennis.rally.manifest import BenchKind, Ceiling, Instrument, LoadRecord, Priority, Target
 from tennis.rally.plan import Plan
-from tennis.rally.settings import taken_by
+from tennis.rally.settings import of_target, taken_by
 
 
 class SlothBench:
@@ -112,7 +112,6 @@ class SlothBench:
         report = Console(folder / CONSOLE).report()
         target = Target(
             board=_board(plan),
-            kernel=plan.kernel,
             release="SLOTH" if "sloth" in report.facts else "unknown: it did not come up",
             version=recorded["compiler"],
             config_sha256=recorded["kernel_config_sha256"],
@@ -120,9 +119,7 @@ class SlothBench:
             command_line="",  # all of it is configured when it is built
             module=recorded["racquet"],
             module_sha256=recorded["racquet_sha256"],
-            top_half=plan.top_half,
-            bottom_half=plan.bottom_half,
-            priorities=plan.priorities,
+            **of_target(plan),
             tasks=[Priority(task=t, policy=p, priority=n) for t, p, n in report.tasks],
             ceilings=[Ceiling(resource=name, ceiling=n) for name, n in report.ceilings],
         )
