@@ -82,3 +82,20 @@ def test_a_rally_of_another_setting_is_not_the_one_that_is_listed(tmp_path, sett
     update = changes if part is None else {part: getattr(manifest, part).model_copy(update=changes)}
     object.__setattr__(rally, "manifest", manifest.model_copy(update=update))
     assert another(rally, planned).startswith(words)
+
+
+@pytest.mark.parametrize(
+    ("bench", "difference"),
+    [("pi", ""), ("wind-tunnel", ""), ("virtual", "interrupt's CPU 1")],
+)
+def test_where_nobody_asked_only_the_virtual_bench_puts_the_interrupt_nowhere(
+    tmp_path, bench, difference
+):
+    rally = make_rally(tmp_path / "r", kernel="mainline", bottom_half="tasklet", bench=bench)
+    target = rally.manifest.target.model_copy(update={"interrupt_cpu": 1})
+    manifest = rally.manifest.model_copy(update={"target": target})
+    object.__setattr__(rally, "manifest", manifest)
+    update = {"protocol": manifest.protocol, "priorities": manifest.target.priorities}
+    plan = plan_of(load=manifest.load.name).model_copy(update=update)
+    planned = ScheduledRally(name="r", kernel="mainline", repetition=1, plan=plan)
+    assert another(rally, planned) == difference
