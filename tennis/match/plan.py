@@ -80,7 +80,7 @@ class _Lists(StrictModel):
     )
     @classmethod
     def _some(cls, value: Any) -> Any:
-        return _distinct(value)
+        return value if value == {} else _distinct(value)  # no list: match.json has it so
 
 
 class _KernelPlace(KernelSettings):

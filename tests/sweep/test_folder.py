@@ -15,11 +15,9 @@ from tests.support.plans import plan_of
     ("asked", "more"),
     [
         ({}, ""),
-        ({"load": "hog", "load_options": {"hold_us": 7}}, ""),
         ({"command_line": "nohz=off"}, " / nohz=off"),
         ({"processors": 2, "interrupt_cpu": 1}, " / 2 processors / interrupt on 1"),
         ({"memory": "cortex-a72"}, " / memory cortex-a72@f768cd68"),
-        ({"instruction_ns": 4}, " / nanoseconds of an instruction: 4"),
     ],
 )
 def test_its_label_names_what_is_not_usual(asked, more):
