@@ -472,7 +472,9 @@ def test_without_a_second_pico_a_made_up_evening_says_so_and_can_have_one_later(
         work.do("pair")
     for name in work.todo():
         work.do(name)
-    later = again(tmp_path / "c", replace(asked, generator_port="socket://127.0.0.1:2"))
+    later = again(
+        tmp_path / "c", asked.model_copy(update={"generator_port": "socket://127.0.0.1:2"})
+    )
     assert later.todo() == ["pair"]
     later.do("pair")
     # and one that is not named any longer has been measured all the same
@@ -614,7 +616,7 @@ def test_a_made_up_record_of_older_firmware_is_done_again_from_there(whole, made
 
 def test_a_made_up_record_is_about_one_target_and_one_kind(whole):
     with pytest.raises(UsageError, match="is about another target"):
-        again(whole, replace(VIRTUAL, target="virtual:rt"))
+        again(whole, VIRTUAL.model_copy(update={"target": "virtual:rt"}))
     with pytest.raises(UsageError, match="is about emulated hardware, and this is physical"):
         again(whole, CommissionRequest(target="bench-1"))
 
@@ -628,7 +630,7 @@ def test_a_target_that_is_named_later_is_asked(tmp_path, made_up):  # noqa: ARG0
     for name in work.todo():
         work.do(name)
     assert "3 left out" in work.record.summary
-    later = again(tmp_path / "c", replace(asked, target="bench-1"))
+    later = again(tmp_path / "c", asked.model_copy(update={"target": "bench-1"}))
     assert later.todo() == ["target", "kernel", "misses"]
 
 
@@ -741,7 +743,7 @@ def test_a_room_of_made_up_benches_and_one_that_fails(tmp_path, made_up):
     def make(out: Path, asked: CommissionRequest, watch: Watch) -> Commissioning:
         if out.name == "bench-2":
             raise UsageError("its folder is somebody else's")
-        return Commissioning(out, replace(asked, target="virtual"), watch)
+        return Commissioning(out, asked.model_copy(update={"target": "virtual"}), watch)
 
     benches = [FleetBench(f"bench-{n}", None, f"bench-{n}", f"/dev/x{n}") for n in (1, 2, 3)]
 
