@@ -9,7 +9,6 @@ replays. Prints a table for docs/evidence/class-of-30.md. Exits with 1 where som
 
 import argparse
 import csv
-import hashlib
 import html
 import io
 import json
@@ -32,6 +31,7 @@ import pyarrow.parquet as pq
 
 from tennis.checkout import ROOT
 from tennis.course import load_lab, predictions, work
+from tennis.digests import sha256_of
 from tennis.rally import balls
 from tennis.rally.cells import csv_of
 from tennis.rally.manifest import seal_of
@@ -458,7 +458,7 @@ def lowered(folder: Path) -> int:
     fall[ball] -= 2 * hz // 1_000_000
     columns = [*table.columns[:-1], pa.array(fall, pa.uint32())]
     balls.write(folder / "balls.parquet", pa.table(columns, schema=balls.schema(hz)), hz)
-    digest = hashlib.sha256((folder / "balls.parquet").read_bytes()).hexdigest()
+    digest = sha256_of(folder / "balls.parquet")
     manifest["files"]["balls.parquet"] = digest
     manifest["seal"] = seal_of(manifest)
     (folder / "manifest.json").write_text(json.dumps(manifest))

@@ -38,6 +38,7 @@ from figures_values import Played, holds, said
 
 from tennis import __version__
 from tennis.checkout import ROOT
+from tennis.digests import sha256_of
 from tennis.edition import EDITION, PUBLIC_VERSION
 from tennis.errors import TennisError, UsageError
 from tennis.rally.repeated import digest_of, from_debian, not_comparable
@@ -132,8 +133,7 @@ def record_of(one: Registered, played: Played, spent: float) -> dict[str, Any]:
         "values": {name: played.value(source) for name, source in one.play.values.items()},
         "outputs": {str(n): played.outputs[n - 1] for n in sorted(wanted)},
         "files": {
-            target: hashlib.sha256((played.folder / source).read_bytes()).hexdigest()
-            for target, source in one.play.files.items()
+            target: sha256_of(played.folder / source) for target, source in one.play.files.items()
         },
     }
 
@@ -257,7 +257,7 @@ def _files(one: Registered) -> Iterable[str]:
     record = one.record
     assert record is not None  # noqa: S101 (asked before)
     for name, sha in record["files"].items():
-        if hashlib.sha256((ROOT / name).read_bytes()).hexdigest() != sha:
+        if sha256_of(ROOT / name) != sha:
             yield f"{name} is not the file that was made from {one.name}"
 
 

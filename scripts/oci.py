@@ -41,18 +41,6 @@ def _json(value: object) -> bytes:
     return json.dumps(value, sort_keys=True, separators=(",", ":")).encode()
 
 
-def _pieces(file: IO[bytes] | gzip.GzipFile) -> Iterator[bytes]:
-    while piece := file.read(PIECE):
-        yield piece
-
-
-def _sha256(file: IO[bytes] | gzip.GzipFile) -> str:
-    sha = hashlib.sha256()
-    for piece in _pieces(file):
-        sha.update(piece)
-    return sha.hexdigest()
-
-
 def _descriptor(media_type: str, data: bytes) -> dict[str, Any]:
     digest = f"sha256:{hashlib.sha256(data).hexdigest()}"
     return {"mediaType": media_type, "digest": digest, "size": len(data)}
@@ -120,12 +108,12 @@ def write(root: Path, image: Path, of: Origin) -> str:
             root.open("rb") as file,
             gzip.GzipFile("", "wb", compresslevel=6, fileobj=layer, mtime=0) as packed,
         ):
-            for piece in _pieces(file):
+            while piece := file.read(PIECE):
                 inner.update(piece)
                 packed.write(piece)
         size = layer.tell()
         layer.seek(0)
-        layer_digest = _sha256(layer)
+        layer_digest = hashlib.file_digest(layer, "sha256").hexdigest()
         config = _json(configuration(inner.hexdigest(), of))
         config_part = _descriptor(CONFIG_TYPE, config)
         manifest = _json(
@@ -219,7 +207,7 @@ def _problems(archive: tarfile.TarFile) -> Iterator[str]:
     for layer in manifest["layers"]:
         file = archive.extractfile(_blob(layer["digest"]))
         with gzip.GzipFile(fileobj=file) as unpacked:
-            inner.append(f"sha256:{_sha256(unpacked)}")
+            inner.append(f"sha256:{hashlib.file_digest(unpacked, 'sha256').hexdigest()}")
     if inner != config["rootfs"]["diff_ids"]:
         yield "the layer is not the one that the configuration names"
     (old,) = json.loads(_read(archive, "manifest.json"))
@@ -233,7 +221,7 @@ def _differs(archive: tarfile.TarFile, part: dict[str, Any]) -> Iterator[str]:
     file = archive.extractfile(_blob(part["digest"]))
     if file is None or archive.getmember(_blob(part["digest"])).size != part["size"]:
         yield f"{part['digest']} does not have {part['size']} bytes"
-    elif f"sha256:{_sha256(file)}" != part["digest"]:
+    elif f"sha256:{hashlib.file_digest(file, 'sha256').hexdigest()}" != part["digest"]:
         yield f"{part['digest']} is not what its name says"
 
 

@@ -6,7 +6,6 @@
 release_check.py [CHECK...]     default: all; docs/releasing.md says what each looks at
 """
 
-import hashlib
 import json
 import os
 import re
@@ -20,6 +19,7 @@ from pathlib import Path
 import yaml
 
 from tennis.checkout import ROOT
+from tennis.digests import sha256_of
 
 sys.path.insert(0, str(Path(__file__).parent))
 import oci
@@ -150,7 +150,7 @@ def check_checksums(tree: Path) -> Iterator[str]:
             yield f"dist/{name} has no checksum"
         elif name not in there:
             yield f"dist/{name} is missing"
-        elif hashlib.sha256((dist / name).read_bytes()).hexdigest() != said[name]:
+        elif sha256_of(dist / name) != said[name]:
             yield f"dist/{name} is not what its checksum says"
 
 

@@ -3,6 +3,7 @@
 """The SHA-256 of files."""
 
 import hashlib
+from collections.abc import Mapping
 from pathlib import Path
 
 BLOCK_BYTES = 1 << 20
@@ -19,3 +20,11 @@ def sha256_of(*paths: Path) -> str:
             while block := file.read(BLOCK_BYTES):
                 hashed.update(block)
     return hashed.hexdigest()
+
+
+def sha256_of_folder(files: Mapping[str, bytes]) -> str:
+    """Return the SHA-256 of files by their places: places and contents, in the places' order."""
+    whole = hashlib.sha256()
+    for place, content in sorted(files.items()):
+        whole.update(f"{place}\0{len(content)}\0".encode() + content)
+    return whole.hexdigest()

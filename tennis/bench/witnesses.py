@@ -2,9 +2,8 @@
 # SPDX-License-Identifier: MIT
 """What looks on from inside a target: the script ``target/witness``, and what it needs there."""
 
-import hashlib
-
 from tennis.checkout import ROOT
+from tennis.digests import sha256_of
 from tennis.rally.manifest import Witness
 
 SCRIPT = ROOT / "target" / "witness"
@@ -24,4 +23,4 @@ def versions(witness: Witness) -> dict[str, str]:
     """Return what must stay the same while a rally is played."""
     if witness == "none":
         return {}
-    return {"witness_sha256": hashlib.sha256(SCRIPT.read_bytes()).hexdigest()}
+    return {"witness_sha256": sha256_of(SCRIPT)}

@@ -6,7 +6,6 @@ The digest is the first eight digits of the SHA-256 of the profile's file. So a 
 played with other figures of that name is of another kind, for all that compares rallies.
 """
 
-import hashlib
 import re
 from functools import cache
 from pathlib import Path
@@ -14,6 +13,7 @@ from pathlib import Path
 from pydantic_core import PydanticCustomError
 
 from tennis.checkout import ROOT
+from tennis.digests import sha256_of
 
 FOLDER = ROOT / "target" / "virtual" / "memory"
 NONE = "none"
@@ -40,7 +40,7 @@ def file_of(name: str) -> Path:
 @cache
 def digest_of(path: Path) -> str:
     """Return the digest of a profile's file, as it was when it was first asked for."""
-    return hashlib.sha256(path.read_bytes()).hexdigest()[:DIGITS]
+    return sha256_of(path)[:DIGITS]
 
 
 def name_of(setting: str) -> str:

@@ -21,6 +21,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstra
 from pydantic import ValidationError as Invalid
 from pydantic_core import PydanticCustomError
 
+from tennis.digests import sha256_of_folder
 from tennis.errors import UsageError
 from tennis.rally.text import plain
 
@@ -122,11 +123,7 @@ class Brought:
         """Return the SHA-256 of a file, or of all that is brought: places and contents."""
         if self.kind != "folder" and len(self.files) == 1:
             return hashlib.sha256(next(iter(self.files.values()))).hexdigest()
-        whole = hashlib.sha256()
-        for place, content in sorted(self.files.items()):
-            head = f"{place}\0{len(content)}\0"
-            whole.update(head.encode() + content)
-        return whole.hexdigest()
+        return sha256_of_folder(self.files)
 
 
 def read(path: Path) -> Brought:

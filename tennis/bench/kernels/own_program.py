@@ -7,7 +7,6 @@ reach a message or the target. The place in the box is always the same, so that 
 gives the same bytes. It is static: nothing of it depends on what else is on the target.
 """
 
-import hashlib
 import json
 import re
 import tempfile
@@ -20,6 +19,7 @@ from tennis.bench.cache import digest, once
 from tennis.bench.commands import run
 from tennis.bench.debian import host_architecture
 from tennis.bench.kernels import modules, own_module
+from tennis.digests import sha256_of_folder
 from tennis.errors import BenchError, NotBuiltError
 from tennis.rally.program import TOML, Brought, C
 from tennis.rally.text import plain
@@ -50,10 +50,7 @@ class OwnProgram:
     @property
     def sha256(self) -> str:
         """Return the SHA-256 of all files there: places and contents."""
-        whole = hashlib.sha256()
-        for place, content in sorted(self.files.items()):
-            whole.update(f"{place}\0{len(content)}\0".encode() + content)
-        return whole.hexdigest()
+        return sha256_of_folder(self.files)
 
 
 def built(brought: Brought, packages: Path | None = None) -> OwnProgram:

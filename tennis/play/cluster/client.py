@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 from tennis.bench.cache import recording_uses
 from tennis.bench.registry import bench_for
 from tennis.checkout import cache_folder
+from tennis.digests import sha256_of
 from tennis.errors import RallyError, TennisError, UsageError
 from tennis.listener import say
 from tennis.match.folder import another
@@ -210,7 +211,7 @@ class _Foreman:
         try:
             rally = open_folder(place) if planned.plan.drill else open_rally(place)
             wrong = another(rally, planned)
-            if hashlib.sha256((place / MANIFEST).read_bytes()).hexdigest() != sha256:
+            if sha256_of(place / MANIFEST) != sha256:
                 wrong = "its manifest is not the one that was stored"
         except RallyError as error:
             wrong = str(error)

@@ -22,6 +22,7 @@ from tennis.bench.cache import once
 from tennis.bench.kernels.modules import compiler_version
 from tennis.bench.qemu import plugins
 from tennis.checkout import PACKAGES, ROOT
+from tennis.digests import sha256_of
 from tennis.errors import TennisError
 from tennis.match.plan import ScheduledRally
 from tennis.rally.folder import MANIFEST
@@ -209,4 +210,4 @@ def _answer(words: str, state: str, trouble: str = "") -> dict[str, str]:
 
 
 def _manifest(path: Path) -> dict[str, str]:
-    return {"manifest": hashlib.sha256(path.read_bytes()).hexdigest()}
+    return {"manifest": sha256_of(path)}
