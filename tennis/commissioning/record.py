@@ -11,14 +11,14 @@ import json
 from pathlib import Path
 from typing import Annotated, Literal
 
-from pydantic import Field, ValidationError
-from pydantic_core import from_json
+from pydantic import Field
 
 from tennis.commissioning.steps import names, step
 from tennis.digests import sha256_of
 from tennis.errors import AlteredError, RallyError
-from tennis.rally.disk import open_regular, write_whole
+from tennis.rally.disk import write_whole
 from tennis.rally.manifest import Sha256, StrictModel, Text, seal_of
+from tennis.rally.record_file import RecordFile
 from tennis.rally.text import plain
 
 SCHEMA_VERSION = 1
@@ -120,31 +120,17 @@ class Record(StrictModel):
 
 def read_record(path: Path) -> Record:
     """Read a record's file and check its seal. Raises RallyError, AlteredError."""
+    file = RecordFile(path, "record", SCHEMA_VERSION, SIZE_MAX, "use the file as it was written")
     try:
-        with open_regular(path, links=False) as file:
-            text = file.read(SIZE_MAX + 1)
+        content = file.content(file.read())
     except FileNotFoundError as error:
         raise RallyError(
             f"{path.parent} holds no {path.name}",
             next_step="name the folder that `tennis commission --out` wrote",
         ) from error
-    except OSError as error:
-        raise RallyError(f"cannot read {path} ({error.strerror})") from error
-    try:
-        content = from_json(text) if len(text) <= SIZE_MAX else None
-    except ValueError:
-        content = None
-    if not isinstance(content, dict) or "steps" not in content:
+    if "steps" not in content:
         raise RallyError(
             f"{path} is not a commissioning record", next_step="use the file as it was written"
-        )
-    version = content.get("schema_version")
-    if version != SCHEMA_VERSION:
-        newer = isinstance(version, int) and version > SCHEMA_VERSION
-        raise RallyError(
-            f"{path} is a record of schema {plain(str(version), 20)}, this tennis reads "
-            f"{SCHEMA_VERSION}",
-            next_step="update tennis" if newer else "begin another folder with --out",
         )
     if content.get("seal") != seal_of(content):
         raise AlteredError(
@@ -152,15 +138,7 @@ def read_record(path: Path) -> Record:
             next_step="use the original, or measure again in another folder",
         )
     del content["seal"]
-    try:
-        record = Record.model_validate_json(json.dumps(content))
-    except ValidationError as error:
-        first = error.errors()[0]
-        where = plain(".".join(map(str, first["loc"])), 80)
-        raise RallyError(
-            f"{path} is not a record of schema {SCHEMA_VERSION} ({where}: {first['msg']})",
-            next_step="use the original",
-        ) from error
+    record = file.checked(Record, json.dumps(content).encode())
     known = names()
     for result in record.steps:
         if result.name not in known:

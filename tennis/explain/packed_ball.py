@@ -12,14 +12,13 @@ from pathlib import Path
 from typing import Annotated, Literal
 
 import numpy as np
-from pydantic import Field, ValidationError
-from pydantic_core import from_json
+from pydantic import Field
 
 from tennis.errors import RallyError
 from tennis.explain.segments import Segments
 from tennis.explain.story import Latency, Story
-from tennis.rally.disk import open_regular
 from tennis.rally.manifest import Count, Ns, Sha256, StrictModel, Text
+from tennis.rally.record_file import RecordFile
 from tennis.rally.text import plain
 from tennis.units import format_ns
 
@@ -103,26 +102,13 @@ def _stacks(part: Segments, latency: Latency) -> list[Stack]:
 
 def read_ball(folder: Path) -> PackedBall:
     """Read ``ball.json`` of a folder that may come from anybody. Raises RallyError."""
-    path = folder / BALL
+    file = RecordFile(folder / BALL, "packed ball", SCHEMA_VERSION, SIZE_MAX, ASK)
     try:
-        with open_regular(path, links=False) as file:
-            content = file.read(SIZE_MAX + 1)
-        if len(content) > SIZE_MAX:
-            raise RallyError(f"{path} is larger than {SIZE_MAX >> 20} MB", next_step=ASK)
-        version = from_json(content).get("schema_version")
-        if isinstance(version, int) and version > SCHEMA_VERSION:
-            raise RallyError(f"{path} was packed by a newer tennis", next_step="update tennis")
-        return PackedBall.model_validate_json(content)
-    except OSError as error:
-        raise RallyError(f"cannot read {path} ({error.strerror})", next_step=ASK) from error
-    except ValidationError as error:
-        first = error.errors()[0]
-        where = plain(".".join(map(str, first["loc"])), 80)
-        raise RallyError(
-            f"{path} is not what `tennis pack` writes ({where}: {first['msg']})", next_step=ASK
-        ) from error
-    except (ValueError, AttributeError) as error:
-        raise RallyError(f"{path} is not what `tennis pack` writes", next_step=ASK) from error
+        text = file.read()
+    except FileNotFoundError as error:
+        raise RallyError(f"cannot read {file.path} ({error.strerror})", next_step=ASK) from error
+    file.content(text)
+    return file.checked(PackedBall, text)
 
 
 ASK = "ask for the file that `tennis pack` made"

@@ -11,21 +11,16 @@ from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-from tennis.errors import RallyError
+from tennis.explain.beside import StrictAbout, read_table, write_table
 from tennis.explain.between import Interrupt, LockHeld, Moved
 from tennis.explain.story import Story
 from tennis.explain.ways import woken_task
 from tennis.rally import Rally
-from tennis.rally.folder import BALLS
 from tennis.rally.memory import NONE
-from tennis.rally.text import plain
 
 STAGES = "stages.parquet"
-SIZE_LIMIT = 1 << 30
-_BALLS_KEY = b"balls_sha256"
 _TIMES = {
     "taken_ns": "interrupt taken",
     "woken_ns": "its thread is woken",
@@ -160,13 +155,9 @@ def write(rally: Rally, rows: Sequence[tuple[object, ...]]) -> Path:
     columns, schema = zip(*rows, strict=True), _schema(rally)
     table = pa.table(
         [pa.array(values, field.type) for values, field in zip(columns, schema, strict=True)],
-        schema.with_metadata({_BALLS_KEY: rally.manifest.files[BALLS].encode()}),
+        schema,
     )
-    path = rally.path / STAGES
-    scratch = path.with_name(f".{STAGES}.part")
-    pq.write_table(table, scratch, compression="zstd")
-    scratch.replace(path)
-    return path
+    return write_table(rally, STAGES, table)
 
 
 def read(rally: Rally) -> pa.Table | None:
@@ -174,31 +165,10 @@ def read(rally: Rally) -> pa.Table | None:
 
     Raises RallyError where the file is not this rally's, or not what ``write`` wrote.
     """
-    path = rally.path / STAGES
-    if not path.exists():
+    if not (rally.path / STAGES).exists():
         return None
-    try:
-        if path.is_symlink() or path.stat().st_size > SIZE_LIMIT:
-            raise RallyError(f"{path} is a link, or larger than stages are", next_step="remove it")
-        file = pq.ParquetFile(path)
-        of_balls = (
-            (file.schema_arrow.metadata or {}).get(_BALLS_KEY, b"").decode("ascii", "replace")
-        )
-        same = file.schema_arrow.remove_metadata().equals(_schema(rally))
-        if (
-            not same
-            or of_balls != rally.manifest.files[BALLS]
-            or file.metadata.num_rows != rally.balls
-        ):
-            raise RallyError(
-                f"{path} is not of this rally's balls",
-                next_step=f"remove it, and run: tennis explain {rally.path} --stages",
-            )
-        return file.read()
-    except (OSError, ValueError, pa.ArrowException) as error:
-        raise RallyError(
-            f"{path} is damaged: {plain(str(error), 200)}", next_step="remove it"
-        ) from error
+    rows = range(rally.balls, rally.balls + 1)
+    return read_table(rally, STAGES, _schema(rally), StrictAbout, rows)[0]
 
 
 def stages(table: pa.Table) -> list[Stage]:

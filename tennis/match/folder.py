@@ -8,13 +8,11 @@ as a rally is, and must be the one that ``match.json`` lists.
 
 import functools
 import json
-import stat
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Literal, TypeVar
 
-from pydantic import ConfigDict, Field, ValidationError
-from pydantic_core import from_json
+from pydantic import ConfigDict, Field
 
 from tennis.errors import RallyError
 from tennis.match.plan import (
@@ -31,6 +29,7 @@ from tennis.rally.disk import write_whole
 from tennis.rally.inside import read_inside
 from tennis.rally.manifest import TIMELESS, BenchKind, StrictModel, Text
 from tennis.rally.opening import open_folder
+from tennis.rally.record_file import RecordFile
 from tennis.rally.settings import differences, served_otherwise
 from tennis.rally.text import plain
 from tennis.share import free_memory_bytes
@@ -59,44 +58,16 @@ def read_record(path: Path, model: type[AnyRecord], what: str, size_max: int) ->
 
     Raises RallyError, one line that says what is wrong: the folder may come from somebody else.
     """
+    file = RecordFile(path, what, SCHEMA_VERSION, size_max)
     try:
-        if not stat.S_ISREG(path.lstat().st_mode):
-            raise RallyError(
-                f"{path} is not a plain file", next_step="copy the folder with its real files"
-            )
-        with path.open("rb") as file:
-            text = file.read(size_max + 1)
+        text = file.read()
     except FileNotFoundError as error:
         raise RallyError(
             f"{path.parent} holds no {path.name}",
             next_step=f"name the folder that `tennis {what} --out` wrote",
         ) from error
-    except OSError as error:
-        raise RallyError(f"cannot read {path} ({error.strerror})") from error
-    if len(text) > size_max:
-        raise RallyError(
-            f"{path} is larger than {size_max >> 20} MiB: it was not written by tennis"
-        )
-    try:
-        content = from_json(text)
-    except ValueError as error:
-        raise RallyError(f"{path} is not JSON", next_step="use the original folder") from error
-    version = content.get("schema_version") if isinstance(content, dict) else None
-    if isinstance(version, int) and version > SCHEMA_VERSION:
-        raise RallyError(
-            f"{path} was written by a newer tennis (schema {version}, this one reads "
-            f"{SCHEMA_VERSION})",
-            next_step="update tennis",
-        )
-    try:
-        return model.model_validate_json(text)
-    except ValidationError as error:
-        problem = error.errors()[0]
-        where = plain(".".join(map(str, problem["loc"])), 120)
-        raise RallyError(
-            f"{path} is not a {what} of schema {SCHEMA_VERSION} ({where!a}: {problem['msg']})",
-            next_step="use the original folder",
-        ) from error
+    file.content(text)
+    return file.checked(model, text)
 
 
 class MatchRecord(StrictModel):

@@ -4,23 +4,18 @@
 
 import os
 import stat
-from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
-
-from pydantic import ValidationError
-from pydantic_core import from_json
 
 from tennis.digests import sha256_of
 from tennis.errors import AlteredError, RallyError
 from tennis.rally import balls as table
 from tennis.rally import rows
-from tennis.rally.disk import open_regular
 from tennis.rally.folder import AFTER, BALLS, BEFORE, CONSOLE, EVENTS, MANIFEST, Rally
 from tennis.rally.in_play import part_path
 from tennis.rally.manifest import SCHEMA_VERSION, Manifest, seal_of
+from tennis.rally.record_file import RecordFile
 from tennis.rally.shots import are_shots
 from tennis.rally.tally import Counter, Tally
 from tennis.share import processors
@@ -223,46 +218,26 @@ def file_sha256(path: Path) -> str:
 
 def read_manifest(path: Path) -> Manifest:
     """Read and check ``manifest.json``. Raises RallyError."""
-    file = path / MANIFEST
     try:
-        if not stat.S_ISREG(file.lstat().st_mode):
-            raise RallyError(
-                f"{file} is not a plain file", next_step="copy the folder with its real files"
-            )
-        with open_regular(file, links=False) as data:
-            text = data.read(SIZE_LIMITS[MANIFEST] + 1)
-    except OSError as error:
+        return manifest_of(path, _record(path).read())
+    except FileNotFoundError as error:
         raise RallyError(
-            f"cannot read {file} ({error.strerror})", next_step="check its permissions"
+            f"cannot read {path / MANIFEST} ({error.strerror})", next_step="check its permissions"
         ) from error
-    return manifest_of(path, text)
+
+
+def _record(path: Path) -> RecordFile:
+    return RecordFile(path / MANIFEST, "manifest", SCHEMA_VERSION, SIZE_LIMITS[MANIFEST])
 
 
 def manifest_of(path: Path, text: bytes) -> Manifest:
     """Check what the ``manifest.json`` of the folder ``path`` holds. Raises RallyError."""
     file = path / MANIFEST
-    if len(text) > SIZE_LIMITS[MANIFEST]:
-        raise RallyError(f"{file} is larger than 1 MiB: it was not written by tennis")
-    try:
-        content = from_json(text)
-    except ValueError as error:
-        raise RallyError(f"{file} is not JSON", next_step="use the original folder") from error
-    version = content.get("schema_version") if isinstance(content, dict) else None
+    content = _record(path).content(text)
+    version = content.get("schema_version")
     if isinstance(version, bool) or not isinstance(version, int) or version < 1:
         raise RallyError(f"{file} has no schema_version: it is not the manifest of a rally")
-    if version > SCHEMA_VERSION:
-        raise RallyError(
-            f"{path} was written by a newer tennis (schema {version}, this one reads "
-            f"{SCHEMA_VERSION})",
-            next_step="update tennis",
-        )
-    try:
-        manifest = Manifest.model_validate_json(text)
-    except ValidationError as error:
-        raise RallyError(
-            f"{file} is not a manifest of schema {version} ({_first(error.errors())})",
-            next_step="use the original folder",
-        ) from error
+    manifest = _record(path).checked(Manifest, text)
     if manifest.seal is not None and manifest.seal != seal_of(content):
         raise AlteredError(
             f"{file} was altered after the rally was sealed",
@@ -272,9 +247,3 @@ def manifest_of(path: Path, text: bytes) -> Manifest:
     if missing:
         raise RallyError(f"{file} lists no {min(missing)}", next_step="use the original folder")
     return manifest
-
-
-def _first(errors: Sequence[Any]) -> str:
-    """Say the first thing that pydantic found, in plain text."""
-    where = ".".join(str(key) for key in errors[0]["loc"])[:80]
-    return f"{where!a}: {errors[0]['msg']}"

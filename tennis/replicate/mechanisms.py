@@ -9,11 +9,11 @@ import json
 from pathlib import Path
 from typing import Annotated, Literal
 
-from pydantic import Field, ValidationError
+from pydantic import Field
 
-from tennis.errors import RallyError
-from tennis.rally.disk import open_regular, write_whole
+from tennis.rally.disk import write_whole
 from tennis.rally.manifest import Count, StrictModel, Text
+from tennis.rally.record_file import RecordFile
 
 FILE = "mechanisms.json"
 SIZE_MAX = 1 << 22  # bytes
@@ -48,19 +48,11 @@ class Mechanisms(StrictModel):
     @classmethod
     def read(cls, match: Path) -> "Mechanisms":
         """Read the file; where there is none, nothing is known. Raises RallyError."""
-        path = match / FILE
+        again = "remove it, and explain again"
+        file = RecordFile(match / FILE, "list of mechanisms", 1, SIZE_MAX, again)
         try:
-            with open_regular(path) as file:
-                text = file.read(SIZE_MAX + 1)
+            text = file.read()
         except FileNotFoundError:
             return cls(cells={})
-        except OSError as error:
-            raise RallyError(f"cannot read {path} ({error.strerror})") from error
-        try:
-            if len(text) > SIZE_MAX:
-                raise ValueError
-            return cls.model_validate_json(text).with_todays_names()
-        except (ValidationError, ValueError) as error:
-            raise RallyError(
-                f"{path} was not written by tennis", next_step="remove it, and explain again"
-            ) from error
+        file.content(text)
+        return file.checked(cls, text).with_todays_names()

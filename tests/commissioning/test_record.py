@@ -66,11 +66,11 @@ def test_files_outside_of_the_folder_are_not_looked_at(folder):
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        ({"schema_version": 2}, "schema 2, this tennis reads 1: update tennis"),
-        ({"schema_version": 0}, "schema 0, this tennis reads 1: begin another folder"),
-        ({"schema_version": None}, "schema None, .*: begin another folder"),
+        ({"schema_version": 2}, r"schema 2, this one reads 1\): update tennis"),
+        ({"schema_version": 0}, r"is not a record of schema 1 \(.schema_version"),
+        ({"schema_version": None}, r"is not a record of schema 1 \(.schema_version"),
         ({"steps": 5}, "is not a record of schema 1"),
-        ({"who": "somebody"}, r"is not a record of schema 1 \(who"),
+        ({"who": "somebody"}, r"is not a record of schema 1 \(.who"),
         ({"kind": "\x1b[2J"}, "is not a record of schema 1"),
     ],
 )
@@ -86,7 +86,7 @@ def test_old_and_strange_records_take_one_line(folder, change, words):
 def test_what_is_no_record_takes_one_line(folder):
     for text in ("", "null", "[" * 50_000, "{}", "x" * (1 << 20), "\xff"):
         (folder / RECORD).write_bytes(text.encode("latin-1"))
-        with pytest.raises(RallyError, match="is not a commissioning record"):
+        with pytest.raises(RallyError, match="is not (JSON|a record|a commissioning record)"):
             read_record(folder / RECORD)
 
 

@@ -12,28 +12,19 @@ from typing import Annotated, Literal
 
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import Field
 
-from tennis.errors import RallyError
+from tennis.explain.beside import StrictAbout, not_of, read_table, write_table
 from tennis.explain.sections.figures import GROUPS, LONGEST, LONGEST_KEPT
 from tennis.rally import Rally
-from tennis.rally.folder import BALLS
-from tennis.rally.text import plain
 
 SECTIONS = "sections.parquet"
 WORST = "sections-longest.parquet"
-SIZE_LIMIT = 1 << 28
 ROWS_LIMIT = 20_000_000
-_BALLS_KEY, _ABOUT_KEY = b"balls_sha256", b"about"
 Ns = Annotated[int, Field(ge=0, lt=2**62)]
 
 
-class _Strict(BaseModel):
-    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
-
-
-class SeenSpan(_Strict):
+class SeenSpan(StrictAbout):
     """A time that the model takes for constant, and between which ends it was seen; ns."""
 
     name: Annotated[str, Field(max_length=60)]
@@ -43,7 +34,7 @@ class SeenSpan(_Strict):
     seen: Ns
 
 
-class BallsOfAWay(_Strict):
+class BallsOfAWay(StrictAbout):
     """How far balls were from what the model says; ns."""
 
     way: Annotated[str, Field(max_length=60)]
@@ -54,7 +45,7 @@ class BallsOfAWay(_Strict):
     worst_ns: Ns
 
 
-class About(_Strict):
+class About(StrictAbout):
     """The time that was recorded, and the model's constants and errors."""
 
     schema_version: Literal[1] = 1
@@ -100,17 +91,9 @@ class Sections:
 
 def write(rally: Rally, sections: Sections) -> Path:
     """Write both files into the folder of a rally; return the first."""
-    metadata = {
-        _BALLS_KEY: rally.manifest.files[BALLS].encode(),
-        _ABOUT_KEY: sections.about.model_dump_json().encode(),
-    }
     # the first file last: with it all is there
-    for name, table in ((WORST, sections.longest), (SECTIONS, sections.groups)):
-        path = rally.path / name
-        scratch = path.with_name(f".{name}.part")
-        pq.write_table(table.replace_schema_metadata(metadata), scratch, compression="zstd")
-        scratch.replace(path)
-    return path
+    write_table(rally, WORST, sections.longest, sections.about)
+    return write_table(rally, SECTIONS, sections.groups, sections.about)
 
 
 def read(rally: Rally) -> Sections | None:
@@ -120,12 +103,15 @@ def read(rally: Rally) -> Sections | None:
     """
     if not (rally.path / SECTIONS).exists():
         return None
-    groups, about = _table(rally, SECTIONS, GROUPS)
-    worst, about_worst = _table(rally, WORST, LONGEST)
-    if about != about_worst or worst.num_rows > LONGEST_KEPT:
-        raise _not_of(rally, rally.path / WORST)
+    rows, kept = range(1, ROWS_LIMIT + 1), range(1, LONGEST_KEPT + 1)
+    groups, about = read_table(rally, SECTIONS, GROUPS, About, rows)
+    worst, about_worst = read_table(rally, WORST, LONGEST, About, kept)
+    if about != about_worst:
+        raise not_of(rally, WORST)
+    if about.high_ns <= about.low_ns:
+        raise not_of(rally, SECTIONS)
     if _least(groups) < 0 or _least(worst) < 0 or _sum(groups, "time_ns") != about.time_ns:
-        raise _not_of(rally, rally.path / SECTIONS)
+        raise not_of(rally, SECTIONS)
     return Sections(about, groups, worst)
 
 
@@ -138,36 +124,3 @@ def _least(table: pa.Table) -> int:
 def _sum(table: pa.Table, name: str) -> int:
     # in Python's numbers: a stranger's may not fit
     return int(sum(table.column(name).to_pylist()))
-
-
-def _not_of(rally: Rally, path: Path) -> RallyError:
-    return RallyError(
-        f"{path} is not of this rally's balls",
-        next_step=f"remove it, and type: tennis explain {rally.path} --sections",
-    )
-
-
-def _table(rally: Rally, name: str, schema: pa.Schema) -> tuple[pa.Table, About]:
-    path = rally.path / name
-    try:
-        if path.is_symlink() or path.stat().st_size > SIZE_LIMIT:
-            raise RallyError(f"{path} is a link, or larger than it can be", next_step="remove it")
-        file = pq.ParquetFile(path)
-        metadata = file.schema_arrow.metadata or {}
-        same = file.schema_arrow.remove_metadata().equals(schema)
-        of_balls = metadata.get(_BALLS_KEY, b"").decode("ascii", "replace")
-        if (
-            not same
-            or of_balls != rally.manifest.files[BALLS]
-            or file.metadata.num_rows > ROWS_LIMIT
-        ):
-            raise _not_of(rally, path)
-        about = About.model_validate_json(metadata.get(_ABOUT_KEY, b""))
-        table = file.read()
-    except (OSError, ValueError, ValidationError, pa.ArrowException) as error:
-        raise RallyError(
-            f"{path} is damaged: {plain(str(error), 200)}", next_step="remove it"
-        ) from error
-    if not table.num_rows or about.high_ns <= about.low_ns:
-        raise _not_of(rally, path)
-    return table, about

@@ -1,0 +1,77 @@
+# SPDX-FileCopyrightText: The Tennis authors
+# SPDX-License-Identifier: MIT
+"""Tables beside a rally's balls: files of Parquet that say of which balls they are."""
+
+from pathlib import Path
+from typing import TypeVar
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from tennis.errors import RallyError
+from tennis.rally import Rally
+from tennis.rally.disk import writing
+from tennis.rally.folder import BALLS
+from tennis.rally.text import plain
+
+SIZE_LIMIT = 1 << 30  # bytes; the rows limit what is read
+_BALLS_KEY, _ABOUT_KEY = b"balls_sha256", b"about"
+
+
+class StrictAbout(BaseModel):
+    """What a table is about, in its metadata; this one says nothing."""
+
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
+
+
+About = TypeVar("About", bound=StrictAbout)
+
+
+def write_table(rally: Rally, name: str, table: pa.Table, about: StrictAbout | None = None) -> Path:
+    """Write a table into the folder of a rally; return the file. Raises DiskFullError."""
+    metadata = {_BALLS_KEY: rally.manifest.files[BALLS].encode()}
+    if about is not None:
+        metadata[_ABOUT_KEY] = about.model_dump_json().encode()
+    path = rally.path / name
+    scratch = path.with_name(f".{name}.part")
+    with writing(path):
+        pq.write_table(table.replace_schema_metadata(metadata), scratch, compression="zstd")
+        scratch.replace(path)
+    return path
+
+
+def read_table(
+    rally: Rally, name: str, schema: pa.Schema, about: type[About], rows: range
+) -> tuple[pa.Table, About]:
+    """Return a table of a rally, and what it is about; ``rows``: how many it may have.
+
+    Raises RallyError where the file is not this rally's, or not what ``write_table`` wrote.
+    """
+    path = rally.path / name
+    try:
+        if path.is_symlink() or path.stat().st_size > SIZE_LIMIT:
+            raise RallyError(f"{path} is a link, or larger than it can be", next_step="remove it")
+        file = pq.ParquetFile(path)
+        metadata = file.schema_arrow.metadata or {}
+        same = file.schema_arrow.remove_metadata().equals(schema)
+        of_balls = metadata.get(_BALLS_KEY, b"").decode("ascii", "replace")
+        if not same or of_balls != rally.manifest.files[BALLS]:
+            raise not_of(rally, name)
+        if file.metadata.num_rows not in rows:
+            raise not_of(rally, name)
+        return file.read(), about.model_validate_json(metadata.get(_ABOUT_KEY, b"{}"))
+    except (OSError, ValueError, ValidationError, pa.ArrowException) as error:
+        raise RallyError(
+            f"{path} is damaged: {plain(str(error), 200)}", next_step="remove it"
+        ) from error
+
+
+def not_of(rally: Rally, name: str) -> RallyError:
+    """Return the error of a table that is another rally's."""
+    kind = name.partition(".")[0].partition("-")[0]
+    option = "exact" if kind == "instants" else kind
+    return RallyError(
+        f"{rally.path / name} is not of this rally's balls",
+        next_step=f"remove it, and type: tennis explain {rally.path} --{option}",
+    )

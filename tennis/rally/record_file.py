@@ -1,0 +1,89 @@
+# SPDX-FileCopyrightText: The Tennis authors
+# SPDX-License-Identifier: MIT
+"""A file of JSON that says what a folder holds, from anybody, or from a newer tennis."""
+
+import stat
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeVar
+
+from pydantic import BaseModel, ValidationError
+from pydantic_core import from_json
+
+from tennis.errors import RallyError
+from tennis.rally.disk import open_regular
+from tennis.rally.text import plain
+
+Model = TypeVar("Model", bound=BaseModel)
+WORDS_MAX = 80
+
+
+@dataclass(frozen=True)
+class RecordFile:
+    """Where it is, what it is in a word, the newest schema that is read, and its bytes at most.
+
+    All methods raise RallyError, one line that says what is wrong; ``next_step``: what helps.
+    """
+
+    path: Path
+    what: str
+    schema: int
+    size_max: int
+    next_step: str = "use the original folder"
+
+    def read(self) -> bytes:
+        """Return its bytes. Raises FileNotFoundError, too."""
+        try:
+            if not stat.S_ISREG(self.path.lstat().st_mode):
+                raise RallyError(
+                    f"{self.path} is not a plain file",
+                    next_step="copy the folder with its real files",
+                )
+            with open_regular(self.path, links=False) as file:
+                text = file.read(self.size_max + 1)
+        except FileNotFoundError:
+            raise
+        except OSError as error:
+            raise RallyError(
+                f"cannot read {self.path} ({error.strerror})", next_step="check its permissions"
+            ) from error
+        return text
+
+    def content(self, text: bytes) -> dict[str, Any]:
+        """Return what a text holds, whatever it is, if no newer tennis wrote it."""
+        if len(text) > self.size_max:
+            raise RallyError(
+                f"{self.path} is larger than {self.size_max >> 20} MiB: it was not written by "
+                "tennis",
+                next_step=self.next_step,
+            )
+        try:
+            content = from_json(text)
+        except ValueError as error:
+            raise RallyError(f"{self.path} is not JSON", next_step=self.next_step) from error
+        if not isinstance(content, dict):
+            raise RallyError(
+                f"{self.path} is not a {self.what} of schema {self.schema}",
+                next_step=self.next_step,
+            )
+        version = content.get("schema_version")
+        if isinstance(version, int) and version > self.schema:
+            raise RallyError(
+                f"{self.path} was written by a newer tennis (schema {version}, this one reads "
+                f"{self.schema})",
+                next_step="update tennis",
+            )
+        return content
+
+    def checked(self, model: type[Model], text: bytes) -> Model:
+        """Return what a text holds as a model."""
+        try:
+            return model.model_validate_json(text)
+        except ValidationError as error:
+            first = error.errors()[0]
+            where = plain(".".join(map(str, first["loc"])), WORDS_MAX)
+            raise RallyError(
+                f"{self.path} is not a {self.what} of schema {self.schema} ({where!a}: "
+                f"{first['msg']})",
+                next_step=self.next_step,
+            ) from error
