@@ -8,7 +8,9 @@ manifest would know of it.
 """
 
 import os
-from collections.abc import Iterable
+import subprocess
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 # part of the key of what is built: another number builds it again
 BUILT_IN = "1"
@@ -57,6 +59,17 @@ def for_tennis(**more: str) -> dict[str, str]:
     """Return the environment of another Python with Tennis; ``more`` comes last."""
     own = [name for name in os.environ if name.startswith(OWN_KINDS)]
     return _present((*PLACES, *REACH, *OWN, *own)) | more
+
+
+def completed(
+    command: Sequence[Any], env: Mapping[str, str], **how: Any
+) -> subprocess.CompletedProcess[str]:
+    """Run a program that has no input to its end; return its exit code and what it said, as text.
+
+    ``how``: as for ``subprocess.run``, whose errors it raises.
+    """
+    how |= {"stdin": subprocess.DEVNULL, "capture_output": True, "text": True}
+    return subprocess.run(command, env=env, errors="replace", check=False, **how)
 
 
 def _present(names: Iterable[str]) -> dict[str, str]:

@@ -8,7 +8,6 @@ What a package of Debian's is called elsewhere: scripts/packages-elsewhere.txt.
 import os
 import platform
 import shutil
-import subprocess
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -92,24 +91,14 @@ SIGNATURES = "gpgv"
 def _has_library(compiler: str, file: str) -> bool:
     if not find(compiler):
         return False
-    done = subprocess.run(
-        [compiler, f"-print-file-name={file}"],
-        env=environment.for_programs(),
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    words = [compiler, f"-print-file-name={file}"]
+    done = environment.completed(words, environment.for_programs())
     return os.sep in done.stdout  # it repeats the name of what it does not have
 
 
 def _is_installed(package: str) -> bool:
-    done = subprocess.run(
-        ["dpkg-query", "-W", "-f", "${db:Status-Status} ", package],
-        env=environment.for_programs(),
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    words = ["dpkg-query", "-W", "-f", "${db:Status-Status} ", package]
+    done = environment.completed(words, environment.for_programs())
     return " installed " in f" {done.stdout}"
 
 

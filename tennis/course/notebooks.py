@@ -5,7 +5,6 @@
 import contextlib
 import os
 import re
-import subprocess
 import sys
 import tempfile
 import time
@@ -249,9 +248,7 @@ def _play(lab: Lab, lab_rally: LabRally, seed: int) -> Rally:
 
 def _tennis(*words: str, what: str) -> None:
     command = [sys.executable, "-c", "from tennis.cli import main; main()", *words]
-    done = subprocess.run(
-        command, env=environment.for_tennis(), capture_output=True, text=True, check=False
-    )
+    done = environment.completed(command, environment.for_tennis())
     if done.returncode:
         last = (done.stderr.strip().splitlines() or ["no message"])[-1]
         raise TennisError(f"{what} could not be played: {last}")

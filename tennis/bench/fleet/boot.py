@@ -8,14 +8,14 @@ the next reset brings the default back.
 """
 
 import json
-import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from tennis.bench.targets.ssh import SshError, SshTarget, StoppedError, as_root, why
+from tennis.bench.fleet.state import output_of
+from tennis.bench.targets.ssh import SshError, SshTarget, StoppedError, as_root
 from tennis.errors import BenchError
 from tennis.listener import say
 from tennis.rally.text import plain
@@ -148,18 +148,4 @@ def _release_of(target: SshTarget, kernels: Kernels, flavour: str) -> str:
 def _ask(target: SshTarget, request: str) -> str:
     line = as_root([PROGRAM, *request.split()])
     done = target.attempt(line, what=f"tennis-boot {request}", limit=ANSWER_MAX)
-    if done.code == 127 or re.search("tennis-boot: (command )?not found", done.errors):
-        raise BenchError(
-            f"{target.host} is not provisioned",
-            next_step=(
-                f"run `tennis benches restore {target.host}` where "
-                "the inventory has it (docs/provisioning.md)"
-            ),
-        )
-    if done.code:
-        complaints = [line for line in done.errors.splitlines() if line.startswith("tennis-boot: ")]
-        reason = (
-            plain(complaints[-1].removeprefix("tennis-boot: "), 300) if complaints else why(done)
-        )
-        raise BenchError(f"{target.host}: {reason}")
-    return done.output
+    return output_of(done, target.host, "tennis-boot")

@@ -122,17 +122,9 @@ def read_inventory(path: Path | None = None) -> Fleet:
 def _list_inventory(place: Path) -> str:
     """Return what ``ansible-inventory`` prints; its warnings are on another stream."""
     try:
-        done = subprocess.run(
-            [program("ansible-inventory"), "-i", place.resolve(), "--list"],
-            cwd=ROOT / "ansible",
-            env=environment.for_ansible(),
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            errors="replace",
-            timeout=INVENTORY_S,
-            check=False,
-        )
+        words = [program("ansible-inventory"), "-i", place.resolve(), "--list"]
+        how = {"cwd": ROOT / "ansible", "timeout": INVENTORY_S}
+        done = environment.completed(words, environment.for_ansible(), **how)
     except subprocess.TimeoutExpired:
         raise BenchError(
             f"{place}: ansible-inventory did not end within {INVENTORY_S} s: is it a program that "

@@ -19,7 +19,7 @@ from pydantic import BaseModel, ConfigDict, Field, StringConstraints, Validation
 from tennis.bench.commands import run
 from tennis.bench.fleet.inventory import Fleet, ListedBench
 from tennis.bench.patience import USUAL, Patience
-from tennis.bench.targets.ssh import SshError, SshTarget, as_root, why
+from tennis.bench.targets.ssh import CommandResult, SshError, SshTarget, as_root, why
 from tennis.errors import BenchError, TennisError, UsageError
 from tennis.rally.text import plain
 
@@ -97,23 +97,30 @@ def ask(
     """
     line = as_root([PROGRAM, *request]) if root else shlex.join([PROGRAM, *request])
     done = target.attempt(line, what=what, timeout_s=timeout_s, limit=ANSWER_MAX)
-    if done.code == 127 or re.search("tennis-bench: (command )?not found", done.errors):
-        raise NotProvisionedError(
-            f"{target.host} is not provisioned",
-            next_step=f"run `tennis benches restore {target.host}`",
-        )
-    if done.code:
-        complaints = [
-            line for line in done.errors.splitlines() if line.startswith("tennis-bench: ")
-        ]
-        reason = (
-            plain(complaints[-1].removeprefix("tennis-bench: "), 300) if complaints else why(done)
-        )
-        raise BenchError(f"{target.host}: {reason}")
+    output = output_of(done, target.host, "tennis-bench")
     try:
-        return json.loads(done.output) if done.output.strip() else None
+        return json.loads(output) if output.strip() else None
     except (ValueError, RecursionError):
         raise nonsense(target.host) from None
+
+
+def output_of(done: CommandResult, host: str, program: str) -> str:
+    """Return what a program that provisioning installed printed.
+
+    Raises NotProvisionedError where a host does not have it, BenchError where it refuses.
+    """
+    if done.code == 127 or re.search(f"{program}: (command )?not found", done.errors):
+        raise NotProvisionedError(
+            f"{host} is not provisioned",
+            next_step=f"run `tennis benches restore {host}` where the inventory has it "
+            "(docs/provisioning.md)",
+        )
+    if done.code:
+        begin = f"{program}: "
+        complaints = [line for line in done.errors.splitlines() if line.startswith(begin)]
+        reason = plain(complaints[-1].removeprefix(begin), 300) if complaints else why(done)
+        raise BenchError(f"{host}: {reason}")
+    return done.output
 
 
 def nonsense(host: str) -> BenchError:

@@ -4,7 +4,6 @@
 
 import os
 import shutil
-import subprocess
 from pathlib import Path
 
 from tennis import environment
@@ -35,15 +34,8 @@ def install() -> Path:
         folder.mkdir(parents=True, exist_ok=True)
         for source in sorted(DECODER.glob("*.py")):
             shutil.copyfile(source, folder / source.name)
-    done = subprocess.run(
-        [find_program(), "-P", "tennis", "--show"],
-        stdin=subprocess.DEVNULL,
-        env=environment.for_sigrok(),
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=ANSWER_S,
-    )
+    words = [find_program(), "-P", "tennis", "--show"]
+    done = environment.completed(words, environment.for_sigrok(), timeout=ANSWER_S)
     if done.returncode or "ID: tennis" not in done.stdout:
         why = (done.stderr or done.stdout).strip().splitlines()
         raise BenchError(

@@ -7,7 +7,6 @@
 
 import re
 import shutil
-import subprocess
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -166,15 +165,8 @@ def build(qemu: Qemu, plugin: Plugin = "instrument") -> Path:
 
 def _plugin_api(qemu: Qemu, impossible: Path) -> int:
     """Return the newest version of the plugin API that QEMU takes: it says so when it refuses."""
-    refused = subprocess.run(
-        [qemu.path, "-M", "none", "-display", "none", "-plugin", impossible],
-        stdin=subprocess.DEVNULL,
-        env=environment.for_programs(),
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-    )
+    words = [qemu.path, "-M", "none", "-display", "none", "-plugin", impossible]
+    refused = environment.completed(words, environment.for_programs(), timeout=60)
     return _api_said(refused.stderr, qemu, impossible.name)
 
 

@@ -5,7 +5,6 @@
 import os
 import re
 import shutil
-import subprocess
 from collections.abc import Iterator
 from fnmatch import fnmatch
 from pathlib import Path
@@ -53,14 +52,8 @@ def release(audience: Audience, out: Path) -> int:
 def _names() -> Iterator[str]:
     """Yield the files of the tree: those that git knows, or all that were not built."""
     if (ROOT / ".git").exists():
-        done = subprocess.run(
-            ["git", "ls-files", "-z"],
-            cwd=ROOT,
-            env=environment.for_programs(),
-            capture_output=True,
-            text=True,
-            check=False,
-        )
+        words = ["git", "ls-files", "-z"]
+        done = environment.completed(words, environment.for_programs(), cwd=ROOT)
         if done.returncode:
             message = f"git cannot list the files of {ROOT}: {done.stderr.strip()[-200:]}"
             raise TennisError(message, next_step="repair the checkout, or clone it again")

@@ -170,16 +170,7 @@ def _run(words: Sequence[str], folder: Path, results: Path, limit_s: float) -> s
     # nothing of the folder that somebody stands in is imported
     own |= {"PYTHONSAFEPATH": "1", "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
     try:
-        done = subprocess.run(
-            command,
-            env=environment.for_tennis(**own),
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            errors="replace",
-            timeout=limit_s,
-            check=False,
-        )
+        done = environment.completed(command, environment.for_tennis(**own), timeout=limit_s)
     except subprocess.TimeoutExpired:
         late = Result(
             check="time",
