@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from tennis.errors import UsageError
 from tennis.rally import Rally
 from tennis.rally.witness import Samples, samples
+from tennis.stats.balls import ball_table
 from tennis.units import format_ns, ticks_to_ns
 
 LATE_ONE_IN = 100
@@ -116,11 +117,7 @@ def compare(rally: Rally) -> InsideAndOutside:
 
 def _balls(rally: Rally) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
     """Return served, rise and fall in ns; -1: it did not come. ``fall`` counts from the ping."""
-    columns: list[list[NDArray[np.int64]]] = [[], [], []]
-    for batch in rally.batches(["served_ns", "rise_ticks", "fall_ticks"]):
-        for column, kept in zip(batch.columns, columns, strict=True):
-            kept.append(column.cast("int64").fill_null(-1).to_numpy(zero_copy_only=False))
-    served, rise, fall = (np.concatenate(kept) for kept in columns)
+    served, rise, fall = ball_table(rally).T
     rise, fall = (
         np.where(ticks < 0, ticks, ticks_to_ns(ticks, rally.tick_hz)) for ticks in (rise, fall)
     )

@@ -28,14 +28,14 @@ from tennis.explain.sections import storage
 from tennis.explain.sections.picture import with_sections
 from tennis.explain.sections.summary import Cause, causes, summarize_sections
 from tennis.pages.explain import NUMBERS, TIMELINE
-from tennis.pages.rally import EmbeddedPicture
+from tennis.pages.rally import EmbeddedPicture, data_uri
 from tennis.pages.templates import template
 from tennis.plots.compare import names
 from tennis.plots.picture import Picture, bench_note, latencies
 from tennis.rally import Rally
 from tennis.rally.command import command_of
 from tennis.stats import Latency, Summary, summarize
-from tennis.units import tick_ns
+from tennis.stats.balls import edges_ns
 
 SCRIPT = "explore.js"
 SHARES_SHOWN = 5
@@ -90,9 +90,8 @@ class Recorded:
     @property
     def picture_of_latest(self) -> EmbeddedPicture:
         """Return the timeline of the latest ball."""
-        data = base64.b64encode(self.timeline.encode()).decode()
         sentence = str(self.late[0]["sentence"])
-        return EmbeddedPicture(f"data:image/svg+xml;base64,{data}", "Timeline", sentence, "")
+        return EmbeddedPicture(data_uri(self.timeline.encode()), "Timeline", sentence, "")
 
     def phases(self, ball: Mapping[str, Any]) -> list[Phase]:
         """Return the parts of a ball's wait, in order."""
@@ -169,13 +168,7 @@ def page(rallies: Sequence[Recorded], links: Mapping[str, str], note: str = "") 
 
 def rally_table(rally: Rally) -> dict[str, np.ndarray]:
     """Return all balls: served (ns since the first), both latencies (ns; NaN: there is none)."""
-    parts: dict[str, list[np.ndarray]] = {"served": [], "rise": [], "fall": []}
-    for batch in rally.batches(["served_ns", "rise_ticks", "fall_ticks"]):
-        for name, column in zip(parts, batch.columns, strict=True):
-            parts[name].append(column.to_numpy(zero_copy_only=False))
-    served, rise, fall = (np.concatenate(found) for found in parts.values())
-    tick = tick_ns(rally.tick_hz)
-    rise, fall = rise.astype(np.float64) * tick, fall.astype(np.float64) * tick
+    served, rise, fall = edges_ns(rally)
     return {"served_ns": served, "interrupt": rise, "scheduling": fall - rise}
 
 
@@ -205,8 +198,7 @@ def _small(picture: Picture) -> EmbeddedPicture:
     svg = picture.render("svg").decode()
     path = re.compile(r'(?<= d=")[^"]*')
     svg = path.sub(lambda found: re.sub(r"(\.\d\d)\d+", r"\1", found.group()), svg)
-    data = base64.b64encode(svg.encode()).decode()
-    return EmbeddedPicture(f"data:image/svg+xml;base64,{data}", picture.title, picture.alt, "")
+    return EmbeddedPicture(data_uri(svg.encode()), picture.title, picture.alt, "")
 
 
 def _whole(ns: float) -> int | None:

@@ -6,7 +6,7 @@ The same plan and the same versions give the same balls.
 """
 
 import contextlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
@@ -29,9 +29,9 @@ from tennis.rally.balls import records
 from tennis.rally.manifest import OWN, Manifest
 from tennis.rally.plan import Plan
 from tennis.rally.program import read
-from tennis.rally.rows import filled
 from tennis.rally.settings import instrument_of, recorded
 from tennis.rally.text import plain
+from tennis.stats.balls import ball_table
 from tennis.units import NS_PER_S, format_count, ticks_to_ns
 
 NONE = wire.NONE_TICKS  # in place of a rise or a fall that did not come
@@ -208,12 +208,16 @@ def balls_of(rally: Rally) -> NDArray[np.int64]:
     """
     if rally.balls > BALLS_MAX:
         raise UsageError(f"{rally.path} has {rally.balls} balls: {BALLS_MAX} at most are compared")
-    columns = ("served_ns", "rise_ticks", "fall_ticks")
-    rows = [
-        np.stack([filled(batch.column(name), NONE) for name in columns], axis=1)
-        for batch in rally.batches(list(columns))
-    ]
-    return np.concatenate(rows) if rows else np.zeros((0, 3), np.int64)
+    return ball_table(rally, NONE)
+
+
+Edges = tuple[int | None, int | None]  # rise and fall
+
+
+def edges_of(ball: Iterable[int]) -> Edges:
+    """Return rise and fall of a row of ``balls_of``, or of a frame's record."""
+    _, rise, fall = (None if value == NONE else int(value) for value in ball)
+    return rise, fall
 
 
 def replay(  # noqa: PLR0913 (what is played, what it must be, and who looks on)
@@ -267,11 +271,11 @@ def compare_balls(
         raise unlike(of_a_ball(first + int(row), known[row], came[row]))
 
 
-def of_a_ball(number: int, known: NDArray[np.int64], came: NDArray[np.int64]) -> str:
+def of_a_ball(number: int, recorded: NDArray[np.int64], came: NDArray[np.int64]) -> str:
     """Say in what a ball differs from that of a rally; both are rows of ``balls_of``."""
     differing_fields = [
         f"{name} {_ticks(then)} in the rally and {_ticks(now)} now"
-        for name, then, now in zip(("served_ns", "rise", "fall"), known, came, strict=True)
+        for name, then, now in zip(("served_ns", "rise", "fall"), recorded, came, strict=True)
         if then != now
     ]
     return f"ball {number} has {', '.join(differing_fields)}"

@@ -22,12 +22,12 @@ from tennis.plots.picture import (
 from tennis.rally import Rally
 from tennis.rally.shots import are_shots
 from tennis.stats import summarize
+from tennis.stats.balls import edges_ns
 from tennis.style import BLACK, GREY, LATENCIES, PURPLE
-from tennis.units import NS_PER_S, format_count
+from tennis.units import format_count
 
 SHADE, SEARCHED = "0.88", "#b5651d"
-EDGES = ("rise_ticks", "fall_ticks")
-POINTS_MAX = 20_000  # the latest are always house_style
+POINTS_MAX = 20_000  # the latest are always drawn
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,7 @@ def coverage(rally: Rally, beside: Beside | None = None) -> Picture:
     picture = Picture(WIDTH, 5.2, f"Coverage: {rally.label}", describe(summary, "Instants"))
     picture.head(note(summary))
     panels: Sequence[Axes] = picture.subplots(2, 1, sharex=True)
-    served, rise, fall = _columns(rally)
+    served, rise, fall = edges_ns(rally)
     noun = "shots" if are_shots(rally.manifest.protocol) else "balls"
     start = int(served.min(initial=2**62))
     for axes, (name, latency) in zip(panels, latencies(summary).items(), strict=True):
@@ -81,19 +81,6 @@ def coverage(rally: Rally, beside: Beside | None = None) -> Picture:
             axes.legend(loc="lower right", bbox_to_anchor=(1, 1), ncol=3, fontsize=8.5)
     panels[-1].set_xlabel(f"instant: time since the first of the {noun} (ms)")
     return picture
-
-
-def _columns(rally: Rally) -> tuple[NDArray[np.int64], NDArray[np.float64], NDArray[np.float64]]:
-    """Return served, rise and fall of all balls, ns; NaN: none came."""
-    rows = [
-        [batch[name].to_numpy(zero_copy_only=False) for name in ("served_ns", *EDGES)]
-        for batch in rally.batches(["served_ns", *EDGES])
-    ]
-    if not rows:
-        return np.zeros(0, np.int64), np.zeros(0), np.zeros(0)
-    served, rise, fall = (np.concatenate(column) for column in zip(*rows, strict=True))
-    tick_ns = NS_PER_S / rally.tick_hz
-    return served, rise.astype(np.float64) * tick_ns, fall.astype(np.float64) * tick_ns
 
 
 def _points(

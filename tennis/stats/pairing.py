@@ -19,11 +19,11 @@ trace: *lost* are the pings beyond the replies, whosoever they are.
 from dataclasses import dataclass, replace
 
 import numpy as np
-import pyarrow as pa
 from numpy.typing import NDArray
 
 from tennis.errors import RallyError
 from tennis.rally import Rally, Tally
+from tennis.stats.balls import ball_table
 from tennis.stats.summary import Latency, latency
 from tennis.units import ticks_to_ns
 
@@ -106,16 +106,7 @@ def edges_of(rally: Rally) -> Edges:
     The fall of a reply that belongs to no ball is not recorded (docs/rally-folder.md). Raises
     RallyError.
     """
-    columns: dict[str, list[NDArray[np.int64]]] = {
-        name: [] for name in ("served_ns", "rise_ticks", "fall_ticks")
-    }
-    for batch in rally.batches(list(columns)):
-        for name, parts in columns.items():
-            numbers = batch.column(name).cast(pa.int64()).fill_null(-1)
-            parts.append(numbers.to_numpy(zero_copy_only=False))
-    served_ns, rise, fall = (
-        np.concatenate(parts) if parts else np.zeros(0, np.int64) for parts in columns.values()
-    )
+    served_ns, rise, fall = ball_table(rally).T
     extra: dict[int, list[int]] = {0: [], 1: []}
     for event in rally.each_event():
         level, at_ns = event.get("value"), event.get("at_ns")
