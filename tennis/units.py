@@ -59,7 +59,7 @@ def format_round_ns(ns: float | None) -> str:
     return f"{number.rstrip('0').rstrip('.')} {unit}" if "." in number else format_ns(ns)
 
 
-def format_us(us: int | None) -> str:
+def format_us(us: float | None) -> str:
     """Write a time that was published in whole microseconds: ``51 µs``, ``17.2 ms``."""
     if us is None:
         return "-"

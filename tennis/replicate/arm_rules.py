@@ -16,8 +16,15 @@ from tennis.comparison.rallies import Measured
 from tennis.publications.arm import CALLS, CONTEXTS
 from tennis.publications.load import load
 from tennis.rally.manifest import Drill, DrillContext, DrillName
-from tennis.replicate.rules import PERIODIC, Rule, RulePart, RuleSide, replication
-from tennis.units import format_us
+from tennis.replicate.rules import (
+    PERIODIC,
+    Rule,
+    RulePart,
+    RuleSide,
+    growth_rule,
+    ranking_rule,
+    replication,
+)
 
 ARM = "arm-2016"
 TICK_US = 4000  # of Debian's kernels: no other period can be kept without high-resolution timers
@@ -94,28 +101,14 @@ def _cells(figures: dict[str, Any]) -> Iterator[_Cell]:
 
 def _growths(cells: list[_Cell]) -> Iterator[Rule]:
     """Yield a rule for each context of each pair of tables: idle against loaded."""
-    same_order = replication().tables.same_order
     for cell in cells:
         for context, loaded_us in cell.max_us["memory"].items():
-            idle_us = cell.max_us["idle"][context]
-            growth = loaded_us / idle_us
-            low, high = growth / same_order, growth * same_order
-            yield Rule(
-                source=ARM,
-                id=f"table{cell.tables['memory']}-{cell.name}-{context}",
-                title=f"rt, {cell.words} {context}: {cell.measured}, memory against idle",
-                published=f"{format_us(idle_us)} to {format_us(loaded_us)}: {growth:.3g} times",
-                kind="growth",
-                parts=(
-                    RulePart(
-                        says=f"it grows {low:.3g} to {high:.3g} times",
-                        of=cell.side(context, "memory"),
-                        to=cell.side(context, "idle"),
-                        above=low,
-                        below=high,
-                        published_value=growth,
-                    ),
-                ),
+            yield growth_rule(
+                f"{ARM} table{cell.tables['memory']}-{cell.name}-{context}",
+                f"rt, {cell.words} {context}: {cell.measured}, memory against idle",
+                (loaded_us, cell.max_us["idle"][context]),
+                cell.side(context, "memory"),
+                cell.side(context, "idle"),
             )
 
 
@@ -126,27 +119,18 @@ def _rankings(cells: list[_Cell]) -> Iterator[Rule]:
             for one, other in combinations(cell.max_us[load_name], 2):
                 pair = {name: cell.max_us[load_name][name] for name in (one, other)}
                 later, sooner = sorted(pair, key=lambda name: -pair[name])
-                ratio = pair[later] / pair[sooner]
-                if ratio < replication().tables.tie:
-                    continue
-                yield Rule(
-                    source=ARM,
-                    id=f"table{cell.tables[load_name]}-{later}-{sooner}"
-                    + ("" if cell.name != "periodic" else f"-{cell.period_us:g}us"),
-                    title=f"{load_name}, {cell.measured}: {cell.short}, {later} > {sooner}",
-                    published=f"{format_us(pair[later])} against {format_us(pair[sooner])}: "
-                    f"{ratio:.3g} times",
-                    kind="ranking",
-                    parts=(
-                        RulePart(
-                            says=f"{later} is later than {sooner}",
-                            of=cell.side(later, load_name),
-                            to=cell.side(sooner, load_name),
-                            above=1.0,
-                            published_value=ratio,
-                        ),
-                    ),
+                part = RulePart(
+                    says=f"{later} is later than {sooner}",
+                    of=cell.side(later, load_name),
+                    to=cell.side(sooner, load_name),
+                    above=1.0,
+                    published_value=pair[later] / pair[sooner],
                 )
+                period = "" if cell.name != "periodic" else f"-{cell.period_us:g}us"
+                name = f"{ARM} table{cell.tables[load_name]}-{later}-{sooner}{period}"
+                title = f"{load_name}, {cell.measured}: {cell.short}, {later} > {sooner}"
+                if rule := ranking_rule(name, title, (pair[later], pair[sooner]), part):
+                    yield rule
 
 
 def _modes() -> Rule:

@@ -13,6 +13,7 @@ from typing import Any, get_args
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.stats import rankdata
 
 from tennis.errors import UsageError
 from tennis.match.folder import MatchFolder
@@ -76,13 +77,13 @@ class Group:
         """
         board = np.array([pair.point.us for pair in self.pairs])
         bench = np.array([pair.bench_us for pair in self.pairs])
-        if len(self.pairs) < RANKED_MIN or np.ptp(ranks(bench)) == 0 or np.ptp(board) == 0:
+        if len(self.pairs) < RANKED_MIN or np.ptp(rankdata(bench)) == 0 or np.ptp(board) == 0:
             return None
         draw = np.random.default_rng(SEED)
         found: list[float] = []
         while len(found) < RESAMPLES:
             chosen = draw.integers(0, len(board), len(board))
-            if np.ptp(board[chosen]) and np.ptp(ranks(bench[chosen])):
+            if np.ptp(board[chosen]) and np.ptp(rankdata(bench[chosen])):
                 found.append(spearman(board[chosen], bench[chosen]))
         low, high = np.quantile(found, [0.025, 0.975]).tolist()
         return spearman(board, bench), low, high
@@ -122,19 +123,9 @@ class Group:
         }
 
 
-def ranks(values: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return ranks from 1; equal values share the mean of theirs."""
-    order = np.argsort(values, kind="stable")
-    places = np.empty(len(values))
-    places[order] = np.arange(1, len(values) + 1)
-    _, inverse, counts = np.unique(values, return_inverse=True, return_counts=True)
-    means: NDArray[np.float64] = np.bincount(inverse, places) / counts
-    return means[inverse]
-
-
 def spearman(one: NDArray[np.float64], other: NDArray[np.float64]) -> float:
     """Return how far two rows of numbers rank alike, from -1 to 1 (Spearman 1904)."""
-    return float(np.corrcoef(ranks(one), ranks(other))[0, 1])
+    return float(np.corrcoef(rankdata(one), rankdata(other))[0, 1])
 
 
 # settings that a cell is of, or that stand beside it

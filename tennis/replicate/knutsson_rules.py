@@ -9,8 +9,16 @@ import math
 from itertools import combinations
 
 from tennis.publications.knutsson import KernelTable, Maximum, knutsson_2008
-from tennis.replicate.rules import LATENCIES, LatencyName, Rule, RulePart, RuleSide, replication
-from tennis.units import format_us
+from tennis.replicate.rules import (
+    LATENCIES,
+    LatencyName,
+    Rule,
+    RulePart,
+    RuleSide,
+    growth_rule,
+    ranking_rule,
+    replication,
+)
 
 KNUTSSON = "knutsson-2008"
 LOADS = ("idle", "stress", "network", "xload")
@@ -91,7 +99,6 @@ def _side(table: KernelTable, load: str, latency: LatencyName) -> RuleSide:
 
 def _growths() -> list[Rule]:
     """Return a rule for each load of each table: it grows from idle as it did in the thesis."""
-    factor = replication().tables.same_order
     rules = []
     for table in knutsson_2008().results:
         number = TABLES[table.kernel, table.priorities]
@@ -101,34 +108,16 @@ def _growths() -> list[Rule]:
                 loaded = published_maximum(table, load, latency)
                 if not idle or not loaded:
                     continue
-                growth = loaded.max / idle.max
-                low, high = growth / factor, growth * factor
                 side = _side(table, load, latency)
-                rules.append(
-                    Rule(
-                        source=KNUTSSON,
-                        id=f"table{number}-{load}-{latency}",
-                        title=f"{side.words}: {latency} latency against idle",
-                        published=f"{format_us(idle.max)} to {format_us(loaded.max)}: "
-                        f"{growth:.3g} times",
-                        kind="growth",
-                        parts=(
-                            RulePart(
-                                says=f"it grows {low:.3g} to {high:.3g} times",
-                                of=side,
-                                to=_side(table, "idle", latency),
-                                above=low,
-                                below=high,
-                            ),
-                        ),
-                    )
-                )
+                name = f"{KNUTSSON} table{number}-{load}-{latency}"
+                title = f"{side.words}: {latency} latency against idle"
+                maxima = (loaded.max, idle.max)
+                rules.append(growth_rule(name, title, maxima, side, _side(table, "idle", latency)))
     return rules
 
 
 def _rankings() -> list[Rule]:
     """Return a rule for each pair of tables, load and latency: who is later."""
-    tie = replication().tables.tie
     rules = []
     for load in LOADS:
         for latency in LATENCIES:
@@ -138,23 +127,14 @@ def _rankings() -> list[Rule]:
                 if not first or not second:
                     continue
                 later, sooner = (one, other) if first.max > second.max else (other, one)
-                high, low = max(first.max, second.max), min(first.max, second.max)
-                if high / low < tie:
-                    continue
+                maxima = (max(first.max, second.max), min(first.max, second.max))
                 of, to = _side(later, load, latency), _side(sooner, load, latency)
-                names = f"{_name(later)} later than {_name(sooner)}"
-                rules.append(
-                    Rule(
-                        source=KNUTSSON,
-                        id=f"ranking-{load}-{latency}-{_id(later)}-{_id(sooner)}",
-                        title=f"{load}, {latency} latency: {names}",
-                        published=f"{format_us(high)} against {format_us(low)}: "
-                        f"{high / low:.3g} times",
-                        kind="ranking",
-                        parts=(RulePart(says=f"{names}", of=of, to=to, above=1.0),),
-                    )
-                )
-    return rules
+                says = f"{_name(later)} later than {_name(sooner)}"
+                name = f"{KNUTSSON} ranking-{load}-{latency}-{_id(later)}-{_id(sooner)}"
+                part = RulePart(says=says, of=of, to=to, above=1.0)
+                title = f"{load}, {latency} latency: {says}"
+                rules.append(ranking_rule(name, title, maxima, part))
+    return [rule for rule in rules if rule]
 
 
 def _name(table: KernelTable) -> str:

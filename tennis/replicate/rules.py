@@ -12,6 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from tennis.comparison.rallies import Measured
 from tennis.rally.manifest import THREADED, Drill
+from tennis.units import format_us
 
 LatencyName = Literal["interrupt", "scheduling"]
 Measure = Literal["level", "quartile distance", "median", "mean", "standard deviation"]
@@ -100,6 +101,48 @@ class Rule(_Rules):
     published: str
     kind: Literal["conclusion", "growth", "ranking"] = "conclusion"
     parts: Annotated[tuple[RulePart, ...], Field(validation_alias="part", min_length=1)]
+
+
+def growth_rule(
+    name: str, title: str, published_us: tuple[float, float], of: RuleSide, to: RuleSide
+) -> Rule:
+    """Return a rule: it grows as it did there, in order of magnitude.
+
+    ``name``: source and id, with a blank; ``published_us``: loaded, idle.
+    """
+    loaded, idle = published_us
+    growth, factor = loaded / idle, replication().tables.same_order
+    low, high = growth / factor, growth * factor
+    part = RulePart(
+        says=f"it grows {low:.3g} to {high:.3g} times",
+        of=of,
+        to=to,
+        above=low,
+        below=high,
+        published_value=growth,
+    )
+    published = f"{format_us(idle)} to {format_us(loaded)}: {growth:.3g} times"
+    source, _, own = name.partition(" ")
+    return Rule(
+        source=source, id=own, title=title, published=published, kind="growth", parts=(part,)
+    )
+
+
+def ranking_rule(
+    name: str, title: str, published_us: tuple[float, float], part: RulePart
+) -> Rule | None:
+    """Return a rule: who was later there is later; None: there they were too near for that.
+
+    ``name``: source and id, with a blank; ``published_us``: the later one first.
+    """
+    high, low = published_us
+    if high / low < replication().tables.tie:
+        return None
+    published = f"{format_us(high)} against {format_us(low)}: {high / low:.3g} times"
+    source, _, own = name.partition(" ")
+    return Rule(
+        source=source, id=own, title=title, published=published, kind="ranking", parts=(part,)
+    )
 
 
 class Unaddressable(_Rules):
