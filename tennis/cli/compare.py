@@ -422,31 +422,15 @@ def _table(compared: "Compared") -> Table:
     """Return a row for each statement."""
     from tennis.comparison import words
 
-    judgement = compared.judgement
     styles = {"later": "bold red", "earlier": "bold green", "undecided": "bold yellow"}
     styles |= {"more": "bold red", "fewer": "bold green"}
     several = len(compared.sides.cells) > 1
     titles = [*(["rally"] if several else []), "latency", "level"]
     made = table(*titles, numbers=("before", "after"), rest=("after / before", ""))
-    for one in judgement.statements:
-        made.add_row(
-            *([plain(one.cell, 40)] if several else []),
-            one.latency,
-            one.quantity,
-            one.before,
-            one.after,
-            words.ratio(one),
-            Text(words.change(one), styles.get(one.change, "")),
-        )
-    for happened in judgement.boots:
-        made.add_row(
-            *([plain(happened.cell, 40)] if several else []),
-            happened.latency or "both",
-            happened.quantity,
-            *happened.counts,
-            "",
-            Text(happened.change, styles.get(happened.change, "")),
-        )
+    for row in words.rows(compared.judgement):
+        *cells, outcome = row.cells
+        named = [plain(row.cell, 40)] if several else []
+        made.add_row(*named, *cells, Text(outcome, styles.get(row.change, "")))
     return made
 
 

@@ -4,6 +4,7 @@
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from tennis.comparison import loops
@@ -188,6 +189,39 @@ def odd_boots(sides: Sides) -> list[str]:
                 )
                 break
     return found
+
+
+@dataclass(frozen=True)
+class Row:
+    """A line of the table: a level of all boots, or what happened in boots of one side."""
+
+    cell: str
+    latency: str
+    level: str
+    before: str
+    after: str
+    ratio: str  # after / before
+    outcome: str  # what became of it, in words
+    change: str
+
+    @property
+    def cells(self) -> tuple[str, ...]:
+        """Return what stands in the columns behind the rally's name."""
+        return (self.latency, self.level, self.before, self.after, self.ratio, self.outcome)
+
+
+def rows(judgement: Judgement) -> list[Row]:
+    """Return levels, and what happened in boots of one side, which may be all that decides."""
+    return [row(one) for one in judgement.statements] + [
+        Row(one.cell, one.latency or "both", one.quantity, *one.counts, "", one.change, one.change)
+        for one in judgement.boots
+    ]
+
+
+def row(one: Statement) -> Row:
+    """Return the line of a level."""
+    values = (one.quantity, one.before, one.after, ratio(one), change(one))
+    return Row(one.cell, one.latency, *values, one.change)
 
 
 def seeds(side: Side, boots: Sequence[int]) -> str:

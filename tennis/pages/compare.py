@@ -33,16 +33,6 @@ class CauseShown:
 
 
 @dataclass(frozen=True)
-class _Row:
-    latency: str
-    level: str
-    before: str
-    after: str
-    ratio: str
-    change: str
-
-
-@dataclass(frozen=True)
 class _Boot:
     side: str
     name: str
@@ -55,7 +45,7 @@ class _Boot:
 class _Cell:
     name: str
     picture: EmbeddedPicture
-    rows: list[_Row]
+    rows: list[words.Row]
     found: list[CauseShown]
     played: dict[str, tuple[str, str]]  # what a stranger needs: before, after
     boots: list[_Boot]
@@ -110,25 +100,9 @@ def _cell(
 ) -> _Cell:
     before, after = sides.cells[number]
     name = before.name or after.name
-    rows = [
-        _Row(
-            one.latency,
-            one.quantity,
-            one.before,
-            one.after,
-            words.ratio(one),
-            words.change(one),
-        )
-        for one in judgement.statements
-        if one.cell == name
-    ]
-    rows += [
-        _Row(one.latency or "both", one.quantity, *one.counts, "", one.change)
-        for one in judgement.boots
-        if one.cell == name
-    ]
+    rows = [row for row in words.rows(judgement) if row.cell == name]
     alt = " ".join(
-        f"{row.latency}, {row.level}: {row.before} before, {row.after} after, {row.change}."
+        f"{row.latency}, {row.level}: {row.before} before, {row.after} after, {row.outcome}."
         for row in rows
     )
     is_loop = before.rallies[0].manifest.drill is not None

@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 
 from tennis.comparison import words
-from tennis.comparison.before_after import Judgement, Statement
+from tennis.comparison.before_after import Judgement
 from tennis.comparison.control import Control
 from tennis.comparison.folders import Sides
 from tennis.pages.circumstances import circumstances
@@ -30,7 +30,7 @@ def as_markdown(  # noqa: PLR0913, PLR0917 (what was found, and beside it)
 ) -> str:
     """Return the text. Names come from folders: they are no markup."""
     lines = [f"**{escaped(words.verdict(judgement))}**", ""]
-    lines += _table(sides, _rows(judgement))
+    lines += _table(sides, words.rows(judgement))
     lines += _causes(causes)
     lines += ["", *(f"Not explained: {escaped(why)}." for why in unexplained)]
     remarks = [
@@ -54,10 +54,10 @@ def as_summary(
 
     Where nothing changed and nothing is undecided, the level that is the most later stands alone.
     """
-    rows = [row for row in _rows(judgement) if row[-1] in FIRST]
-    changed = sorted(rows, key=lambda row: FIRST.index(row[-1]))
+    rows = [row for row in words.rows(judgement) if row.outcome in FIRST]
+    changed = sorted(rows, key=lambda row: FIRST.index(row.outcome))
     if not changed and judgement.statements:
-        changed = [_level(max(judgement.statements, key=lambda one: one.ratio.estimate))]
+        changed = [words.row(max(judgement.statements, key=lambda one: one.ratio.estimate))]
     lines = [f"**{escaped(words.verdict(judgement))}**", "", *_table(sides, changed[:ROWS])]
     more = len(changed) - ROWS
     lines += ["", f"and {format_count(more, 'more row')}" if more > 0 else "", *_causes(causes[:1])]
@@ -80,27 +80,17 @@ def _causes(causes: Sequence[CauseShown]) -> list[str]:
     return lines
 
 
-def _table(sides: Sides, rows: Sequence[tuple[str, ...]]) -> list[str]:
+def _table(sides: Sides, rows: Sequence[words.Row]) -> list[str]:
     several = len(sides.cells) > 1
     titles = [*(["rally"] if several else []), "latency", "level", "before", "after"]
     return [
         "| " + " | ".join([*titles, "after / before", "after is"]) + " |",
         "|---" * (len(titles) - 2) + "|--:|--:|---|---|",
-        *("| " + " | ".join(map(escaped, row[0 if several else 1 :])) + " |" for row in rows),
+        *(
+            "| " + " | ".join(map(escaped, [*([row.cell] if several else []), *row.cells])) + " |"
+            for row in rows
+        ),
     ]
-
-
-def _rows(judgement: Judgement) -> list[tuple[str, ...]]:
-    """Return levels, and what happened in boots of one side, which may be all that decides."""
-    return [_level(one) for one in judgement.statements] + [
-        (one.cell, one.latency or "both", one.quantity, *one.counts, "", one.change)
-        for one in judgement.boots
-    ]
-
-
-def _level(one: Statement) -> tuple[str, ...]:
-    values = (one.quantity, one.before, one.after, words.ratio(one), words.change(one))
-    return (one.cell, one.latency, *values)
 
 
 def escaped(text: str) -> str:

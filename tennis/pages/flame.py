@@ -49,20 +49,26 @@ def flame_svg(root: FlameFrame, title: str, note: str) -> str:
         f"{format_ns(root.masked_ns)}"
     )
     lines = [
-        (
-            f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH:.0f} {height}" '
-            f'role="img" aria-labelledby="flame-title flame-desc" {FONTS} font-size="{FONT}">'
-        ),
-        f'<title id="flame-title">{escape(title)}</title>',
-        f'<desc id="flame-desc">{escape(description)}</desc>',
-        f'<rect width="{WIDTH:.0f}" height="{height}" fill="#fff"/>',
-        f'<text x="{MARGIN:g}" y="22" font-size="15" font-weight="600">{escape(title)}</text>',
-        f'<text x="{MARGIN:g}" y="40" fill="{GREY}">{escape(note)}</text>',
+        *head("flame", height, title, description, note),
         *legend({kind for kind, ns in root.kinds.items() if ns}, 58),
         *_bars(root, root.ns, MARGIN, height - 10 - ROW, 0),
         "</svg>",
     ]
     return "\n".join(lines) + "\n"
+
+
+def head(name: str, height: int, title: str, description: str, note: str) -> list[str]:
+    """Return how an SVG document begins; ``name``: what its title and description are called by."""
+    labels = f'role="img" aria-labelledby="{name}-title {name}-desc"'
+    box = f'viewBox="0 0 {WIDTH:.0f} {height}"'
+    return [
+        f'<svg xmlns="http://www.w3.org/2000/svg" {box} {labels} {FONTS} font-size="{FONT}">',
+        f'<title id="{name}-title">{escape(title)}</title>',
+        f'<desc id="{name}-desc">{escape(description)}</desc>',
+        f'<rect width="{WIDTH:.0f}" height="{height}" fill="#fff"/>',
+        f'<text x="{MARGIN:g}" y="22" font-size="15" font-weight="600">{escape(title)}</text>',
+        f'<text x="{MARGIN:g}" y="40" fill="{GREY}">{escape(note)}</text>',
+    ]
 
 
 def legend(kinds: set[Kind], y: float) -> Iterator[str]:

@@ -86,13 +86,13 @@ class PlayedRow:
 
     name: str
     state: str
-    balls: int | None
-    misses: int | None
     seed: int
-    release: str
-    late: str  # what N says about later answers
-    health: str  # what the load's health check said, before and after
-    wrong: bool
+    wrong: bool = True
+    balls: int | None = None  # None: it was not played
+    misses: int | None = None
+    release: str = ""
+    late: str = ""  # what N says about later answers
+    health: str = ""  # what the load's health check said, before and after
 
 
 def write_match_report(
@@ -415,19 +415,7 @@ def rows_of_rallies(match: MatchFolder) -> list[PlayedRow]:
         rally = match.rally(entry.name)
         seed = entry.plan.protocol.seed
         if rally is None:
-            rows.append(
-                PlayedRow(
-                    name=entry.name,
-                    state=match.trouble(entry.name),
-                    balls=None,
-                    misses=None,
-                    seed=seed,
-                    release="",
-                    late="",
-                    health="",
-                    wrong=True,
-                )
-            )
+            rows.append(PlayedRow(entry.name, match.trouble(entry.name), seed))
             continue
         manifest = rally.manifest
         faults = "; ".join(plain(fault.message, 200) for fault in manifest.faults[:3])

@@ -3,9 +3,10 @@
 """One HTML page about one or more rallies: self-contained, printable, beside the thesis."""
 
 import base64
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 
 from tennis import entries
 from tennis.edition import VERSION
@@ -53,55 +54,16 @@ COVERAGE = (
 CONSOLE_BYTES = 8_000
 
 
-@dataclass(frozen=True)
-class Row:
-    """A rally's figures beside the thesis'; ours in nanoseconds, the thesis' in microseconds."""
+def of_thesis(rally: Rally) -> tuple[Result | None, str]:
+    """Return what the thesis' tables 7.2 to 7.4 have of a rally's kernel and load, in µs.
 
-    kernel: str
-    load: str
-    priorities: str
-    top_half: str
-    bottom_half: str
-    balls: int
-    misses: int
-    suspect: bool
-    interrupted: bool
-    interrupt: Latency
-    scheduling: Latency
-    thesis: Result | None  # None: the thesis did not measure that
-    apart: str  # in what it was played otherwise than the thesis, which measured the rest
-
-
-def thesis_table(rallies: Iterable[Rally]) -> list[Row]:
-    """Return a row for each rally: its figures beside those of the thesis' tables 7.2 to 7.4.
-
-    The hardware differs (a 520 MHz PXA270 in 2008): only shapes and rankings compare. A rally that
-    was played otherwise than the thesis has no figures of it beside its own.
+    The hardware differs (a 520 MHz PXA270 in 2008): only shapes and rankings compare. None: it did
+    not measure that, or the rally was played otherwise, and the text says in what.
     """
-    rows = []
-    for rally in rallies:
-        summary, target = summarize(rally), rally.manifest.target
-        load = rally.manifest.load.name
-        published = result(target.kernel, target.priorities, load)
-        apart = _apart(rally.manifest) if published else ""
-        rows.append(
-            Row(
-                kernel=plain(target.system, 40),
-                load=plain(load, 40),
-                priorities=target.priorities,
-                top_half=target.top_half,
-                bottom_half=target.bottom_half,
-                balls=summary.balls,
-                misses=summary.misses,
-                suspect=summary.suspect,
-                interrupted=summary.ended == "interrupted",
-                interrupt=summary.interrupt_ns,
-                scheduling=summary.scheduling_ns,
-                thesis=None if apart else published,
-                apart=apart,
-            )
-        )
-    return rows
+    target = rally.manifest.target
+    published = result(target.kernel, target.priorities, rally.manifest.load.name)
+    apart = _apart(rally.manifest) if published else ""
+    return (None if apart else published), apart
 
 
 def _apart(manifest: Manifest) -> str:
@@ -166,7 +128,10 @@ def report(rallies: Sequence[Rally], title: str = "Tennis report") -> str:
         title=title,
         bench=bench[:1].upper() + bench[1:],
         version=VERSION,
-        rows=list(zip(names(rallies), thesis_table(rallies), strict=True)),
+        rows=[
+            (name, summary, *of_thesis(rally))
+            for name, summary, rally in zip(names(rallies), summaries, rallies, strict=True)
+        ],
         together=together,
         sections=[
             _section(name, rally, summary)
@@ -176,10 +141,17 @@ def report(rallies: Sequence[Rally], title: str = "Tennis report") -> str:
     )
 
 
-def embed(picture: Picture, caption: str) -> EmbeddedPicture:
+def embed(picture: Picture, caption: str, kind: Literal["svg", "png"] = "svg") -> EmbeddedPicture:
     """Return a picture as a page carries it in itself."""
-    data = base64.b64encode(picture.render("svg")).decode()
-    return EmbeddedPicture(f"data:image/svg+xml;base64,{data}", picture.title, picture.alt, caption)
+    return EmbeddedPicture(
+        data_uri(picture.render(kind), kind), picture.title, picture.alt, caption
+    )
+
+
+def data_uri(content: bytes, kind: Literal["svg", "png"] = "svg") -> str:
+    """Return a picture's bytes as an address."""
+    form = "svg+xml" if kind == "svg" else kind
+    return f"data:image/{form};base64,{base64.b64encode(content).decode()}"
 
 
 def _section(name: str, rally: Rally, summary: Summary) -> Section:

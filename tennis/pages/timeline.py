@@ -16,7 +16,7 @@ from tennis.explain.between import Interrupt, LockHeld
 from tennis.explain.kinds import KINDS, Kind
 from tennis.explain.segments import Segments
 from tennis.explain.story import Happening, Story, steps_of
-from tennis.pages.flame import COLOURS, FONT, FONTS, LETTER, MARGIN, WIDTH
+from tennis.pages.flame import COLOURS, LETTER, MARGIN, WIDTH, head
 from tennis.style import AXIS, GREY, GRID
 from tennis.units import format_ns, format_round_ns
 
@@ -38,22 +38,8 @@ def timeline_svg(story: Story, title: str, note: str) -> str:
         drawn, y = lanes.panel(began, ended, caption, y)
         body += drawn
     height = math.ceil(y + 4)
-    return "\n".join(
-        [
-            (
-                f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH:.0f} {height}" '
-                f'role="img" aria-labelledby="timeline-title timeline-desc" {FONTS} '
-                f'font-size="{FONT}">'
-            ),
-            f'<title id="timeline-title">{escape(title)}</title>',
-            f'<desc id="timeline-desc">{escape(story.sentence)}</desc>',
-            f'<rect width="{WIDTH:.0f}" height="{height}" fill="#fff"/>',
-            f'<text x="{MARGIN:g}" y="22" font-size="15" font-weight="600">{escape(title)}</text>',
-            f'<text x="{MARGIN:g}" y="40" fill="{GREY}">{escape(note)}</text>',
-            *body,
-            "</svg>\n",
-        ]
-    )
+    begin = head("timeline", height, title, story.sentence, note)
+    return "\n".join([*begin, *body, "</svg>\n"])
 
 
 def _panels(story: Story) -> list[tuple[int, int, str]]:

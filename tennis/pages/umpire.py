@@ -2,12 +2,11 @@
 # SPDX-License-Identifier: MIT
 """One HTML page about a check: verdict, figures in table 6.1's form, pictures."""
 
-import base64
 from pathlib import Path
 from typing import Any
 
 from tennis.edition import VERSION
-from tennis.pages.rally import EmbeddedPicture
+from tennis.pages.rally import embed
 from tennis.pages.templates import template
 from tennis.plots.umpire import agreement, check_note, persistence
 from tennis.publications import knutsson_2008
@@ -23,23 +22,15 @@ def write_page(result: Check, out: Path, *, force: bool = False) -> None:
 
 def page(result: Check) -> str:
     """Return the page: the same check gives the same bytes."""
-    pictures = []
     drawn = [agreement(result)]
     if not result.rally.manifest.drill:
         drawn.append(persistence(result))
-    for picture in drawn:
-        data = base64.b64encode(picture.render("png")).decode()
-        pictures.append(
-            EmbeddedPicture(
-                f"data:image/png;base64,{data}", picture.title, picture.alt, picture.alt
-            )
-        )
     return template("umpire.html.j2").render(
         result=result,
         facts=facts(result),
         table=table(result),
         thesis=_thesis(),
-        pictures=pictures,
+        pictures=[embed(picture, picture.alt, "png") for picture in drawn],
         note=check_note(result),
         version=VERSION,
     )

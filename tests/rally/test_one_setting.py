@@ -23,7 +23,7 @@ from tennis.edition import KEY
 from tennis.errors import RallyError, UsageError
 from tennis.match.folder import another
 from tennis.match.plan import repeated
-from tennis.pages.rally import thesis_table
+from tennis.pages.rally import of_thesis
 from tennis.play.checking import first_difference
 from tennis.play.planning import replay_of
 from tennis.play.replaying import plan_again
@@ -193,20 +193,20 @@ LEFT_OPEN = {"instrument", *SERVED} - {"loop", "rate_hz", "shots"}
 def test_no_figure_of_the_thesis_stands_beside_what_it_did_not_measure(folder, name):
     """A board and the bench differ in more, which the page says."""
     usual, other = before_and_after(folder, name)
-    row, changed = thesis_table([usual, other])
+    thesis, apart = of_thesis(other)
     if name not in FIRST:
-        assert (row.thesis, row.apart) == (result("mainline", "default", "idle"), "")
+        assert of_thesis(usual) == (result("mainline", "default", "idle"), "")
     if name in OF_TABLES | LEFT_OPEN:
         target, load = other.manifest.target, other.manifest.load
         halves = "top half hard" if name == "kernel" else ""
         published = result(target.kernel, target.priorities, load.name)
-        assert changed.thesis == (None if halves else published)
-        assert changed.apart == halves
+        assert thesis == (None if halves else published)
+        assert apart == halves
         return
-    assert changed.thesis is None
+    assert thesis is None
     if name != "stage":  # of a kernel that the thesis did not measure
         words = "loop " if name in SERVED else SETTINGS[name].words.removesuffix(":")
-        assert words in changed.apart
+        assert words in apart
 
 
 @EVERY
