@@ -50,12 +50,16 @@ DASHES: tuple[Dash, ...] = (
 
 def colors(rallies: Sequence[Rally]) -> list[str]:
     """Return a colour for each rally: one for each kernel."""
+    return kernel_colors([rally.manifest.target.system for rally in rallies])
+
+
+def kernel_colors(kernels: Sequence[str]) -> list[str]:
+    """Return a colour for each of some kernels; the same one has the same colour."""
     of = dict(KERNELS)
-    for rally in rallies:
-        kernel = rally.manifest.target.system
+    for kernel in kernels:
         if kernel not in of:
             of[kernel] = OTHER_KERNELS[(len(of) - len(KERNELS)) % len(OTHER_KERNELS)]
-    return [of[rally.manifest.target.system] for rally in rallies]
+    return [of[kernel] for kernel in kernels]
 
 
 def dashes(rallies: Sequence[Rally]) -> list[Dash]:

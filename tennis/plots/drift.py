@@ -20,7 +20,7 @@ ROW = 1.7
 
 @dataclass(frozen=True)
 class ChartPicture:
-    """A chart to be house_style."""
+    """A chart to be drawn."""
 
     title: str
     sentence: str
@@ -41,7 +41,7 @@ def courses(some: Sequence[ChartPicture]) -> Picture:
         "Control charts over time. " + " ".join(f"{c.title}: {c.sentence}." for c in shown),
     )
     left = len(some) - len(shown)
-    more = f"  ·  {left} more are not house_style" if left > 0 else ""
+    more = f"  ·  {left} more are not drawn" if left > 0 else ""
     picture.head(f"grey: the first {BASELINE} rallies, and what is usual since then{more}")
     for axes, course in zip(np.ravel(picture.subplots(len(shown), 1)), shown, strict=True):
         chart = course.chart

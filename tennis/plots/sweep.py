@@ -13,14 +13,14 @@ from matplotlib.colors import LogNorm
 from matplotlib.ticker import LogLocator, NullFormatter
 from numpy.typing import NDArray
 
-from tennis.plots.compare import DASHES
+from tennis.plots.compare import DASHES, kernel_colors
 from tennis.plots.one import WIDTH
 from tennis.plots.picture import Picture, count_text, house_style, time_axis
 from tennis.plots.scope import COLOURS, scope_grid, trace
 from tennis.rally import Rally
 from tennis.rally.text import plain
 from tennis.stats.pairing import Pairing, edges_of, percent_floor
-from tennis.style import BLACK, GREY, KERNELS, OTHER_KERNELS
+from tennis.style import BLACK, GREY
 from tennis.units import format_count, format_ns, ticks_to_ns
 
 COLUMNS = 600  # of a screen
@@ -30,7 +30,7 @@ Times = NDArray[np.int64]
 
 @dataclass(frozen=True)
 class Curve:
-    """A sweep to be house_style."""
+    """A sweep to be drawn."""
 
     label: str
     kernel: str
@@ -42,15 +42,12 @@ class Curve:
 
 def _styles(curves: Sequence[Curve]) -> list[dict[str, Any]]:
     """Return colour (of the kernel) and line of each curve."""
-    colours, seen, styles = dict(KERNELS), dict[str, int](), list[dict[str, Any]]()
-    for curve in curves:
-        if curve.kernel not in colours:
-            spare = OTHER_KERNELS[(len(colours) - len(KERNELS)) % len(OTHER_KERNELS)]
-            colours[curve.kernel] = spare
-        number = seen.get(curve.kernel, 0)
-        seen[curve.kernel] = number + 1
-        styles.append({"color": colours[curve.kernel], "ls": DASHES[number % len(DASHES)]})
-    return styles
+    colours = kernel_colors([curve.kernel for curve in curves])
+    before = (colours[:number].count(colour) for number, colour in enumerate(colours))
+    return [
+        {"color": colour, "ls": DASHES[number % len(DASHES)]}
+        for colour, number in zip(colours, before, strict=True)
+    ]
 
 
 def _words(curve: Curve) -> str:
@@ -142,7 +139,7 @@ def _screen(axes: Axes, rally: Rally, curve: Curve, window_ns: float) -> None:
     edges = edges_of(rally)
     starts = edges.served_ns[:-1]
     at = np.linspace(0, window_ns, COLUMNS, endpoint=False)
-    # of a reply that belongs to no ping the fall is not known: it is not house_style
+    # of a reply that belongs to no ping the fall is not known: it is not drawn
     own = edges.rise >= 0
     rises_ns = edges.served_ns[own] + ticks_to_ns(edges.rise[own], rally.tick_hz)
     high = np.zeros(COLUMNS, np.int64)

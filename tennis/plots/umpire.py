@@ -10,7 +10,7 @@ from matplotlib.colors import LogNorm
 from numpy.typing import NDArray
 
 from tennis.plots.one import WIDTH, nothing
-from tennis.plots.picture import Picture, count_text, house_style, time_axis
+from tennis.plots.picture import ON_LINES, Picture, count_text, house_style, time_axis
 from tennis.plots.scope import COLOURS, scope_grid, trace
 from tennis.style import BLACK, GREY, LATENCIES
 from tennis.umpire import Check
@@ -67,7 +67,7 @@ def agreement(result: Check) -> Picture:
             ha="right",
             va="top",
             size=8.5,
-            bbox={"facecolor": "white", "edgecolor": "none", "alpha": 0.8, "pad": 1},
+            bbox=ON_LINES,
         )
     panels[0].set_ylabel("Brickwall - analyser")
     return picture

@@ -187,11 +187,11 @@ def _candidates(
     while float(hz) / 10.0**decade / DIGITS[0] * max(PARTS) > shortest and decade < 13:
         intervals = float(hz) * parts / digits / 10.0**decade
         order = np.argsort(-intervals, kind="stable")
-        kept = order[(intervals[order] <= longest) & (intervals[order] >= shortest)]
+        some = order[(intervals[order] <= longest) & (intervals[order] >= shortest)]
 
-        def exact(place: int, kept: Any = kept, decade: int = decade) -> Fraction:
-            of = kept[place]
+        def exact(place: int, order: Any = some, decade: int = decade) -> Fraction:
+            of = order[place]
             return Fraction(int(digits[of]), int(parts[of])) * Fraction(10) ** decade
 
-        yield intervals[kept], exact
+        yield intervals[some], exact
         decade += 1

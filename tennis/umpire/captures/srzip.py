@@ -10,9 +10,9 @@ import configparser
 import re
 import zipfile
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from fractions import Fraction
 from pathlib import Path
-from types import TracebackType
 from typing import IO
 
 import numpy as np
@@ -78,39 +78,32 @@ def open_srzip(path: Path, wires: Wires) -> Capture:
     )
 
 
-class _archive:  # noqa: N801 (a context manager that reads as a word)
-    """A zip file, opened only if its directory is no larger than it may be."""
-
-    def __init__(self, path: Path) -> None:
-        self.path = path
-
-    def __enter__(self) -> zipfile.ZipFile:
-        _check_directory(self.path)
+@contextmanager
+def _archive(path: Path) -> Iterator[zipfile.ZipFile]:
+    """Open a zip file, if its directory is no larger than it may be. Raises CaptureError."""
+    _check_directory(path)
+    try:
+        archive = zipfile.ZipFile(path)
+    except DAMAGE as error:
+        raise CaptureError(f"{path} is not a whole zip file", next_step=DAMAGED) from error
+    with archive:
+        strange = [info.compress_type for info in archive.infolist()]
+        strange = [method for method in strange if method not in METHODS]
+        if strange:
+            raise CaptureError(
+                f"{path} is packed in a way that sigrok does not use (method {strange[0]})",
+                next_step="capture again",
+            )
         try:
-            self.zip = zipfile.ZipFile(self.path)
-        except DAMAGE as error:
-            raise CaptureError(f"{self.path} is not a whole zip file", next_step=DAMAGED) from error
-        for info in self.zip.infolist():
-            if info.compress_type not in METHODS:
-                self.zip.close()
-                raise CaptureError(
-                    f"{self.path} is packed in a way that sigrok does not use (method "
-                    f"{info.compress_type})",
-                    next_step="capture again",
-                )
-        return self.zip
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.zip.close()
-        if isinstance(error, RuntimeError) and "encrypted" in str(error):
-            raise CaptureError(f"{self.path} is encrypted", next_step="capture again") from error
-        if isinstance(error, DAMAGE) and not isinstance(error, CaptureError):
-            raise CaptureError(f"{self.path} cannot be unpacked", next_step=DAMAGED) from error
+            yield archive
+        except CaptureError:
+            raise
+        except (*DAMAGE, RuntimeError) as error:
+            if isinstance(error, RuntimeError) and "encrypted" in str(error):
+                raise CaptureError(f"{path} is encrypted", next_step="capture again") from error
+            if not isinstance(error, DAMAGE):
+                raise
+            raise CaptureError(f"{path} cannot be unpacked", next_step=DAMAGED) from error
 
 
 def _check_directory(path: Path) -> None:
