@@ -10,11 +10,10 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from pathlib import PurePath
 
 from tennis.course.hand_ins.confirmations import Confirmation, confirms
 from tennis.course.hand_ins.graded import Graded
-from tennis.course.hand_ins.platforms import same_name, sent
+from tennis.course.hand_ins.platforms import same_name, senders, sent
 from tennis.course.people import folded
 
 NEVER = datetime.min.replace(tzinfo=UTC)
@@ -57,21 +56,13 @@ def unconfirmed(attempt: Attempt, codes: Sequence[Confirmation] = ()) -> list[st
     if attempt.counts.report is None:
         return []
     facts = attempt.counts.report.facts
-    came = [name for one in (attempt.counts, *attempt.replaced) for name in _from_whom(one)]
+    came = [name for one in (attempt.counts, *attempt.replaced) for name in senders(one.file)]
     return [
         name
         for name in (member.name for member in facts.members)
         if not any(same_name(name, who) for who in came)
         and not confirms(codes, facts.lab, facts.student, name)
     ]
-
-
-def _from_whom(one: Graded) -> Sequence[str]:
-    """Return from whom a hand-in came: as a platform says, or the folders that it is in."""
-    platform = sent(one.file)
-    if platform and platform.id:
-        return [platform.name]
-    return PurePath(one.file.rpartition("/")[0]).parts
 
 
 def _group(one: Graded) -> tuple[str, ...]:
@@ -81,7 +72,7 @@ def _group(one: Graded) -> tuple[str, ...]:
         return ()
     folder = one.file.rpartition("/")[0]
     platform = sent(one.file)
-    is_member = any(same_name(who, name) for who in _from_whom(one) for name in names)
+    is_member = any(same_name(who, name) for who in senders(one.file) for name in names)
     if platform and platform.id and not is_member:
         return ()
     where = "" if is_member else folder

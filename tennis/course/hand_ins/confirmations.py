@@ -11,9 +11,9 @@ confirms nothing.
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path, PurePath
+from pathlib import Path
 
-from tennis.course.hand_ins.platforms import same_name, sent
+from tennis.course.hand_ins.platforms import same_name, senders
 from tennis.course.work import code_of
 from tennis.rally.disk import open_regular
 
@@ -65,14 +65,6 @@ def confirms(codes: Sequence[Confirmation], lab: str, group: str, member: str) -
     """Tell whether a member's own code lies in a folder of this member's."""
     wanted = code_of(lab, group, member)
     return any(
-        one.code == wanted and any(same_name(member, who) for who in _senders(one.file))
+        one.code == wanted and any(same_name(member, who) for who in senders(one.file))
         for one in codes
     )
-
-
-def _senders(file: str) -> Sequence[str]:
-    """Return from whom a text came: as the platform says, or the folders that it is in."""
-    platform = sent(file)
-    if platform and platform.id:
-        return [platform.name]
-    return PurePath(file).parent.parts

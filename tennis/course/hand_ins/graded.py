@@ -33,17 +33,20 @@ class Graded(BaseModel):
     @property
     def unplayed(self) -> bool:
         """Tell whether nothing was played here: its numbers rest on what was handed in."""
-        results = self.report.results if self.report else []
         # the one check that is left out with the plays, and with nothing else
-        return any(one.check == NOTEBOOK and one.verdict == "not run" for one in results)
+        return any(one.check == NOTEBOOK and one.verdict == "not run" for one in self.results)
 
     @property
     def waits(self) -> list[str]:
         """Return what this machine could not check, in words; empty: it checked all."""
         if self.later:
             return [self.later]
-        results = self.report.results if self.report else []
-        return [f"{checking.title(one)}: {one.message}" for one in results if one.later]
+        return [f"{checking.title(one)}: {one.message}" for one in self.results if one.later]
+
+    @property
+    def results(self) -> list[checking.Result]:
+        """Return what each check said."""
+        return self.report.results if self.report else []
 
 
 def key(sha256: str, file: str) -> str:

@@ -57,12 +57,8 @@ class Judged:
     @property
     def final(self) -> bool:
         """Tell whether another try would find out the same."""
-        return not self.later and not any(one.later for one in results_of(self.report))
-
-
-def results_of(report: checking.Report | None) -> list[checking.Result]:
-    """Return the results of a report, if there is one."""
-    return report.results if report else []
+        results = self.report.results if self.report else []
+        return not self.later and not any(one.later for one in results)
 
 
 def grade(  # noqa: PLR0913 (all of them named)

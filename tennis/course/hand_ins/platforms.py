@@ -15,6 +15,7 @@ anonymous marking ``anon_x7f3q_67890_lab.zip``. Source: Canvas of 2025,
 """
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import PurePath
 from typing import Literal
@@ -78,3 +79,9 @@ def same_name(one: str, other: str) -> bool:
 
 def _letters(name: str) -> list[str]:
     return sorted(c for c in folded(name) if is_letter(c))
+
+
+def senders(file: str) -> Sequence[str]:
+    """Return from whom a file came: as its platform says, or the folders that it is in."""
+    platform = sent(file)
+    return [platform.name] if platform and platform.id else PurePath(file).parent.parts

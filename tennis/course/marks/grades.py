@@ -71,7 +71,6 @@ def number(points: float | None) -> str:
 
 def _feedback(lab: Lab, one: Marked, replaced_by: str = "") -> dict[str, Any]:
     graded = one.graded
-    report = graded.report
     return {
         "version": VERSION,
         "title": f"Lab {lab.number}, {lab.title}",
@@ -98,7 +97,7 @@ def _feedback(lab: Lab, one: Marked, replaced_by: str = "") -> dict[str, Any]:
                 "hint": result.hint,
                 "details": result.details,
             }
-            for result in (report.results if report else [])
+            for result in graded.results
         ],
     }
 
@@ -176,7 +175,7 @@ def _class(lab: Lab, marked: Sequence[Marked], out: Path) -> dict[str, Any]:
         "boards": [
             f"{one.student}: {title(result)}: {result.message}"
             for one in graded
-            for result in (one.report.results if one.report else [])
+            for result in one.results
             if result.verdict == "pass" and ON_BOARD in result.message
         ],
         "not_replayed": sum(one.unplayed for one in graded),
@@ -185,7 +184,7 @@ def _class(lab: Lab, marked: Sequence[Marked], out: Path) -> dict[str, Any]:
         "benches": [
             f"{one.student}: {title(result)}: {result.message}"
             for one in graded
-            for result in (one.report.results if one.report else [])
+            for result in one.results
             if result.verdict == "inconclusive" and not result.later
         ],
         "wrong": list(common_wrong(graded, lab)),
@@ -264,7 +263,7 @@ def _not_here(graded: Sequence[Graded]) -> list[str]:
     lacking = Counter(
         f"{title(result)}: {result.message}"
         for one in graded
-        for result in (one.report.results if one.report else [])
+        for result in one.results
         if result.not_here
     )
     return [f"{what} ({format_count(times, 'hand-in')})" for what, times in lacking.items()]
