@@ -12,7 +12,7 @@ from tennis import __version__
 from tennis.comparison.folders import RECORD
 from tennis.errors import RallyError
 from tennis.match.folder import read_record
-from tennis.play.player import unversioned
+from tennis.play.player import check_versions, unversioned
 from tennis.rally.disk import write_whole
 from tennis.rally.manifest import StrictModel, Text
 from tennis.rally.plan import Plan
@@ -90,22 +90,13 @@ def read_or_write(  # noqa: PLR0913, PLR0917 (all that a comparison was begun wi
 
 
 def _check_same(out: Path, side: str, was: SideRecord, now: SideRecord) -> None:
-    elsewhere = "choose another --out"
-    if was.plans.keys() != now.plans.keys():
+    theirs, ours = (
+        {kind: unversioned(plan) for kind, plan in one.plans.items()} for one in (was, now)
+    )
+    if theirs != ours:
         raise RallyError(
             f"{out} was begun with another side {side}: {plain(was.words, 80)}",
-            next_step=elsewhere,
+            next_step="choose another --out",
         )
     for kind, plan in now.plans.items():
-        old = was.plans[kind]
-        if unversioned(old) != unversioned(plan):
-            raise RallyError(
-                f"{out} was begun with another side {side}: {plain(was.words, 80)}",
-                next_step=elsewhere,
-            )
-        for name in sorted({*old.versions, *plan.versions}):
-            if old.versions.get(name) != plan.versions.get(name):
-                raise RallyError(
-                    f"{out} was begun with another {plain(name, 40)} of the side {side}",
-                    next_step=elsewhere,
-                )
+        check_versions(was.plans[kind], plan, out, f"the side {side} needs the same versions")

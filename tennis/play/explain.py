@@ -34,7 +34,7 @@ from tennis.explain.story import Latency, Story
 from tennis.explain.telling import tell
 from tennis.listener import say
 from tennis.play.rally import Watch
-from tennis.play.replaying import NONE, balls_of, changes, plan_again, replay, unlike
+from tennis.play.replaying import NONE, balls_of, changes, edges_of, plan_again, replay, unlike
 from tennis.play.shooting import first_ball_at
 from tennis.rally import Rally
 from tennis.rally.drills import Span, told_of
@@ -186,7 +186,7 @@ def profile_balls(  # noqa: PLR0913 (a rally, which of its balls, and what becom
     own = parts.answerer.program
     if own and (why := elf.why_nameless(program_files.executables(own))):
         say(f"the functions of {own.brought.name} have no names here: {why}")
-    functions = symbols.functions(parts, _facts(rally))
+    functions = symbols.functions(parts, facts_of(rally))
     ordered = sorted(chosen)
     telling = _telling(rally, table, about)
     again = _Again(rally, plan, parts, functions, versions, watch or Watch())
@@ -278,7 +278,7 @@ def _telling(
     home = rally.manifest.target.interrupt_cpu or 0
 
     def ball(number: int, phases: Sequence[Phase], names: Names) -> Story:
-        served_ns, edges = int(table[number, 0]), _edges(table, number)
+        served_ns, edges = int(table[number, 0]), edges_of(table[number])
         return tell(number, served_ns, edges, phases, names, about=about, home=home)
 
     span = _span(rally)
@@ -291,7 +291,8 @@ def _telling(
     return repetition
 
 
-def _facts(rally: Rally) -> dict[str, str]:
+def facts_of(rally: Rally) -> dict[str, str]:
+    """Return what the target of a rally said of itself."""
     console = rally.file(CONSOLE)
     return Console(console).report().facts if console else {}
 
@@ -351,11 +352,6 @@ def _over(rally: Rally, waits: NDArray[np.int64], over_ns: int) -> list[int]:
     return latest_balls(waits, count)
 
 
-def _edges(table: NDArray[np.int64], ball: int) -> tuple[int | None, int | None]:
-    _, rise, fall = table[ball].tolist()
-    return (None if rise == NONE else rise), (None if fall == NONE else fall)
-
-
 def _window(rally: Rally, table: NDArray[np.int64], ball: int) -> Window:
     """Return when a ball waited; a missed one until it was given up, or the next was served.
 
@@ -366,7 +362,7 @@ def _window(rally: Rally, table: NDArray[np.int64], ball: int) -> Window:
         began, end = (at_ns - wait, at_ns) if span == "period" else (at_ns, at_ns + wait)
         return Window(ball, began, end, end)
     served = int(table[ball, 0])
-    rise, fall = _edges(table, ball)
+    rise, fall = edges_of(table[ball])
     end = served + rally.manifest.protocol.timeout_ns
     if ball + 1 < len(table) and not are_shots(rally.manifest.protocol):
         end = min(end, int(table[ball + 1, 0]))

@@ -22,7 +22,7 @@ from tennis.match.plan import MatchPlan, NotPlayed, ScheduledRally
 from tennis.play.clock import Clock
 from tennis.play.crew import Crew
 from tennis.play.lock import check_folder, locked
-from tennis.play.player import Player, RallyOutcome, unversioned
+from tennis.play.player import Player, RallyOutcome, check_versions, unversioned
 from tennis.play.rally import Observer, Stop
 from tennis.play.schedule import short_of_a_cycle
 from tennis.rally.disk import writing
@@ -260,15 +260,8 @@ def check_same(
             raise RallyError(
                 f"{another_plan} ({old.name} differs)", next_step="choose another --out"
             )
-        # none: a bench that is prepared
-        for name in sorted(old.plan.versions and {*old.plan.versions, *new.plan.versions}):
-            was, is_ = old.plan.versions.get(name), new.plan.versions.get(name)
-            if was != is_:
-                raise RallyError(
-                    f"{out} was begun with {name} {was}, now it is {is_}: a match needs the "
-                    "same versions for all its rallies",
-                    next_step="choose another --out",
-                )
+        if old.plan.versions:  # none: a bench that is prepared
+            check_versions(old.plan, new.plan, out, "a match needs the same for all its rallies")
 
 
 def _note(outcome: MatchOutcome, planned: ScheduledRally, out: Path) -> None:

@@ -18,6 +18,7 @@ from tennis.rally.folder import JOURNAL
 from tennis.rally.in_play import can_go_on, check_part, remove_part
 from tennis.rally.plan import Plan
 from tennis.rally.sealing import finished, set_aside
+from tennis.rally.text import plain
 from tennis.units import format_count
 
 
@@ -101,6 +102,18 @@ def outcome_there(planned: ScheduledRally, place: Path) -> RallyOutcome | None:
             set_aside(place, place)
         return None
     return RallyOutcome(f"kept, {_counts(rally)}", "kept")
+
+
+def check_versions(old: Plan, new: Plan, out: Path, needs: str) -> None:
+    """Raise RallyError unless a plan is of the same versions as the one that ``out`` began with."""
+    for name in sorted({*old.versions, *new.versions}):
+        was, now = old.versions.get(name), new.versions.get(name)
+        if was != now:
+            raise RallyError(
+                f"{out} was begun with {plain(name, 40)} {plain(str(was), 80)}, now it is "
+                f"{plain(str(now), 80)}: {needs}",
+                next_step="choose another --out",
+            )
 
 
 def unversioned(plan: Plan) -> Plan:

@@ -20,7 +20,6 @@ from numpy.typing import NDArray
 from tennis import wire
 from tennis.bench.kernels import catalogue
 from tennis.bench.registry import can
-from tennis.bench.targets.console import Console
 from tennis.bench.virtual import symbols
 from tennis.bench.virtual.bench import VirtualBench
 from tennis.bench.virtual.machine import Extras
@@ -35,13 +34,12 @@ from tennis.explain.sections.run import Run, decode
 from tennis.explain.sections.switching import find_thread, switching_of
 from tennis.explain.sections.thread_calibration import calibrate_thread
 from tennis.explain.sections.thread_model import ThreadModel
-from tennis.play.explain import refuse_others
+from tennis.play.explain import facts_of, refuse_others
 from tennis.play.progress import Progress
 from tennis.play.rally import Watch
 from tennis.play.replaying import NONE, balls_of, plan_again, replay, unlike
 from tennis.play.shooting import first_ball_at, ready_ns, rows, shoot
 from tennis.rally import Rally
-from tennis.rally.folder import CONSOLE
 from tennis.rally.manifest import CORES, Protocol
 from tennis.rally.plan import Plan
 from tennis.rally.shots import SHOTS, are_shots, span_ns
@@ -231,10 +229,7 @@ class _Machine:
         self._rally, self._plan, self._table, self._watch = rally, plan, table, watch
         self._bench = VirtualBench()
         self._parts = self._bench.parts(plan)
-        console = rally.file(CONSOLE)
-        facts = Console(console).report().facts if console else {}
-        self._symbols: list[Symbol] = symbols.functions(self._parts, facts)
-        self._ready_ns = next((e["at_ns"] for e in rally.events if e["what"] == "ready"), None)
+        self._symbols: list[Symbol] = symbols.functions(self._parts, facts_of(rally))
         self.end_ns = int(table[-1, 0] + table[-1, 1])
 
     @property
@@ -327,7 +322,8 @@ class _Machine:
         return [Shot(at, predicted[at], rise) for at, rise in zip(every, rises, strict=True)]
 
     def _recorder(self) -> Recorder:
-        from_ns = max(int(self._table[0, 0]) - LEAD_NS, int(self._ready_ns or 0))
+        ready = next((e["at_ns"] for e in self._rally.events if e["what"] == "ready"), None)
+        from_ns = max(int(self._table[0, 0]) - LEAD_NS, int(ready or 0))
         threads = answers_in_thread(self._plan)
         return Recorder(self._parts, self._symbols, from_ns, threads=threads)
 

@@ -81,12 +81,12 @@ def side_of(text: str, common: Mapping[str, Any], period_ns: int | None = None) 
         _set(settings, word)
     if not settings:
         raise UsageError("a side is empty", next_step=f"name {HOW}")
-    asked = {**common, **settings}
-    request, serving = requests_of(asked)
+    options = {**common, **settings}
+    request, serving = requests_of(options)
     if period_ns is None:
         plan = plan_for(request, serving)
     else:
-        plan = _loop(request, period_ns, asked.get("balls", REPETITIONS))
+        plan = _loop(request, period_ns, options.get("balls", REPETITIONS))
     return ToPlay(text, {"": plan if "balls" in common else _long_enough(plan)})
 
 

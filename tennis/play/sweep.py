@@ -13,7 +13,7 @@ from tennis.bench.protocol import Bench, PreparingBench
 from tennis.errors import BenchError, RallyError, UsageError
 from tennis.listener import say
 from tennis.play.lock import check_folder, locked
-from tennis.play.player import Player, unversioned
+from tennis.play.player import Player, check_versions, unversioned
 from tennis.play.rally import Observer, Stop
 from tennis.rally.disk import writing
 from tennis.rally.plan import Plan
@@ -110,14 +110,7 @@ def _begin(bench: Bench, plan: Plan, span: Range, out: Path) -> SweepRecord:
                 f"{out} was begun as another sweep{_difference(before, plan, span)}",
                 next_step="give the same options, or another --out",
             )
-        for name in sorted({*before.plan.versions, *plan.versions}):
-            was, is_ = before.plan.versions.get(name), plan.versions.get(name)
-            if was != is_:
-                raise RallyError(
-                    f"{out} was begun with {name} {was}, now it is {is_}: a sweep needs the "
-                    "same versions for all its rates",
-                    next_step="choose another --out",
-                )
+        check_versions(before.plan, plan, out, "a sweep needs the same for all its rates")
         return before
     record = SweepRecord(
         tennis=__version__,

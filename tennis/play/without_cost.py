@@ -30,7 +30,7 @@ from tennis.listener import say
 from tennis.play.explain import explain
 from tennis.play.progress import Progress
 from tennis.play.rally import Watch
-from tennis.play.replaying import NONE, balls_of, compare_balls, plan_again, unlike
+from tennis.play.replaying import Edges, balls_of, compare_balls, edges_of, plan_again, unlike
 from tennis.play.shooting import shoot
 from tennis.rally import Rally
 from tennis.rally.balls import records
@@ -39,7 +39,6 @@ from tennis.rally.plan import Plan
 from tennis.rally.shots import are_shots
 
 CAUSES = 5  # of which target/virtual/memory.c knows
-Edges = tuple[int | None, int | None]  # rise and fall
 ZERO = {f"{cost}=0": cost for cost in COSTS}  # as --try takes it
 
 
@@ -110,11 +109,7 @@ def _in_children(
     rows = shoot(rally, plan, every, watch, Extras(memory={"free_shots": free}))
     if not np.array_equal(rows[0], shot):
         raise unlike(rally, f"the shot at {shot[0]:,} ns differs", VirtualBench().versions(plan))
-    return [_edges(row[1], row[2]) for row in rows[1:]]
-
-
-def _edges(rise: int, fall: int) -> Edges:
-    return (None if rise == NONE else int(rise)), (None if fall == NONE else int(fall))
+    return [edges_of(row) for row in rows[1:]]
 
 
 def _played(  # noqa: PLR0913, PLR0917 (a rally, a ball of it, and what it is without)
@@ -137,7 +132,7 @@ def _played(  # noqa: PLR0913, PLR0917 (a rally, a ball of it, and what it is wi
         )
     if int(came["served"]) != int(table[ball, 0]):
         raise unlike(rally, f"ball {ball} is served at another time", versions)
-    return _edges(int(came["rise"]), int(came["fall"]))
+    return edges_of(came)
 
 
 def _last_ball(

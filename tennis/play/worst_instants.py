@@ -230,10 +230,10 @@ def worst_of(rally: Rally, sections: storage.Sections, play: Play) -> WorstInsta
     return replace(known, open_ns=open_ns if is_open else None, shots=len(found.shots))
 
 
-def _at(known: WorstInstant, row: dict[str, Any], latency_ns: int) -> WorstInstant:
+def _at(one: WorstInstant, row: dict[str, Any], latency_ns: int) -> WorstInstant:
     """Return the worst instant as that of a row of ``sections.groups``."""
     return replace(
-        known,
+        one,
         at_ns=row["first_ns"],
         latency_ns=latency_ns,
         predicted_ns=row["longest_ns"],

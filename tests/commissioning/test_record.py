@@ -86,7 +86,7 @@ def test_old_and_strange_records_take_one_line(folder, change, words):
 def test_what_is_no_record_takes_one_line(folder):
     for text in ("", "null", "[" * 50_000, "{}", "x" * (1 << 20), "\xff"):
         (folder / RECORD).write_bytes(text.encode("latin-1"))
-        with pytest.raises(RallyError, match="is not (JSON|a record|a commissioning record)"):
+        with pytest.raises(RallyError, match=r"is not (JSON|a record|a commissioning record)"):
             read_record(folder / RECORD)
 
 
