@@ -46,6 +46,30 @@ def site(tmp_path_factory):
     return folder
 
 
+def test_the_pages_package_is_a_small_one():
+    """A bench and a command, with all that pip needs."""
+    blocks = [block("A new bench", "python"), block("A new command", "python")]
+    every = "".join([*blocks, block("A package of your own", "toml")])
+    assert len(every.splitlines()) <= 70
+
+
+def test_pip_installs_the_pages_package(tmp_path):
+    source, there = tmp_path / "source", tmp_path / "site"
+    package = source / "tennis_constant"
+    package.mkdir(parents=True)
+    (source / "pyproject.toml").write_text(block("A package of your own", "toml"))
+    (package / "__init__.py").touch()
+    (package / "bench.py").write_text(block("A new bench", "python"))
+    (package / "latest.py").write_text(block("A new command", "python"))
+    pip = [sys.executable, "-m", "pip", "--disable-pip-version-check", "install", "--no-deps"]
+    done = run_to_end([*pip, "--no-build-isolation", "--no-index", "--target", there, source])
+    assert done.returncode == 0, done.stderr
+    rally = tmp_path / "r"
+    words = ("rally", "--kernel", "constant", "--balls", "20", "--out", rally)
+    assert tennis(there, *words).returncode == 0
+    assert tennis(there, "latest", rally).stdout == "1.00 µs\n"
+
+
 def test_the_pages_package_plays_and_reads(site, tmp_path):
     rally = tmp_path / "r"
     done = tennis(site, "rally", "--kernel", "constant", "--balls", "300", "--out", rally)
@@ -111,16 +135,18 @@ def test_a_bench_has_a_word_of_its_own(site, tmp_path):
     there = tmp_path / "site"
     source = block("A new bench", "python").replace('"virtual"', '"wind-tunnel"')
     points = {"tennis.benches": {"tunnel": "tunnel.bench:ConstantBench"}}
-    install(there, "tunnel", points, bench=source.replace('kind="wind-tunnel"', 'kind="virtual"'))
+    install(there, "tunnel", points, bench=source)
     rally = tmp_path / "r"
     words = ("--bench", "wind-tunnel", "--kernel", "constant", "--balls", "20", "--out", rally)
     done = tennis(there, "rally", *words)
     assert done.returncode == 0, done.stderr
-    # whoever has no such bench reads it, and only there is it played
+    # people without such a bench read it, and only there is it played
     assert open_rally(rally).manifest.bench == "wind-tunnel"
     assert "Bench: wind-tunnel" in tennis(site, "stats", rally).stdout
     assert tennis(site, "report", rally, "--out", tmp_path / "r.html").returncode == 0
-    assert "only the virtual bench" in tennis(site, "check", rally).stderr
+    assert "20 balls played again, every tick the same" in tennis(there, "check", rally).stdout
+    said = "played on the bench wind-tunnel, which is not here: install the package that it was"
+    assert said in tennis(site, "check", rally).stderr
     away = tennis(site, "rally", *words[:-1], tmp_path / "again")
     assert (away.returncode, len(away.stderr.splitlines())) == (2, 1)
     assert "'wind-tunnel' is not one of 'virtual', 'pi'" in away.stderr

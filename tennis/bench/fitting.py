@@ -8,7 +8,7 @@ benches there are. Halves and priorities of a kernel are in ``flavours``, a load
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from tennis.bench.loads import System
@@ -30,6 +30,9 @@ class Capabilities:
     takes: frozenset[str]
     instruments: tuple[InstrumentKind, ...]  # the first is the usual one
     system: System = "linux"
+    # settings that every bench takes, of which this one has these values only; the first is the
+    # usual one. Others are refused before anything is played, also by `tennis match --list`
+    has: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
 
 def refuse_misfits(
@@ -46,10 +49,20 @@ def refuse_misfits(
             raise UsageError(
                 f"there is no instrument {instrument}", next_step=f"use {' or '.join(there)}"
             )
+        if bench.where.startswith("--kernel"):
+            raise UsageError(
+                f"{bench.where} has no --instrument {instrument}", next_step="leave it out"
+            )
         raise UsageError(
             f"--instrument {instrument} needs --bench virtual: a physical bench has a Pico",
             next_step="leave it out",
         )
+    for name, values in bench.has.items():
+        if options.get(name, values[0]) not in values:
+            raise UsageError(
+                f"{bench.where} has no {option_of(name, options[name])}",
+                next_step=f"use {' or '.join(values)}, or leave it out",
+            )
     for name in CHOSEN:
         if _is_said(options, name, None) and name not in bench.takes:
             raise _misfit(name, bench, every)
@@ -85,6 +98,9 @@ def _misfit(name: str, bench: Capabilities, every: Sequence[Capabilities]) -> Us
     linux = "Linux on " if row.linux_only else ""
     because = f": {row.why}" if row.why else ""
     place = row.belongs or " or ".join(dict.fromkeys(places))
+    if bench.where.startswith("--kernel"):  # where it is played was said right, and is the same
+        place = place.replace("--bench virtual", "another kernel of --bench virtual")
+        option = f"{bench.where} takes no {option}: that"
     return UsageError(f"{option} needs {linux}{place}{because}", next_step=row.instead)
 
 

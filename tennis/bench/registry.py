@@ -5,6 +5,7 @@
 The kit's own are in ``pyproject.toml``, under the entry points ``tennis.benches``.
 """
 
+import itertools
 from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import Any
@@ -19,6 +20,7 @@ from tennis.errors import UsageError
 from tennis.listener import say
 from tennis.rally.manifest import BenchKind
 from tennis.rally.plan import Plan
+from tennis.rally.text import plain
 
 GROUP = "tennis.benches"
 
@@ -58,7 +60,10 @@ def bench_for(plan: Plan, access: Access | None = None) -> Bench:
     Raises UsageError if the plan asks for what the bench does not have, or, as BenchError, if the
     bench is not there.
     """
-    return refuse(plan).of(plan, access or Access())
+    found = refuse(plan)
+    if plan.bench == "virtual" and plan.kernel not in found.kernels:
+        catalogue.refuse_unknown(plan.kernel, own_kernels())
+    return found.of(plan, access or Access())
 
 
 def refuse(plan: Plan, options: Mapping[str, Any] | None = None) -> type[RegisteredBench]:
@@ -67,7 +72,10 @@ def refuse(plan: Plan, options: Mapping[str, Any] | None = None) -> type[Registe
     ``options``: what somebody asked for, see ``fitting``; None: what the plan says.
     """
     bench = _class_of(plan)
-    asked = settings_of(plan) if options is None else options
+    if options is None:
+        asked = settings_of(plan) | {name: getattr(plan, name) for name in bench.can.has}
+    else:
+        asked = dict(options)
     refuse_misfits(bench.can, asked, [other.can for other in benches()])
     return bench
 
@@ -102,6 +110,17 @@ def check_kind(kind: BenchKind) -> None:
 def boots_afresh(bench: type[RegisteredBench]) -> bool:
     """Tell whether rallies of a bench have a target that was freshly booted, as a match needs."""
     return bench.repeats or issubclass(bench, PreparingBench)
+
+
+def kernels_of_sloth() -> list[str]:
+    """Return the names of the kernels that are SLOTH."""
+    return [name for name in own_kernels() if system_of(name) == "sloth"]
+
+
+def kernels_of(kind: BenchKind) -> list[str]:
+    """Return the names of kernels that are own ones of benches of a kind."""
+    own = (sorted(bench.kernels) for bench in benches() if bench.kind == kind)
+    return list(dict.fromkeys(itertools.chain.from_iterable(own)))
 
 
 def bench_with(kernel: str, kind: BenchKind) -> type[RegisteredBench] | None:
@@ -145,6 +164,8 @@ class Benches:
         self._access = access or Access()
         self._made: dict[type[RegisteredBench], Bench] = {}
         self.kind: BenchKind = self.of(first).kind
+        # whether the same plan gives the same balls: then several are played at once
+        self.repeats = all(self.of(plan).repeats for plan in plans)
         # what a match needs of them, and whether their targets are booted before each rally
         self.boot_afresh = all(boots_afresh(_class_of(plan)) for plan in plans)
         self.prepared = all(isinstance(self.of(plan), PreparingBench) for plan in plans)
@@ -153,7 +174,7 @@ class Benches:
         """Return the bench that plays a plan."""
         kind = _class_of(plan)
         if kind not in self._made:
-            self._made[kind] = kind.of(plan, self._access)
+            self._made[kind] = bench_for(plan, self._access)
         return self._made[kind]
 
 
@@ -170,6 +191,11 @@ def _class_of(plan: Plan) -> type[RegisteredBench]:
         )
     for _, bench in owning or playing:
         return bench
+    if own := kernels_of(plan.bench):
+        raise UsageError(
+            f"the bench {plan.bench} has no kernel {plain(plan.kernel, 60)}",
+            next_step=f"use --kernel {' or '.join(own)}",
+        )
     there = " or ".join(kind for kind in kinds() if kind != "replay")
     if not troubles:
         raise UsageError(f"no bench {plan.bench} here", next_step=f"use {there}")

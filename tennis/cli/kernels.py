@@ -49,7 +49,7 @@ def list_kernels(*, as_json: bool = False) -> None:
       tennis kernels list --json
     """
     from tennis.bench.kernels import catalogue as known
-    from tennis.bench.registry import own_kernels
+    from tennis.bench.registry import benches, kernels_of_sloth
 
     if as_json:
         listed = [
@@ -69,7 +69,12 @@ def list_kernels(*, as_json: bool = False) -> None:
     Console().print(named)
     echo("\n--kernel also takes the folder of a built arm64 kernel tree (5.10 or newer),")
     echo("and SLOTH, which is no Linux (docs/sloth.md):")
-    echo(f"{', '.join(own_kernels())}.")
+    echo(f"{', '.join(kernels_of_sloth())}.")
+    for bench in benches():
+        if bench.kernels and bench.can.system != "sloth":
+            where = "" if bench.kind == "virtual" else f", with --bench {bench.kind}"
+            echo(f"\nThe bench {bench.can.name} has kernels of its own{where}:")
+            echo(f"{', '.join(sorted(bench.kernels))}.")
 
 
 @kernels.command(short_help="Fetch kernels by name, and the target's programs.")

@@ -228,8 +228,8 @@ class Game:
         ]
         missing = [(boot, place) for boot, place in wanted if not _is_whole(place / boot.name)]
         seen = 0
-        virtual = self.benches.kind == "virtual"
-        clock = Clock([1.0] * len(missing), self.playing.workers if virtual else 1)
+        at_once = self.playing.workers if self.benches.repeats else 1
+        clock = Clock([1.0] * len(missing), at_once)
         for boot, place, became in self._play(missing):
             seen += became.state != "interrupted"
             clock.finish(1.0, played=became.state == "played")
@@ -258,7 +258,7 @@ class Game:
         self, boots: Sequence[tuple[ScheduledRally, Path]]
     ) -> Iterator[tuple[ScheduledRally, Path, RallyOutcome]]:
         places = {id(boot): place for boot, place in boots}
-        if self.benches.kind == "virtual" and self.playing.workers > 1 and len(boots) > 1:
+        if self.benches.repeats and self.playing.workers > 1 and len(boots) > 1:
             for boot, seen in seen_by_workers(boots, self._over, self.playing.workers):
                 yield boot, places[id(boot)], seen
             return
@@ -387,7 +387,7 @@ def _benches(plans: Mapping[str, Mapping[str, Plan]]) -> Benches:
                 "do not compare"
             )
     benches = Benches(every, Access(first.port, first.target))
-    if benches.kind != "virtual" and not benches.prepared:
+    if not benches.repeats and not benches.prepared:
         raise UsageError(
             "a comparison needs a target that tennis can set up for each boot",
             next_step="name it with --target, as ssh knows it",

@@ -158,6 +158,12 @@ def refuse_others(rally: Rally, plan: Plan) -> None:
             f"{rally.path} was played on SLOTH: only balls of Linux can be explained",
             next_step="docs/sloth.md says which tasks wait there",
         )
+    if (played := can(plan)) is not VirtualBench.can:
+        raise UsageError(
+            f"{rally.path} was played on the bench {played.name}, which has no kernel code to "
+            "explain",
+            next_step="`tennis stats` and `tennis plot` show its balls",
+        )
     if plan.beneath != "none":
         raise UsageError(
             f"{rally.path}: SLOTH answered beneath Linux; only answers of Linux can be explained"

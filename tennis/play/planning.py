@@ -13,7 +13,7 @@ from tennis.bench.protocol import Access, Bench
 from tennis.bench.replay import ReplayBench
 from tennis.errors import UsageError
 from tennis.rally import drills
-from tennis.rally.manifest import PROGRAM, Drill, Protocol
+from tennis.rally.manifest import PROGRAM, BenchKind, Drill, Protocol
 from tennis.rally.plan import UNKNOWN, Plan
 from tennis.rally.program import RACQUET
 from tennis.rally.program import read as read_program
@@ -123,7 +123,7 @@ def plan_for(request: RallyRequest, serving: Serving) -> Plan:
 
 def _explicit_plan(explicit: Mapping[str, Any], protocol: Protocol) -> Plan:
     """Return a plan in which what nobody said is unknown. Raises UsageError."""
-    kernel = explicit.get("kernel", "mainline" if explicit["bench"] == "virtual" else UNKNOWN)
+    kernel = explicit.get("kernel", _usual_kernel(explicit["bench"]))
     of_others = {*Recordings.model_fields, *Instants.model_fields}
     settings = {name: value for name, value in explicit.items() if name not in of_others}
     for name in ("racquet", "program"):
@@ -131,6 +131,14 @@ def _explicit_plan(explicit: Mapping[str, Any], protocol: Protocol) -> Plan:
     settings["kernel"] = _kernel(kernel) if explicit["bench"] == "virtual" else kernel
     unknown = {"load": UNKNOWN, "bottom_half": UNKNOWN, "priorities": UNKNOWN}
     return checked(Plan, {**unknown, **settings, "protocol": protocol})
+
+
+def _usual_kernel(bench: BenchKind) -> str:
+    """Return the kernel where nobody named one: unknown, unless the bench has only one."""
+    if bench == "virtual":
+        return "mainline"
+    own = registry.kernels_of(bench) if bench != "pi" else []
+    return own[0] if len(own) == 1 else UNKNOWN
 
 
 def _of_own_racquet(explicit: Mapping[str, Any]) -> dict[str, str]:

@@ -17,7 +17,7 @@ from pydantic import ValidationError
 from tennis import entries, wire
 from tennis.bench.kernels import catalogue
 from tennis.bench.protocol import Session
-from tennis.bench.registry import is_named
+from tennis.bench.registry import bench_with, benches, is_named, kinds
 from tennis.bench.virtual.machine import COMMAND_LINE, SECOND_US, drawn_us
 from tennis.bench.virtual.parts import INSTRUMENTS
 from tennis.digests import sha256_of
@@ -118,20 +118,24 @@ def plan_again(
         )
     _check_program(rally, program)
     if manifest.bench != "virtual":
-        raise UsageError(
-            f"{rally.path} was played on the bench {plain(manifest.bench, 40)}: only the virtual "
-            "bench gives the same balls again, and nobody recorded what a real processor did"
-        )
+        _refuse_what_does_not_repeat(rally)
     _check_drill(rally)
-    _refuse_instrument(rally, any_here=any_instrument)
+    if manifest.bench == "virtual":
+        _refuse_instrument(rally, any_here=any_instrument)
     kernel = manifest.target.kernel
-    linux = kernel in catalogue.catalogue() or not is_named(kernel)
+    linux = manifest.bench == "virtual" and bench_with(kernel, "virtual") is None
+    if linux and not (manifest.target.command_line or kernel in catalogue.catalogue()):
+        raise UsageError(
+            f"{rally.path} was played on {plain(kernel, 60)}, which is no Linux, and no bench here "
+            "has it",
+            next_step="install the package that it was played with",
+        )
     if linux and not manifest.target.command_line.startswith(COMMAND_LINE):
         raise UsageError(
             f"{rally.path} was played with other kernel parameters than tennis gives: "
             "it cannot be played again"
         )
-    if of_a_path(manifest) or not is_named(kernel):
+    if linux and (of_a_path(manifest) or not is_named(kernel)):
         if tree is None:
             raise UsageError(
                 f"{rally.path} was played on a kernel tree, {plain(kernel, 60)}",
@@ -145,7 +149,7 @@ def plan_again(
         raise UsageError(f"--kernel: {rally.path} was played on {kernel}", next_step="leave it out")
     try:
         return Plan(
-            bench="virtual",
+            bench=manifest.bench,
             kernel=kernel,
             racquet=str(racquet.resolve()) if racquet else None,
             program=str(program.resolve()) if program else None,
@@ -169,6 +173,22 @@ def _check_drill(rally: Rally) -> None:
             f"{rally.path} is the drill {drill.name}, and no package here has that",
             next_step=f"install the package {whose or 'that brings it'}",
         )
+
+
+def _refuse_what_does_not_repeat(rally: Rally) -> None:
+    """Raise UsageError for a rally of a bench that is not here, or does not repeat."""
+    kind = rally.manifest.bench
+    if any(bench.kind == kind and bench.repeats for bench in benches()) and kind != "replay":
+        return
+    where = f"{rally.path} was played on the bench {plain(kind, 40)}"
+    if kind not in kinds():
+        raise UsageError(
+            f"{where}, which is not here", next_step="install the package that it was played with"
+        )
+    raise UsageError(
+        f"{where}: only the virtual bench gives the same balls again, and nobody recorded what a "
+        "real processor did"
+    )
 
 
 def _check_program(rally: Rally, program: Path | None) -> None:

@@ -6,7 +6,7 @@ import json
 import re
 import shutil
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
 from functools import cache
 from pathlib import Path
@@ -177,6 +177,12 @@ def find(name_or_folder: str) -> Kernel:
     return _tree(folder.resolve())
 
 
+def refuse_unknown(name_or_folder: str, others: Iterable[str]) -> None:
+    """Raise UsageError for what is no name and no folder; ``others`` are names of benches' own."""
+    if name_or_folder not in catalogue() and not is_folder(Path(name_or_folder)):
+        raise UsageError(_unknown(name_or_folder, others))
+
+
 def flavour_of(name_or_folder: str) -> Flavour:
     """Return the flavour of the kernel that ``--kernel`` names, without a check that it is one.
 
@@ -206,8 +212,8 @@ def _is_file(path: Path) -> bool:
         return False
 
 
-def _unknown(name: str) -> str:
-    names = ", ".join(catalogue())
+def _unknown(name: str, others: Iterable[str] = ()) -> str:
+    names = ", ".join([*catalogue(), *others])
     return f"no kernel {name!r}: use {names}, or the folder of a built arm64 kernel tree"
 
 
