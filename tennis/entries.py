@@ -17,6 +17,8 @@ import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
+from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 from tennis.checkout import DISTRIBUTION, IS_CHECKOUT, SETUP, project
@@ -80,6 +82,20 @@ class Entry:
             why = f"{type(error).__name__}: {error}"
             raise EntryError(f"{self} is broken ({why})", next_step=self.repair) from error
         return found
+
+    def folder(self, *files: str) -> Path:
+        """Return the folder that was named, as a Python package or a path; it has one of the files.
+
+        Raises EntryError.
+        """
+        found = self.load()
+        try:
+            folder = Path(found.__path__[0] if isinstance(found, ModuleType) else found)
+        except (AttributeError, IndexError, TypeError) as error:
+            raise EntryError(f"{self} is no folder", next_step=self.repair) from error
+        if not any((folder / file).is_file() for file in files):
+            raise EntryError(f"{self} has no {files[0]} in {folder}", next_step=self.repair)
+        return folder
 
     @property
     def repair(self) -> str:

@@ -13,6 +13,8 @@ import numpy as np
 import pytest
 
 from tennis import entries
+from tennis.checkout import ROOT
+from tennis.course.hand_ins.graded import Graded
 from tennis.rally import open_folder, open_rally
 from tennis.rally.drills import KnownDrill, read_about
 from tennis.rally.manifest import Drill
@@ -23,6 +25,44 @@ from tests.support.processes import run_to_end
 from tests.support.synthetic import make_rally
 from tests.support.synthetic_drill import make_drill
 from tests.support.terminal import TENNIS
+
+NOTEBOOK = """---
+jupytext:
+  text_representation:
+    extension: .md
+    format_name: myst
+kernelspec:
+  name: python3
+  display_name: Python 3
+---
+
+```{code-cell} ipython3
+from tennis.course import load_lab
+from tennis.course.notebooks import rallies
+
+lab = load_lab("14-long-story")
+assert rallies(lab)[0].balls == lab.parameters["balls"]
+assert sorted(path.name for path in lab.folder.iterdir()) == ["lab.toml"]
+```
+"""
+# a hand-in whose numbers are right, and what the marker would play
+HAND_IN = """
+from pathlib import Path
+from tennis.course import work
+from tennis.rally import open_rally
+from tennis.stats import summarize
+from tests.support.hand_ins import make_work, played_by_marker, zipped
+
+lab = work.find_lab("14")
+folder = make_work(Path("made"), lab, "zoe", answers={"median": 1})
+right_us = summarize(open_rally(folder / "user")).scheduling_ns.median / 1000
+answers = folder / "answers.toml"
+answers.write_text(answers.read_text().replace("median = 1", f"median = {right_us}"))
+Path("in").mkdir()
+zipped(folder, Path("in/zoe.zip"))
+Path("in-marks").mkdir()
+played_by_marker(Path("in-marks/played"), lab, "zoe", Path("again"))
+"""
 
 
 def tennis(site: Path, *words: str | Path) -> subprocess.CompletedProcess[str]:
@@ -43,6 +83,7 @@ def site(tmp_path_factory):
     drawn = block("A new picture", "python")
     files = {"bench": bench, "latest": latest, "neighbours": drawn}
     install(folder, project["name"], project["entry-points"], **files)
+    put_lab(folder / "tennis_constant" / "long_story")
     return folder
 
 
@@ -70,6 +111,18 @@ def test_pip_installs_the_pages_package(tmp_path):
     assert tennis(there, "latest", rally).stdout == "1.00 µs\n"
 
 
+def put_lab(folder: Path) -> None:
+    """Write the lab of the teachers' page, with an empty __init__.py."""
+    folder.mkdir(parents=True)
+    page = (ROOT / "docs" / "teachers.md").read_text()
+    found = re.findall(
+        r"`labs/14-long-story/(\S+)`.*?^```\w+\n(.*?)^```$", page, re.MULTILINE | re.DOTALL
+    )
+    for name, text in {"__init__.py": "", "handout.md": "# Tell me\n", **dict(found)}.items():
+        (folder / name).write_text(text)
+    (folder / "notebook.md").write_text(NOTEBOOK)
+
+
 def test_the_pages_package_plays_and_reads(site, tmp_path):
     rally = tmp_path / "r"
     done = tennis(site, "rally", "--kernel", "constant", "--balls", "300", "--out", rally)
@@ -94,7 +147,7 @@ def test_the_pages_package_draws(site, tmp_path):
         tennis(site, "plot", "--help").stdout.split()
     )
     done = tennis(site, "plot", rally, rally, "--kind", "neighbours")
-    assert "several rallies there are overview, histogram, distribution" in done.stderr
+    assert "no picture of several rallies: use overview, histogram, distribution" in done.stderr
     protocol = played.manifest.protocol.model_copy(update={"loop": "shots"})
     shots = make_rally(tmp_path / "s", balls=300, protocol=protocol).path
     for folder, kind in ((shots, "neighbours"), (rally, "coverage")):
@@ -129,6 +182,64 @@ def path(rally):
     assert not (tmp_path / "p").exists()
     loaded = "import sys; from tennis.cli.plot import plot; print('matplotlib' in sys.modules)"
     assert run_to_end([sys.executable, "-c", loaded]).stdout == "False\n"
+
+
+def test_the_pages_package_has_a_lab(site, tmp_path):
+    listed = tennis(site, "lab", "list").stdout
+    assert re.search(
+        r"^14 +A long story: .* \(package tennis-constant\) +45 +5$", listed, re.MULTILINE
+    )
+    work = tmp_path / "work"
+    done = tennis(site, "lab", "start", "14", "--as", "zoe", "--out", work)
+    assert (done.returncode, done.stderr) == (0, "")
+    names = ["README.md", "answers.toml", "handout.md", "notebook.md"]
+    assert sorted(path.name for path in work.iterdir()) == names
+    assert "to do and why: `handout.md`" in (work / "README.md").read_text()
+    done = tennis(site, "lab", "check", "14", "--in", work)
+    assert done.returncode == 1
+    assert "rally user: it is not there" in done.stdout
+    assert re.search(r"(?m)^median +no", done.stdout)
+
+
+def test_the_pages_lab_is_marked(site, tmp_path):
+    environment = {**os.environ, "PYTHONPATH": f"{site}{os.pathsep}{ROOT}"}
+    run_to_end([sys.executable, "-c", HAND_IN], env=environment, cwd=tmp_path, check=True)
+    done = tennis(site, "grade", tmp_path / "in", "--lab", "14")
+    assert done.returncode == 0, done.stdout + done.stderr
+    (file,) = (tmp_path / "in-marks" / "results").iterdir()
+    graded = Graded.model_validate_json(file.read_bytes())
+    verdicts = {one.check: (one.verdict, one.message) for one in graded.report.results}
+    for check in ("check_median", "check_rally[user]", "check_honest[user]", "check_notebook"):
+        assert verdicts[check][0] == "pass", verdicts[check]
+    assert {mark.question: mark.points for mark in graded.report.marks} == {
+        "median": 2,
+        "why": None,
+    }
+
+
+def test_labs_that_cannot_be_taken(tmp_path):
+    site = tmp_path / "site"
+    for package, slug in (("one", "14-long-story"), ("other", "14-other"), ("thief", "04-x")):
+        install(site, package, {"tennis.labs": {slug: f"{package}.story"}})
+        put_lab(site / package / "story")
+    install(site, "half", {"tennis.labs": {"15-half": "half"}})
+    install(site, "wrong", {"tennis.labs": {"wrong": "wrong.story"}})
+    put_lab(site / "wrong" / "story")
+    done = tennis(site, "lab", "list")
+    assert done.returncode == 0
+    assert [line.partition(":")[0] for line in done.stderr.splitlines()] == ["tennis", "tennis"]
+    assert "the lab 15-half of the package half has no lab.toml in " in done.stderr
+    assert "the lab wrong of the package wrong is left out: " in done.stderr
+    for named in ("14", "14-other"):
+        done = tennis(site, "lab", "start", named, "--as", "zoe")
+        (line,) = done.stderr.splitlines()
+        assert done.returncode == 2
+        assert "14-long-story of the package one, 14-other of the package other" in line
+    done = tennis(site, "lab", "start", "04", "--as", "zoe")
+    assert "04-under-load of the package tennis, 04-x of the package thief" in done.stderr
+    assert tennis(site, "lab", "start", "01", "--as", "zoe").returncode == 0
+    done = tennis(site, "lab", "start", "15", "--as", "zoe")
+    assert "there is no lab 15 (the lab 15-half of the package half has no lab.toml" in done.stderr
 
 
 def test_a_bench_has_a_word_of_its_own(site, tmp_path):
@@ -173,7 +284,7 @@ def test_a_match_is_played_on_a_bench_with_a_word_of_its_own(site, tmp_path):
     assert "bench: 'wind-tunnel' is not one of 'virtual', 'pi'" in away.stderr
     # a bench that neither boots its target nor repeats plays no match
     old = there / "tunnel" / "bench.py"
-    old.write_text(old.read_text().replace("repeats = True", "repeats = False"))
+    old.write_text(old.read_text().replace("    kernels =", "    repeats = False\n    kernels ="))
     blown = tennis(there, "match", plan, "--out", tmp_path / "blown")
     assert "constant: a match needs a target that tennis can boot" in blown.stderr
 

@@ -24,7 +24,6 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from types import ModuleType
 from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError
@@ -38,6 +37,7 @@ from tennis.rally.edited import EditedError, toml_of
 from tennis.rally.memory import NONE, name_of
 
 FOLDER = ROOT / "loads"
+FILE = "load.toml"
 GROUP = "tennis.loads"  # of packages: the Python package, or the path, that is the load's folder
 TARGET = "{target}"  # in ``host``: the target's address
 CYCLE = "load_cycle_ns"  # among the versions of a rally
@@ -142,7 +142,7 @@ class LoadPart:
     def own_files(self) -> list[Path]:
         """Return every file that says what the part does, but for its kernel module."""
         scripts = [self.folder / "start", self.folder / "health"]
-        own = [self.folder / "load.toml", *filter(Path.is_file, scripts), *self.sources]
+        own = [self.folder / FILE, *filter(Path.is_file, scripts), *self.sources]
         return [*own, FOLDER / "start", FOLDER / "health"]
 
     @property
@@ -318,26 +318,17 @@ def cycle_of(versions: Mapping[str, str]) -> int | None:
 def names(system: System = "linux") -> list[str]:
     """Return the names of all loads that there are for a system."""
     added = (entry.name for entry in entries.entries(GROUP) if _added(entry) is not None)
-    every = {path.parent.name for path in FOLDER.glob("*/load.toml")} | set(added)
+    every = {path.parent.name for path in FOLDER.glob(f"*/{FILE}")} | set(added)
     return sorted(name for name in every if system in _parts(name)[-1].file.systems)
 
 
 def _added(entry: Entry) -> Path | None:
     """Return the folder of a package's load; None, and a line is said, where there is none."""
     try:
-        return _folder_of(entry)
+        return entry.folder(FILE)
     except EntryError as error:
         say(str(error))
         return None
-
-
-def _folder_of(entry: Entry) -> Path:
-    """Return the folder of a package's load. Raises EntryError."""
-    found = entry.load()
-    folder = Path(found.__path__[0]) if isinstance(found, ModuleType) else Path(found)
-    if not (folder / "load.toml").is_file():
-        raise EntryError(f"{entry} has no load.toml in {folder}", next_step=entry.repair)
-    return folder
 
 
 def _folder(name: str) -> Path | None:
@@ -345,10 +336,10 @@ def _folder(name: str) -> Path | None:
 
     Raises EntryError for a package's that is broken.
     """
-    if (FOLDER / name / "load.toml").is_file():
+    if (FOLDER / name / FILE).is_file():
         return FOLDER / name
     entry = entries.find(GROUP, name)
-    return _folder_of(entry) if entry else None
+    return entry.folder(FILE) if entry else None
 
 
 def find(name: str, options: Mapping[str, int] | None = None, system: System = "linux") -> Load:
@@ -388,7 +379,7 @@ def find(name: str, options: Mapping[str, int] | None = None, system: System = "
 
 def _parts(name: str, within: tuple[str, ...] = ()) -> list[LoadPart]:
     """Return a load's folder behind those of the loads that belong to it, each once."""
-    path = (_folder(name) or FOLDER / name) / "load.toml"
+    path = (_folder(name) or FOLDER / name) / FILE
     try:
         file = LoadFile.model_validate(toml_of(path.read_bytes()))
     except EditedError as error:

@@ -66,10 +66,11 @@ def record(out: Path, number: str | None, balls: int | None) -> None:
       tennis course record --lab 04 --out recorded
       tennis replay recorded/04-under-load/mainline-stress --out mainline-stress
     """
-    from tennis.course import load_course, work
+    from tennis.course import work
     from tennis.course.authoring import recording
+    from tennis.course.labs import every_lab
 
-    labs = [work.find_lab(number)] if number else load_course()[1]
+    labs = [work.find_lab(number)] if number else every_lab()
     with watching("course", lambda _: None) as watch:
         played = sum(
             recording.record(lab, out, balls=balls, watch=watch, tell=warn) for lab in labs

@@ -13,6 +13,7 @@ from rich.text import Text
 from tennis.cli.completion import Folder
 from tennis.cli.tables import table
 from tennis.cli.words import echo, echo_json, paragraph, warn
+from tennis.entries import OWN
 from tennis.errors import TennisError, UsageError
 from tennis.rally.text import plain, quoted
 
@@ -61,9 +62,11 @@ def list_labs(*, as_json: bool = False) -> None:
       tennis lab list
       tennis lab list --json
     """
-    from tennis.course.labs import load_course
+    from tennis.course.labs import every_lab
+    from tennis.listener import listening
 
-    _course, labs = load_course()
+    with listening(warn):
+        labs = every_lab()
     if as_json:
         listed = [
             {"lab": one.slug, "title": one.title, "minutes": one.minutes, "points": one.points}
@@ -74,6 +77,7 @@ def list_labs(*, as_json: bool = False) -> None:
     course = table("lab", "what it is about", numbers=("minutes", "points"), ruled=False)
     for one in labs:
         about = Text(one.title, style="bold") + Text(f": {one.about}", style="default")
+        about += Text("" if one.package == OWN else f" (package {one.package})", style="dim")
         course.add_row(f"{one.number:02}", about, str(one.minutes), str(one.points))
     Console().print(course)
 
@@ -328,7 +332,8 @@ def _printed(opened: "Work", *, partial: bool) -> bool:
     from tennis.course import work
     from tennis.course.hand_ins import hand_in
 
-    if partial and not (opened.folder / work.NOTEBOOK).is_file():
+    there = (opened.folder / work.NOTEBOOK).is_file()
+    if not there and (partial or not opened.lab.notebook.is_file()):
         return False
     warn("running the notebook once more, and printing it")
     try:

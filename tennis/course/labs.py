@@ -3,8 +3,11 @@
 """Labs as their teacher wrote them: ``labs/course.toml`` and ``labs/NN-slug/lab.toml``.
 
 Each number of a lab has one owner, its ``lab.toml``. Handouts, notebooks and checks ask here.
+Packages add labs; the course itself is such an entry: a folder with several, and their order.
 """
 
+import json
+import os
 import re
 import shlex
 from functools import cache, cached_property
@@ -20,9 +23,12 @@ from pydantic import (
     model_validator,
 )
 
+from tennis import entries
 from tennis.bench.registry import system_of
 from tennis.checkout import ROOT
+from tennis.entries import OWN
 from tennis.errors import TennisError
+from tennis.listener import say
 from tennis.rally.edited import EditedError, toml_of
 from tennis.rally.manifest import BottomHalf, Drill, DrillContext, DrillName, Sha256
 from tennis.rally.memory import name_of
@@ -31,7 +37,10 @@ from tennis.rally.serving import Serving
 from tennis.rally.settings import EVERY_BENCH, OF_TARGET, SETTINGS, Settings, option_of
 
 LABS = ROOT / "labs"
-COURSE = "course.toml"
+COURSE, LAB = "course.toml", "lab.toml"
+GROUP = "tennis.labs"  # of packages: the Python package, or the path, that is the folder
+# in the processes that judge a hand-in: where labs of packages are, JSON. They import no package.
+FOLDERS = "TENNIS_LABS"
 
 OneLine = Annotated[str, StringConstraints(min_length=1, max_length=200, pattern=r"^[^\n]*$")]
 Prose = Annotated[str, StringConstraints(min_length=1, max_length=4000, strip_whitespace=True)]
@@ -268,6 +277,8 @@ class Lab(StrictPart):
     """A lab: what students do, with which numbers, and what they are asked."""
 
     slug: Slug
+    folder: Path  # with its lab.toml, and what else is the lab's
+    package: str = OWN  # that brings it
     title: OneLine
     about: OneLine
     minutes: Annotated[int, Field(gt=0, le=600)]
@@ -334,6 +345,12 @@ class Lab(StrictPart):
     def to_play(self) -> list[LabRally]:
         """Return the rallies that a student plays: all but the recorded ones."""
         return [rally for rally in self.rallies if rally.recorded is None]
+
+    @property
+    def notebook(self) -> Path:
+        """Return where the notebook is that a student begins with; not every lab has one."""
+        own = self.package == OWN
+        return ROOT / "notebooks" / f"{self.slug}.md" if own else self.folder / "notebook.md"
 
     @property
     def number(self) -> int:
@@ -406,21 +423,84 @@ def write(value: Value, *, prose: bool = True) -> str:
 
 
 def load_lab(slug: str, labs: Path = LABS) -> Lab:
-    """Read the lab in the folder ``slug``.
+    """Read the lab that is called ``slug``, of the folder or of a package.
 
     Raises LabError where it does not exist or is not what a lab must be.
     """
-    path = labs / slug / "lab.toml"
-    if not path.is_file():
-        known = ", ".join(sorted(file.parent.name for file in labs.glob("*/lab.toml"))) or "none"
-        raise LabError(f"there is no lab {slug!r} in {labs}; there are {known}")
+    if (labs / slug / LAB).is_file():
+        return _read_lab(slug, labs / slug, OWN)
+    added = labs_of_packages() if labs == LABS else []
+    for named, folder, package in added:
+        if named == slug:
+            return _read_lab(slug, folder, package)
+    known = ", ".join(sorted(file.parent.name for file in labs.glob(f"*/{LAB}"))) or "none"
+    raise LabError(f"there is no lab {slug!r} in {labs}; there are {known}")
+
+
+def _read_lab(slug: str, folder: Path, package: str) -> Lab:
+    path = folder / LAB
     content = read_toml(path)
-    if "slug" in content:
-        raise LabError(f"{path}: slug: the folder's name is the slug", next_step="leave it out")
+    for name in {"slug", "folder", "package"} & set(content):
+        raise LabError(f"{path}: {name}: the folder's name is the slug", next_step="leave it out")
     try:
-        return Lab.model_validate(content | {"slug": slug})
+        return Lab.model_validate(content | {"slug": slug, "folder": folder, "package": package})
     except ValidationError as error:
         raise LabError(f"{path}: {first_error(error)}") from error
+
+
+def labs_of_packages() -> list[tuple[str, Path, str]]:
+    """Return slug, folder and package of each lab that is not the kit's.
+
+    What is wrong with one is said in a line, and it is left out.
+    """
+    if (told := os.environ.get(FOLDERS)) is not None:
+        return [(slug, Path(folder), package) for slug, folder, package in json.loads(told)]
+    found: list[tuple[str, Path, str]] = []
+    for entry in entries.entries(GROUP):
+        if entry.package == OWN:
+            continue
+        try:
+            folder = entry.folder(LAB, COURSE)
+            found += [(slug, path, entry.package) for slug, path in _labs_of(entry.name, folder)]
+        except TennisError as error:
+            say(str(error))
+    return found
+
+
+def _labs_of(name: str, folder: Path) -> list[tuple[str, Path]]:
+    """Return slugs and folders of what a package names: a lab, or a course. Raises LabError."""
+    if not (folder / COURSE).is_file():
+        return [(name, folder)]
+    course = _course(folder)
+    if course.nonce:
+        raise LabError(
+            f"{folder / COURSE}: nonce: that of {LABS / COURSE} counts", next_step="leave it out"
+        )
+    for slug in course.labs:
+        if not (folder / slug / LAB).is_file():
+            raise LabError(f"{folder / COURSE}: labs: {slug} has no {LAB}")
+    return [(slug, folder / slug) for slug in course.labs]
+
+
+def in_other_processes() -> dict[str, str]:
+    """Return the variable by which processes that judge a hand-in find the labs of packages."""
+    found = [(slug, str(folder), package) for slug, folder, package in labs_of_packages()]
+    return {FOLDERS: json.dumps(found)}
+
+
+def every_lab() -> list[Lab]:
+    """Return the course's labs and those of packages, by their numbers.
+
+    What is wrong with one of a package is said in a line. Raises LabError as ``load_course``.
+    """
+    own = [entry for entry in entries.entries(GROUP) if entry.package == OWN]
+    found = [lab for entry in own for lab in load_course(entry.folder(COURSE))[1]]
+    for slug, folder, package in labs_of_packages():
+        try:
+            found.append(_read_lab(slug, folder, package))
+        except LabError as error:
+            say(f"the lab {slug} of the package {package} is left out: {error}")
+    return sorted(found, key=lambda lab: lab.number)
 
 
 @cache
@@ -436,7 +516,7 @@ def load_course(labs: Path = LABS) -> tuple[Course, list[Lab]]:
     """
     path = labs / COURSE
     course = _course(labs)
-    forgotten = {file.parent.name for file in labs.glob("*/lab.toml")} - set(course.labs)
+    forgotten = {file.parent.name for file in labs.glob(f"*/{LAB}")} - set(course.labs)
     if forgotten:
         raise LabError(f"{path}: labs: {', '.join(sorted(forgotten))} is missing in the list")
     return course, [load_lab(slug, labs) for slug in course.labs]

@@ -18,7 +18,7 @@ from tennis.bench.protocol import Bench
 from tennis.bench.registry import bench_for
 from tennis.checkout import ROOT
 from tennis.course.choices import numbered
-from tennis.course.labs import LABS, Lab, LabError, LabRally, write
+from tennis.course.labs import Lab, LabError, LabRally, write
 from tennis.course.predictions import sealing
 from tennis.course.recorded import open_recorded, place
 from tennis.course.work import ANSWERS, read_answers, seed_of
@@ -241,7 +241,7 @@ def _play(lab: Lab, lab_rally: LabRally, seed: int) -> Rally:
     words = [*lab_rally.verb.split()[1:], "--quiet", *short.options(seed), "--out", str(out)]
     name = lab_rally.own_file
     if name is not None and not Path(name).is_file():  # the lab's own
-        words[words.index(name)] = str(LABS / lab.slug / name)
+        words[words.index(name)] = str(lab.folder / name)
     _tennis(*words, what=f"the rally {lab_rally.name}")
     return open_folder(out)
 

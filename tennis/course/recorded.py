@@ -9,7 +9,7 @@ the hash of every file. A student's folder holds none of them, and no hand-in do
 from pathlib import Path
 from typing import Literal
 
-from tennis.course.labs import LABS, Lab, LabError, LabRally
+from tennis.course.labs import Lab, LabError, LabRally
 from tennis.errors import RallyError
 from tennis.rally import Rally, open_rally
 from tennis.stats import summarize
@@ -18,14 +18,14 @@ FOLDER = "recorded"
 Kind = Literal["interrupt", "scheduling"]
 
 
-def place(lab: Lab, name: str, labs: Path = LABS) -> Path:
+def place(lab: Lab, name: str) -> Path:
     """Return the folder of a recorded rally."""
-    return labs / lab.slug / FOLDER / name
+    return lab.folder / FOLDER / name
 
 
-def open_recorded(lab: Lab, lab_rally: LabRally, labs: Path = LABS) -> Rally:
+def open_recorded(lab: Lab, lab_rally: LabRally) -> Rally:
     """Open a recorded rally. Raises LabError if it is not the one that ``lab.toml`` names."""
-    path = place(lab, lab_rally.name, labs)
+    path = place(lab, lab_rally.name)
     anew = "ask your teacher for the labs' folder, and replace yours"
     try:
         rally = open_rally(path)

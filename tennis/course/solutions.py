@@ -5,12 +5,11 @@
 A student's tree has no such file: there, what needs it is *not run*.
 """
 
-from pathlib import Path
 from typing import Annotated, Self
 
 from pydantic import Field, RootModel, ValidationError, model_validator
 
-from tennis.course.labs import LABS, Lab, LabError, Prose, StrictPart, first_error, read_toml
+from tennis.course.labs import Lab, LabError, Prose, StrictPart, first_error, read_toml
 
 SOLUTION = "solution.toml"
 CHECKS = "checks.py"  # of a lab, beside it
@@ -49,9 +48,9 @@ class Solution(RootModel[dict[str, Answer]]):
         return self.root.get(question)
 
 
-def load_solution(lab: Lab, labs: Path = LABS) -> Solution | None:
+def load_solution(lab: Lab) -> Solution | None:
     """Read a lab's solution; None where there is none. Raises LabError for one that is wrong."""
-    path = labs / lab.slug / SOLUTION
+    path = lab.folder / SOLUTION
     if not path.is_file():
         return None
     try:

@@ -19,7 +19,7 @@ from textwrap import indent
 
 from tennis.checkout import ROOT
 from tennis.course.choices import numbered
-from tennis.course.labs import LABS, Lab, LabError, Question, class_nonce, load_course, write
+from tennis.course.labs import Lab, LabError, Question, class_nonce, every_lab, write
 from tennis.course.people import (
     EMAIL,
     GROUP_MAX,
@@ -34,7 +34,9 @@ from tennis.course.people import (
 )
 from tennis.course.recorded import open_recorded, place
 from tennis.course.starters import starter
+from tennis.entries import OWN
 from tennis.errors import AlteredError, RallyError, TennisError, UsageError
+from tennis.listener import listening
 from tennis.rally import Rally, open_folder, open_rally
 from tennis.rally.copied_names import SHOWN_MAX, copies_of
 from tennis.rally.disk import open_regular, writing
@@ -50,6 +52,8 @@ ANSWERS_MAX = 1 << 18  # bytes
 TEXT_MAX = 20_000  # characters of an answer
 NUMBER_MAX = 1e18
 MINUTES_MAX = 10_000
+HANDOUT = "handout.md"  # of a package's lab, beside its lab.toml
+REMOVE = "remove one of the packages, or give its lab another number"
 
 
 class WorkError(TennisError):
@@ -84,12 +88,20 @@ def code_of(lab: str, group: str, member: str) -> str:
 
 def find_lab(number: str) -> Lab:
     """Return the lab of a number, ``4`` or ``04``, or of a slug. Raises UsageError."""
-    _course, labs = load_course()
-    for lab in labs:
-        if number == lab.slug or (number.isdecimal() and int(number) == lab.number):
-            return lab
-    known = ", ".join(f"{lab.number:02}" for lab in labs)
-    raise UsageError(f"there is no lab {plain(number, 40)}", next_step=f"use {known}")
+    trouble: list[str] = []
+    with listening(trouble.append):
+        labs = every_lab()
+    slugs = {lab.slug: lab.number for lab in labs}
+    wanted = int(number) if number.isdecimal() else slugs.get(number)
+    found = [lab for lab in labs if lab.number == wanted]
+    if len(found) > 1:
+        which = ", ".join(f"{lab.slug} of the package {lab.package}" for lab in found)
+        raise UsageError(f"two labs have the number {wanted:02}: {which}", next_step=REMOVE)
+    if not found:
+        why = "".join(f" ({line})" for line in trouble[:1])
+        known = ", ".join(f"{lab.number:02}" for lab in labs)
+        raise UsageError(f"there is no lab {plain(number, 40)}{why}", next_step=f"use {known}")
+    return found[0]
 
 
 @dataclass(frozen=True)
@@ -203,9 +215,9 @@ def _fill(lab: Lab, people: Sequence[Member], folder: Path) -> None:
     if lab.match is not None:
         plan = plan_of_match(lab, student, number)
         (folder / PLAN).write_text(plan, encoding="utf-8")
-    notebook = ROOT / "notebooks" / f"{lab.slug}.md"
-    if notebook.is_file():
-        shutil.copyfile(notebook, folder / NOTEBOOK)
+    for source, name in ((lab.notebook, NOTEBOOK), (lab.folder / HANDOUT, HANDOUT)):
+        if source.is_file():
+            shutil.copyfile(source, folder / name)
 
 
 def plan_of_match(lab: Lab, student: str, number: str = "") -> str:
@@ -222,7 +234,7 @@ def plan_of_match(lab: Lab, student: str, number: str = "") -> str:
 
 def starter_of(lab: Lab, name: str) -> str:
     """Return one of a lab's files as students get it. Raises LabError."""
-    path = LABS / lab.slug / name
+    path = lab.folder / name
     try:
         return starter(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
@@ -232,7 +244,7 @@ def starter_of(lab: Lab, name: str) -> str:
 def read(folder: Path, lab: Lab | None = None) -> Work:
     """Read a student's folder. Raises WorkError where it is none, or of another lab."""
     answers = read_answers(folder / ANSWERS)
-    found = next((one for one in load_course()[1] if one.slug == answers.lab), None)
+    found = next((one for one in every_lab() if one.slug == answers.lab), None)
     if found is None or (lab is not None and found.slug != lab.slug):
         wanted = f", not of {lab.slug}" if lab is not None else ""
         raise WorkError(f"{folder / ANSWERS} is of the lab {plain(answers.lab, 60)}{wanted}")
@@ -455,11 +467,21 @@ Your seed is **{seed}**: it makes your balls yours. Play in this folder:
 {commands}
 ```
 {_readme_recorded(lab)}
-- The handout tells what to do and why: `handouts/_build/html/{lab.slug}.html` (`make docs`).
+{_readme_handout(lab)}
 - Your answers go into `{ANSWERS}`: a prediction before you play, as the first rally seals it.
 - `tennis lab check {lab.number:02}` says what is missing, as often as you like.
 - `tennis lab submit {lab.number:02}` makes the one file to hand in.
 """
+
+
+def _readme_handout(lab: Lab) -> str:
+    if lab.package == OWN:
+        where = f"`handouts/_build/html/{lab.slug}.html` (`make docs`)"
+    elif (lab.folder / HANDOUT).is_file():
+        where = f"`{HANDOUT}`"
+    else:
+        return f"- The questions are in `{ANSWERS}`."
+    return f"- The handout tells what to do and why: {where}."
 
 
 def _readme_codes(lab: Lab, group: str, members: Sequence[Member]) -> str:
@@ -480,10 +502,13 @@ def _readme_recorded(lab: Lab) -> str:
     names = [rally.name for rally in lab.rallies if rally.recorded is not None]
     if not names:
         return ""
-    folder = place(lab, "").relative_to(ROOT)
+    folder = place(lab, "")
+    where = (
+        f"in the tree, in `{folder.relative_to(ROOT)}`" if lab.package == OWN else f"in `{folder}`"
+    )
     return f"""
 Nobody can play {write(names)} here:
-they were recorded, and are the same for everybody. They are in the tree, in `{folder}`;
+they were recorded, and are the same for everybody. They are {where};
 notebook and checks find them there. `tennis stats` reads them, and `tennis replay` shows one ball
 by ball, as if it were live.
 """

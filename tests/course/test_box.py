@@ -3,10 +3,14 @@
 """Notebooks that students hand in run in a box; what is hostile in them ends there."""
 
 import contextlib
+import json
 import os
 import platform
 import re
+import shutil
 import socket
+import sys
+import tempfile
 import threading
 import time
 from pathlib import Path
@@ -17,6 +21,7 @@ from tennis.bench import box, box_filter
 from tennis.checkout import ROOT
 from tennis.course import load_lab
 from tennis.course.checking.running import run_checks
+from tennis.course.labs import FOLDERS
 from tennis.course.notebook.notebook_box import run_notebook
 from tests.support.hand_ins import make_work
 
@@ -69,6 +74,25 @@ def test_recorded_rallies_open_in_the_box(tmp_path):
     ran = run_notebook(notebook(tmp_path / "w", OPEN_ALL))
     assert ran.error == ""
     assert "evl-in-band-stress 56.0 " in str(ran.executed)
+
+
+def test_a_packages_solution_is_not_in_the_box(tmp_path, monkeypatch):
+    """Where pip puts packages, a notebook may read: of a lab there, only what all know."""
+    with tempfile.TemporaryDirectory(dir=sys.prefix) as packages:
+        Path(packages).chmod(0o755)
+        folder = Path(packages) / "story"
+        shutil.copytree(ROOT / "labs/06-out-of-band", folder)
+        assert (folder / "solution.toml").is_file()
+        monkeypatch.setenv(FOLDERS, json.dumps([("14-story", str(folder), "story")]))
+        code = (
+            "from pathlib import Path\nfrom tennis.course import load_lab\n"
+            "from tennis.course.recorded import figures_us\nlab = load_lab('14-story')\n"
+            "print(sorted(path.name for path in lab.folder.iterdir()))\n"
+            "print(figures_us(lab, 'evl-stress', 'interrupt'))"
+        )
+        ran = run_notebook(notebook(tmp_path / "w", code))
+    assert ran.error == ""
+    assert "['lab.toml', 'recorded']" in str(ran.executed)
 
 
 HOSTILE = {

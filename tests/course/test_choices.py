@@ -183,7 +183,7 @@ def test_a_lab_with_letters_for_names_is_refused(tmp_path):
         .replace('answer = "turns"', 'answer = "b"')
     )
     with pytest.raises(LabError, match="the choices are called"):
-        load_solution(load_lab(LAB.slug, tmp_path), tmp_path)
+        load_solution(load_lab(LAB.slug, tmp_path))
 
 
 def test_no_wrong_answer_is_right():

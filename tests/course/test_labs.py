@@ -137,7 +137,7 @@ def test_a_command_is_shown_in_short_lines_and_stays_the_same(rally):
 def test_no_solution_lacks_an_answer(tmp_path):
     write(tmp_path, SOUND)
     lab = load_lab("01-a-lab", tmp_path)
-    assert load_solution(lab, tmp_path) is None  # as in a student's tree
+    assert load_solution(lab) is None  # as in a student's tree
     path = tmp_path / "01-a-lab" / "solution.toml"
     for text, words in (
         ("[one]\nrubric = []", "an answer has a value or a rubric"),
@@ -148,9 +148,9 @@ def test_no_solution_lacks_an_answer(tmp_path):
     ):
         path.write_text(text)
         with pytest.raises(LabError, match=words):
-            load_solution(lab, tmp_path)
+            load_solution(lab)
     path.write_text("[two]\nanswer = 3")
-    assert load_solution(lab, tmp_path).of("two").answer == 3
+    assert load_solution(lab).of("two").answer == 3
 
 
 @pytest.mark.parametrize("core", ["evl", "cobalt"])
@@ -220,14 +220,14 @@ def test_another_rally_in_its_place_is_refused(tmp_path):
     """Whole and sealed, but not the one that the lab's figures are from."""
     lab = load_lab("06-out-of-band")
     asked = next(rally for rally in lab.rallies if rally.name == "evl-stress")
-    place = tmp_path / lab.slug / "recorded"
+    moved, place = lab.model_copy(update={"folder": tmp_path}), tmp_path / "recorded"
     with pytest.raises(
         LabError, match=r"evl-stress does not exist.*: ask your teacher for the labs' folder"
     ):
-        open_recorded(lab, asked, tmp_path)
+        open_recorded(moved, asked)
     shutil.copytree(RECORDED / "evl-hog", place / "evl-stress")
     with pytest.raises(LabError, match=r"is another rally than .*lab.toml names"):
-        open_recorded(lab, asked, tmp_path)
+        open_recorded(moved, asked)
     with pytest.raises(LabError, match=r"has no recorded\.rt-stress\.interrupt: .* one of evl-str"):
         figures_us(lab, "rt-stress", "interrupt")
 

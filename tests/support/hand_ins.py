@@ -19,7 +19,7 @@ from tennis.course.checking import sweep_work
 from tennis.course.checking.plays import key_of, plan_of_rally
 from tennis.course.choices import numbered
 from tennis.course.hand_ins import hand_in
-from tennis.course.labs import LABS, Lab, LabRally
+from tennis.course.labs import Lab, LabRally
 from tennis.course.solutions import load_solution
 from tennis.course.starters import solved
 from tennis.explain import stages
@@ -110,7 +110,7 @@ def make_work(
     """
     work.start(lab, student, folder)
     for name in lab.files:
-        text = solved((LABS / lab.slug / name).read_text())
+        text = solved((lab.folder / name).read_text())
         (folder / name).write_text(edited(name, text))
     path = folder / work.ANSWERS
     text = path.read_text().partition("[answers]")[0].replace("minutes = 0", f"minutes = {minutes}")

@@ -32,7 +32,7 @@ from tennis.course.checks import (
     choice,
     number,
 )
-from tennis.course.labs import LABS, Lab, Question
+from tennis.course.labs import Lab, Question
 from tennis.course.solutions import CHECKS, Solution, load_solution
 from tennis.course.work import ANSWERS, Work, WorkError, read, starter_of
 from tennis.errors import TennisError
@@ -83,7 +83,7 @@ def pytest_configure(config: pytest.Config) -> None:
     blind = config.getoption("--blind")
     solution = None if blind else load_solution(work.lab)
     _write(config, {"facts": _facts(work, solution)})
-    own = LABS / work.lab.slug / CHECKS
+    own = work.lab.folder / CHECKS
     config.args += [str(own)] if own.is_file() else []
     folder = config.getoption("--plays")
     plays = Plays(folder) if folder is not None else None

@@ -217,7 +217,7 @@ def check_honest(
 
 
 @check()
-def check_notebook(work: Work, plays: Plays | None) -> None:
+def check_notebook(work: Work, plays: Plays | None, note: Note) -> None:
     """The notebook runs from top to bottom, on your rallies, without a network.
 
     Hint: in JupyterLab, Kernel, Restart Kernel and Run All Cells.
@@ -225,6 +225,9 @@ def check_notebook(work: Work, plays: Plays | None) -> None:
     if plays is None:
         raise NotRun("your teacher runs it")
     if not (work.folder / NOTEBOOK).is_file():
+        if not work.lab.notebook.is_file():
+            note("the lab has none")
+            return
         raise Wrong(f"there is no {NOTEBOOK}")
     try:
         ran = run_notebook(work.folder)

@@ -13,7 +13,7 @@ from tennis.course.checking.match_work import whole_match
 from tennis.course.checking.plays import BALLS_MAX_TIMES, Plays, plan_of_rally
 from tennis.course.checking.sweep_work import whole_sweep
 from tennis.course.checks import Inconclusive, InDoubt, Wrong, expect
-from tennis.course.labs import LABS, LabRally, Question
+from tennis.course.labs import LabRally, Question
 from tennis.course.work import Work
 from tennis.errors import NotBuiltError, TennisError, UsageError
 from tennis.play.replaying import plan_again
@@ -155,7 +155,7 @@ def _own_file(work: Work, lab_rally: LabRally) -> Path | None:
     if name is None:
         return None
     completed = {question.file for question in work.lab.questions}
-    return (work.folder if name in completed else LABS / work.lab.slug) / name
+    return (work.folder if name in completed else work.lab.folder) / name
 
 
 def compare(work: Work, rally: Rally, lab_rally: LabRally, plays: Plays) -> None:

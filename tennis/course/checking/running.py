@@ -20,7 +20,7 @@ from pydantic import BaseModel, Field
 
 from tennis import environment
 from tennis.checkout import PACKAGES
-from tennis.course.labs import LABS, Lab, Question, load_lab
+from tennis.course.labs import LABS, Lab, Question, in_other_processes, load_lab
 from tennis.course.work import WorkError
 from tennis.errors import BenchError
 from tennis.rally.manifest import Verdict
@@ -150,7 +150,7 @@ def run_checks(  # noqa: PLR0913 (all of them named)
             f"the checks of {folder} broke off: {plain(why, 300)}", next_step="try again"
         )
     known = Facts.model_validate(facts)
-    marks = [mark(question, found) for question in load_lab(known.lab).questions]
+    marks = [mark(question, found) for question in (lab or load_lab(known.lab)).questions]
     return Report(facts=known, results=found, marks=marks)
 
 
@@ -166,7 +166,7 @@ def _run(words: Sequence[str], folder: Path, results: Path, limit_s: float) -> s
         *("--work", str(folder.resolve()), "--results", str(results)),
         *words,
     ]
-    own = {"PYTHONPATH": str(PACKAGES), "PYTHONDONTWRITEBYTECODE": "1"}
+    own = {"PYTHONPATH": str(PACKAGES), "PYTHONDONTWRITEBYTECODE": "1", **in_other_processes()}
     # nothing of the folder that somebody stands in is imported
     own |= {"PYTHONSAFEPATH": "1", "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
     try:

@@ -28,7 +28,7 @@ from tennis.course.hand_ins.attempts import owner
 from tennis.course.hand_ins.downloads import label
 from tennis.course.hand_ins.graded import Graded, key
 from tennis.course.hand_ins.platforms import sent
-from tennis.course.labs import COURSE, LABS, Lab
+from tennis.course.labs import COURSE, LAB, LABS, Lab
 from tennis.course.notebook import notebook_box
 from tennis.course.solutions import CHECKS, SOLUTION, load_solution
 from tennis.course.work import NOTEBOOK_PDF, WorkError
@@ -184,7 +184,7 @@ def _cached(path: Path, name: str, digest: str, checks: str) -> Graded | None:
 
 def checks_sha256(lab: Lab, *, replays: bool, boards: bool = False) -> str:
     """Return what a result depends on besides the hand-in: the lab, its checks and solution."""
-    own = [LABS / lab.slug / name for name in ("lab.toml", SOLUTION, CHECKS, *lab.files)]
+    own = [lab.folder / name for name in (LAB, SOLUTION, CHECKS, *lab.files)]
     own.append(LABS / COURSE)  # its nonce is part of every seed
     parts = (hand_in, work, checks, choices, predictions, written_numbers, notebook_box)
     code = sorted(checking.COMMON.parent.glob("*.py")) + [

@@ -23,7 +23,7 @@ from pathlib import Path
 
 from tennis.course.checking.host_faults import is_of_this_machine
 from tennis.course.checking.running import Report, title
-from tennis.course.labs import load_course
+from tennis.course.labs import every_lab
 from tennis.course.notebook.notebook_box import run_notebook
 from tennis.course.notebook.notebook_page import pdf, too_long
 from tennis.course.people import is_letter
@@ -107,7 +107,7 @@ def missing(work: Work, report: Report) -> list[str]:
     ]
     if not work.answers.minutes:
         found.append(f"{ANSWERS}: minutes: how many the lab took you")
-    if not (work.folder / NOTEBOOK).is_file():
+    if work.lab.notebook.is_file() and not (work.folder / NOTEBOOK).is_file():
         found.append(f"{NOTEBOOK} is not there")
     return found
 
@@ -483,7 +483,7 @@ def _take(
         NOTEBOOK,
         NOTEBOOK_PDF,
         SEALS,
-        *(name for lab in load_course()[1] for name in lab.files),
+        *(name for lab in every_lab() for name in lab.files),
     }
     own_names = {name.lower(): name for name in own}
     left = TOTAL_MAX

@@ -27,7 +27,7 @@ from pydantic import (
     model_validator,
 )
 
-from tennis.course.labs import LABS, Lab
+from tennis.course.labs import Lab
 from tennis.errors import RallyError, UsageError
 from tennis.rally import open_folder
 from tennis.rally.disk import write_whole
@@ -212,7 +212,7 @@ def handed_out(lab: Lab, folders: Sequence[Path]) -> list[str]:
     They are those in the lab's folder ``recorded`` and in ``folders``, one or two levels deep.
     Raises UsageError where a folder holds none.
     """
-    found = set(_balls_below(LABS / lab.slug / RECORDED))
+    found = set(_balls_below(lab.folder / RECORDED))
     for folder in folders:
         balls = set(_balls_below(folder))
         if not balls:

@@ -3,7 +3,9 @@
 """A hand-in's notebook, executed in a box that reads Tennis' modules and the labs' questions."""
 
 import importlib.util
+import shutil
 import sys
+import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -13,7 +15,7 @@ from pydantic import BaseModel, ValidationError
 from tennis.bench import box
 from tennis.checkout import PACKAGES, PROJECT, ROOT
 from tennis.course import recorded
-from tennis.course.labs import LABS
+from tennis.course.labs import LAB, LABS, in_other_processes, labs_of_packages
 from tennis.course.notebook.notebook_runner import without_grammars
 from tennis.course.work import NOTEBOOK
 from tennis.errors import BenchError
@@ -50,21 +52,23 @@ def run_notebook(folder: Path, *, limit_s: float = LIMIT_S) -> Ran:
             next_step="scripts/setup.sh --lab",
         )
     command = [sys.executable, "-P", "-m", "tennis.course.notebook.notebook_runner"]
-    ended = box.run(
-        [*command, NOTEBOOK, f"{box.OUT}/{RESULT}", f"{box.OUT}/{EXECUTED}"],
-        folder,
-        [RESULT, EXECUTED],
-        _readable(),
-        {
-            "PATH": f"{Path(sys.prefix) / 'bin'}:/usr/bin:/bin",
-            "OPENBLAS_NUM_THREADS": "1",
-            "OMP_NUM_THREADS": "1",
-            "MPLBACKEND": "module://matplotlib_inline.backend_inline",
-            "PYTHONDONTWRITEBYTECODE": "1",
-            "PYTHONPATH": str(PACKAGES),
-        },
-        limit_s,
-    )
+    with tempfile.TemporaryDirectory(prefix="tennis-labs-") as scratch:
+        ended = box.run(
+            [*command, NOTEBOOK, f"{box.OUT}/{RESULT}", f"{box.OUT}/{EXECUTED}"],
+            folder,
+            [RESULT, EXECUTED],
+            {**_readable(), **_of_packages(Path(scratch))},
+            {
+                "PATH": f"{Path(sys.prefix) / 'bin'}:/usr/bin:/bin",
+                "OPENBLAS_NUM_THREADS": "1",
+                "OMP_NUM_THREADS": "1",
+                "MPLBACKEND": "module://matplotlib_inline.backend_inline",
+                "PYTHONDONTWRITEBYTECODE": "1",
+                "PYTHONPATH": str(PACKAGES),
+                **in_other_processes(),
+            },
+            limit_s,
+        )
     if ended.limit:
         return Ran(0, ended.limit)
     told = _runner_result(ended.files.get(RESULT, b""))
@@ -101,10 +105,30 @@ def _readable() -> dict[Path, Path]:
     own = [PACKAGES / "tennis", ROOT / "kit-firmware" / "brickwall", LABS / "course.toml"]
     own.append(memory.FOLDER)  # labs name profiles, whose digest is that of the file
     own.append(PROJECT)  # which version this is, and what benches and commands there are
-    labs = [*LABS.glob("*/lab.toml"), *LABS.glob(f"*/{recorded.FOLDER}")]
+    labs = [*LABS.glob(f"*/{LAB}"), *LABS.glob(f"*/{recorded.FOLDER}")]
     shared = {path: path for path in [*own, *sorted(labs)]}
     # where the system's fonts are, for pictures
     fonts = Path("/etc/fonts")
     shared |= {fonts: fonts} if fonts.is_dir() else {}
     # of a checkout whose environment is a link to another's: both names
     return {**shared, venv: venv.resolve(), venv.resolve(): venv.resolve()}
+
+
+def _of_packages(scratch: Path) -> dict[Path, Path]:
+    """Return what may be read of packages' labs, in place of their folders.
+
+    A package that pip installed lies in what can be read, with its solution.
+    """
+    venv, found = Path(sys.prefix), dict[Path, Path]()
+    for number, (_, folder, _) in enumerate(labs_of_packages()):
+        shown = scratch / str(number)
+        shown.mkdir()
+        shutil.copyfile(folder / LAB, shown / LAB)
+        if (folder / recorded.FOLDER).is_dir():
+            shutil.copytree(folder / recorded.FOLDER, shown / recorded.FOLDER)
+        real = folder.resolve()
+        places = {folder, real}
+        if real.is_relative_to(venv.resolve()):  # both names of the environment
+            places.add(venv / real.relative_to(venv.resolve()))
+        found |= dict.fromkeys(sorted(places), shown)
+    return found
