@@ -22,7 +22,7 @@ from tennis.comparison import BOOTS_MAX
 from tennis.comparison.before_after import Judgement, first_look, judge, statement_count
 from tennis.comparison.folders import LATENCIES, RECORD, Cell, Sides, matched, read_side
 from tennis.comparison.ratios import MARGIN
-from tennis.errors import BenchError, UsageError
+from tennis.errors import BenchError, RallyError, UsageError
 from tennis.listener import say
 from tennis.match.plan import ScheduledRally
 from tennis.play.clock import Clock, duration
@@ -37,10 +37,12 @@ from tennis.rally import part_path
 from tennis.rally.cycles import cycle_words
 from tennis.rally.disk import writing
 from tennis.rally.folder import MANIFEST
+from tennis.rally.memory import stalls_in
 from tennis.rally.plan import Plan
 from tennis.rally.text import plain
 from tennis.units import format_count
 
+FIRST_PAIRS = 2  # after which it shows whether boots are boots
 ShowProgress = Callable[[str], AbstractContextManager[Observer]]
 
 
@@ -126,6 +128,7 @@ def _begin(
     _refuse_short(plans)
     planned = {side: _with_versions(benches, one) for side, one in plans.items()}
     _refuse_the_same(planned, before, after)
+    _refuse_other_times(benches, planned)
     seeds = _seeds(before, after, playing.seed, playing.budget.pairs)
     with writing(out):
         for side in planned:
@@ -227,7 +230,7 @@ class Game:
             for kind, plan in self.plans[side].items()
         ]
         missing = [(boot, place) for boot, place in wanted if not _is_whole(place / boot.name)]
-        seen = 0
+        seen, looked = 0, False
         at_once = self.playing.workers if self.benches.repeats else 1
         clock = Clock([1.0] * len(missing), at_once)
         for boot, place, became in self._play(missing):
@@ -238,7 +241,22 @@ class Game:
             say(f"{seen}/{len(missing)} {place.name}/{boot.name}: {became.words}{left}")
             if became.state in {"failed", "unusable"}:
                 raise BenchError(f"{place / boot.name}: {became.trouble or became.words}")
+            if not looked and (looked := self.there() >= min(FIRST_PAIRS, pairs)):
+                self._refuse_what_is_no_boot()
         return seen == len(missing)
+
+    def _refuse_what_is_no_boot(self) -> None:
+        """Raise BenchError where the first boots of a side are copies, before more are played."""
+        for side in self.plans:
+            try:
+                self.cells(side, min(FIRST_PAIRS, len(self.seeds)))
+            except RallyError as error:
+                raise BenchError(
+                    error.message,
+                    next_step=f"remove {self.out / side}, and play it again. If that does not "
+                    "help, this bench does not draw a boot from its seed: its boots cannot be "
+                    "compared",
+                ) from error
 
     def turn(self, number: int) -> Sequence[str]:
         """Return the sides in the order of playing: A B, B A, A B, ..."""
@@ -427,6 +445,24 @@ def _refuse_the_same(
         raise UsageError(
             f"both sides are the same ({words}): nothing could differ",
             next_step="name what was before, and what is after",
+        )
+
+
+def _refuse_other_times(benches: Benches, planned: Mapping[str, Mapping[str, Plan]]) -> None:
+    """Raise UsageError where a nanosecond would not mean the same on both sides."""
+    notes = {
+        side: {
+            benches.of(plan).time_note(plan).removesuffix(stalls_in(plan.memory))
+            for plan in plans.values()
+        }
+        for side, plans in planned.items()
+    }
+    if len(notes) == len(SIDES) and not notes["before"] & notes["after"]:
+        before, after = (plain(min(notes[side]), 80) for side in SIDES)
+        raise UsageError(
+            f"a nanosecond does not mean the same on both sides ({before}; {after}): their times "
+            "do not compare",
+            next_step="play both sides on one bench",
         )
 
 

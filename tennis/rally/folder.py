@@ -22,7 +22,7 @@ from typing import Any
 import pyarrow as pa
 from pydantic_core import from_json
 
-from tennis.errors import RallyError
+from tennis.errors import RallyError, UsageError
 from tennis.rally import balls as table
 from tennis.rally.manifest import IN_BAND, OWN, THREADED, Manifest
 from tennis.rally.settings import in_brief
@@ -108,7 +108,16 @@ class Rally:
         return self.path / name if name in self.manifest.files else None
 
     def batches(self, columns: list[str] | None = None) -> Iterator[pa.RecordBatch]:
-        """Read the balls in record batches, all columns or some, a row group at a time."""
+        """Read the balls in record batches, all columns or some, a row group at a time.
+
+        Raises UsageError for a column that there is not.
+        """
+        there = [field.name for field in table.FIELDS]
+        for name in columns or ():
+            if name not in there:
+                raise UsageError(
+                    f"no column {name!r} of balls", next_step=f"use {', '.join(there)}"
+                )
         return table.batches(self.path / BALLS, columns)
 
     def fingerprint(self, balls: int) -> list[str]:

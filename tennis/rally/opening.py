@@ -7,8 +7,12 @@ import stat
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
 
 from tennis.digests import sha256_of
+from tennis.edition import PUBLIC_VERSION
 from tennis.errors import AlteredError, RallyError
 from tennis.rally import balls as table
 from tennis.rally import rows
@@ -18,6 +22,7 @@ from tennis.rally.manifest import SCHEMA_VERSION, Manifest, seal_of
 from tennis.rally.record_file import RecordFile
 from tennis.rally.shots import are_shots
 from tennis.rally.tally import Counter, Tally
+from tennis.rally.text import plain
 from tennis.share import processors
 
 # What a folder that came from somebody else may make us read, in bytes; others: the last value.
@@ -237,7 +242,14 @@ def manifest_of(path: Path, text: bytes) -> Manifest:
     version = content.get("schema_version")
     if isinstance(version, bool) or not isinstance(version, int) or version < 1:
         raise RallyError(f"{file} has no schema_version: it is not the manifest of a rally")
-    manifest = _record(path).checked(Manifest, text)
+    try:
+        manifest = _record(path).checked(Manifest, text)
+    except RallyError as error:
+        if isinstance(error.__cause__, ValidationError) and (
+            newer := _made_by_a_newer(content, error.__cause__)
+        ):
+            raise RallyError(f"{path} {newer}", next_step="read it with that tennis") from error
+        raise
     if manifest.seal is not None and manifest.seal != seal_of(content):
         raise AlteredError(
             f"{file} was altered after the rally was sealed",
@@ -247,3 +259,21 @@ def manifest_of(path: Path, text: bytes) -> Manifest:
     if missing:
         raise RallyError(f"{file} lists no {min(missing)}", next_step="use the original folder")
     return manifest
+
+
+def _made_by_a_newer(content: dict[str, Any], error: ValidationError) -> str:
+    """Say which tennis knows more fields than this one; empty: it is no such manifest.
+
+    Only if nobody altered it since: then its seal fits, whatever it holds.
+    """
+    found = error.errors()
+    if any(one["type"] != "extra_forbidden" for one in found) or content.get("seal") != seal_of(
+        content
+    ):
+        return ""
+    where = ".".join(str(key) for key in found[0]["loc"])[:80]
+    tool = content["tool"]["tennis"]  # nothing else was wrong
+    return (
+        f"was made by tennis {plain(tool, 40)}, which knows more than this one, {PUBLIC_VERSION}: "
+        f"{where!a}"
+    )

@@ -268,3 +268,35 @@ def test_a_bench_that_has_one_kernel_need_not_be_told_which(monkeypatch):
         assert plan_of(bench="tunnel").kernel == "constant"
     finally:
         registry.forget()
+
+
+def test_boots_that_are_copies_are_refused_after_two_pairs(monkeypatch, tmp_path):
+    ignores_the_seed = """def start(self, plan, folder):
+        protocol = plan.protocol.model_copy(update={"seed": 1})
+        return super().start(plan.model_copy(update={"protocol": protocol}), folder)
+
+    def answers"""
+    copies = ("def answers", ignores_the_seed)
+    two = ('("constant",)  #', '("constant", "later")  #')
+    register(monkeypatch, copies, two)
+    try:
+        words = ("constant", "later", "--balls", "300", "--boots", "7", "--workers", "1")
+        done = run("compare", *words, "--out", tmp_path / "c")
+        assert "02 holds the balls of 01, tick for tick: it is not a boot" in str(done.exception)
+        assert "does not draw a boot from its seed" in str(done.exception)
+        assert len(list((tmp_path / "c" / "before").glob("0*"))) == 2
+    finally:
+        registry.forget()
+
+
+def test_what_means_other_times_is_refused_before_it_is_played(monkeypatch, tmp_path):
+    note = ('"no time: every answer takes 1 µs"', 'f"the time of {plan.kernel}"')
+    register(monkeypatch, note, ('("constant",)  #', '("constant", "later")  #'))
+    try:
+        words = ("constant", "later", "--balls", "300", "--boots", "7", "--workers", "1")
+        done = run("compare", *words, "--out", tmp_path / "c")
+        said = "not mean the same on both sides (the time of constant; the time of later)"
+        assert said in str(done.exception)
+        assert not (tmp_path / "c" / "before").exists()
+    finally:
+        registry.forget()

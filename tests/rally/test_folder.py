@@ -311,6 +311,21 @@ def test_files_that_are_not_listed_are_not_looked_at(rally):
     assert open_rally(rally).file("histogram.svg") is None
 
 
+def test_a_field_of_a_newer_tennis_is_not_called_damage(rally):
+    rewrite(rally, target__clocksource="tsc", tool__tennis="0.4.0")
+    line = refused(rally, "was made by tennis 0.4.0, which knows more than this one", "clocksource")
+    assert "original folder" not in line
+    # a hand that added it leaves another seal
+    file = rally / "manifest.json"
+    file.write_text(file.read_text().replace('"tsc"', '"hpet"'))
+    refused(rally, "Extra inputs are not permitted", "use the original folder")
+
+
+def test_a_column_that_there_is_not_is_refused_by_its_name(rally):
+    with pytest.raises(UsageError, match="no column 'served_ticks' of balls: use ball, served_ns"):
+        open_rally(rally).batches(["served_ticks"])
+
+
 @pytest.mark.parametrize(
     "text", [b"", b"{", b"\xff\xfe", b"[]", b"null", b"[" * 100_000, b'{"schema_version": 1}']
 )
