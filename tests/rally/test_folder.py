@@ -312,7 +312,7 @@ def test_files_that_are_not_listed_are_not_looked_at(rally):
 
 
 def test_a_field_of_a_newer_tennis_is_not_called_damage(rally):
-    rewrite(rally, target__clocksource="tsc", tool__tennis="0.4.0")
+    reseal(rally, target__clocksource="tsc", tool__tennis="0.4.0")
     line = refused(rally, "was made by tennis 0.4.0, which knows more than this one", "clocksource")
     assert "original folder" not in line
     # a hand that added it leaves another seal
