@@ -3,8 +3,14 @@
 """Packages of other people's, made of the blocks of docs/how-it-is-built.md."""
 
 import re
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
+import pytest
+
+from tennis import entries
 from tennis.checkout import ROOT
 
 PAGE = (ROOT / "docs" / "how-it-is-built.md").read_text()
@@ -41,3 +47,15 @@ def install_drill(site: Path) -> Path:
     for name, language in (("drills.toml", "toml"), ("yield.c", "c")):
         (site / "tennis_yield" / name).write_text(block("A new drill", language))
     return site / "tennis_yield" / "yield.c"
+
+
+@contextmanager
+def with_drill(site: Path) -> Iterator[Path]:
+    """Have a package with the page's drill in this process; yield the drill's source."""
+    source = install_drill(site)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.syspath_prepend(site)
+        entries.forget()
+        yield source
+    entries.forget()
+    sys.modules.pop("tennis_yield", None)

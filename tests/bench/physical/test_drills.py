@@ -2,15 +2,13 @@
 # SPDX-License-Identifier: MIT
 """What a drill takes to a board, also that of a package."""
 
-import sys
 from pathlib import Path
 
 import pytest
 
-from tennis import entries
 from tennis.bench.physical.drills import files_of, versions_of
 from tennis.rally.manifest import Drill
-from tests.support.packages import install_drill
+from tests.support.packages import with_drill
 
 KIT = {f"drill-source/{name}" for name in ("drill.h", "drill-kernel.h", "drill-user.h", "Kbuild")}
 
@@ -22,13 +20,9 @@ def in_kernel(name: str) -> Drill:
 @pytest.fixture
 def source(tmp_path, monkeypatch):
     """Return the source of a drill of a package that is installed."""
-    path = install_drill(tmp_path / "site")
-    monkeypatch.syspath_prepend(tmp_path / "site")
     monkeypatch.setenv("TENNIS_CACHE", str(tmp_path / "cache"))
-    entries.forget()
-    yield path
-    entries.forget()
-    sys.modules.pop("tennis_yield", None)
+    with with_drill(tmp_path / "site") as path:
+        yield path
 
 
 def test_a_packages_module_is_built_there_of_its_own_source(source):
