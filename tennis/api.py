@@ -80,7 +80,7 @@ class OpenRally(Rally):
             raise UsageError(f"no picture {kind!r}", next_step=f"use {', '.join(there)}")
         picture = draw(there[kind], self)
         if picture is None:
-            raise UsageError(f"{kind}: there is none of {self.path}")
+            raise UsageError(f"{kind}: there is none of {self.path}", next_step="draw another")
         return picture
 
 

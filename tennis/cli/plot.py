@@ -68,9 +68,11 @@ def drawn(of: str, names: tuple[str, ...], what: Any, called: str) -> "dict[str,
         if picture is not None:
             pictures[name] = picture
         elif names:
-            raise UsageError(f"--kind {name}: there is none of {called}")
+            raise UsageError(
+                f"--kind {name}: there is none of {called}", next_step="leave it out for all others"
+            )
     if not pictures:
-        raise UsageError(f"there is no picture of {called}")
+        raise UsageError(f"there is no picture of {called}", next_step="`tennis stats` has its figures")
     return pictures
 
 

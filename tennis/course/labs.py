@@ -478,7 +478,9 @@ def _labs_of(name: str, folder: Path) -> list[tuple[str, Path]]:
         )
     for slug in course.labs:
         if not (folder / slug / LAB).is_file():
-            raise LabError(f"{folder / COURSE}: labs: {slug} has no {LAB}")
+            raise LabError(
+                f"{folder / COURSE}: labs: {slug} has no {LAB}", next_step="take it out of the list"
+            )
     return [(slug, folder / slug) for slug in course.labs]
 
 
