@@ -94,7 +94,7 @@ def test_balls_come_when_they_are_due(tmp_path):
     assert seen == sorted(seen)
 
 
-def test_a_replay_that_is_stopped_goes_on(tmp_path):
+def test_a_replay_that_is_stopped_goes_on_unless_the_recording_changed_meanwhile(tmp_path):
     recording = recorded(tmp_path)
     whole = replayed(recording, tmp_path / "whole")
     stop = []
@@ -104,23 +104,17 @@ def test_a_replay_that_is_stopped_goes_on(tmp_path):
     assert first.manifest.ended == "interrupted"
     assert 500 < first.balls < 1_700
     assert can_go_on(first)
+    recording.path.rename(tmp_path / "elsewhere")
+    other = make_rally(recording.path, balls=1_700, seed=9)
+    with pytest.raises(RallyError, match=f"begun with {RECORDING}"):
+        resume(bench_again(out, begun_plan(out)), out, Watch())
+    other.path.rename(tmp_path / "other")
+    (tmp_path / "elsewhere").rename(recording.path)
     plan = begun_plan(out)
     plan = plan.model_copy(update={"speed": QUICK})
     second = resume(bench_again(out, plan), out, Watch())
     assert second.manifest.files == whole.manifest.files
     assert not part_path(out).exists()
-
-
-def test_a_recording_that_changed_meanwhile_is_not_gone_on_with(tmp_path):
-    recording = recorded(tmp_path)
-    stop = []
-    watch = Watch(lambda p: stop.append(True) if p.balls > 500 else None, lambda: bool(stop))
-    out = tmp_path / "again"
-    replayed(recording, out, watch, speed=20)
-    recording.path.rename(tmp_path / "elsewhere")
-    make_rally(tmp_path / "recorded", balls=1_700, seed=9)
-    with pytest.raises(RallyError, match=f"begun with {RECORDING}"):
-        resume(bench_again(out, begun_plan(out)), out, Watch())
 
 
 def test_an_interrupted_rally_is_not_replayed(tmp_path):

@@ -109,12 +109,9 @@ def test_few_late_balls_leave_it_undecided():
     assert not found.judged.ratio.bounded
 
 
-def test_all_balls_are_a_hundred_per_cent():
+def test_figures_of_late_balls():
     every = compare(side([10_000] * 10), FEW, ShareBeyond(LATE / 2))
     assert every.words == "share of balls later than 1 ms: 100 % against 0.08 %"
-
-
-def test_figures_of_late_balls():
     assert ShareBeyond(LATE / 2).of(boot(25)) == 0.0025
     assert MedianBeyond(LATE / 2).of(boot(25)) == LATE
     assert MedianBeyond(LATE / 2).of(boot(1, lost=2)) == np.inf

@@ -2,24 +2,19 @@
 # SPDX-License-Identifier: MIT
 """Which recorded rallies are compared: made-up folders of a Raspberry Pi 5."""
 
-from dataclasses import replace
-
 import pytest
 
 from tennis.comparison.folders import Cell, check_boots, matched, unlike
 from tennis.errors import RallyError, UsageError
 from tennis.rally import Rally
 from tennis.rally.memory import stalls_in
-from tests.support.synthetic import make_rally
+from tests.support.synthetic import make_rally, saying
 
 
 def of_a_pi_5(rally: Rally, gpio_link: str | None) -> Cell:
     """Return a side of one rally, as if a Pi 5 had played it."""
-    target = rally.manifest.target.model_copy(
-        update={"board": "Raspberry Pi 5 Model B Rev 1.0", "gpio_link": gpio_link}
-    )
-    manifest = rally.manifest.model_copy(update={"target": target})
-    return Cell("", [replace(rally, manifest=manifest)])
+    board = {"board": "Raspberry Pi 5 Model B Rev 1.0", "gpio_link": gpio_link}
+    return Cell("", [saying(rally, target=board)])
 
 
 @pytest.mark.parametrize(("before", "after"), [(None, "awake"), ("awake", None), (None, None)])
@@ -44,20 +39,17 @@ def test_with_the_link_known_they_compare_and_a_difference_is_told(tmp_path):
     assert "load" not in matched([again], [third]).differences
 
 
-def with_settings(rally: Rally, **settings: str) -> Rally:
-    """Return a rally as if its kernel had run with these."""
-    target = rally.manifest.target.model_copy(update={"kernel_settings": settings or None})
-    return replace(rally, manifest=rally.manifest.model_copy(update={"target": target}))
-
-
 def test_a_setting_of_the_running_kernel_that_differs_is_named(tmp_path):
     full, lazy, old = (
-        with_settings(make_rally(tmp_path / name, load="idle", balls=50, seed=seed), **settings)
+        saying(
+            make_rally(tmp_path / name, load="idle", balls=50, seed=seed),
+            target={"kernel_settings": settings},
+        )
         for seed, (name, settings) in enumerate(
             {
                 "full": {"preempt": "full", "ksm": "0"},
                 "lazy": {"preempt": "lazy", "runs/irqbalance": "yes", "ksm": "0"},
-                "old": {},
+                "old": None,
             }.items()
         )
     )
@@ -71,9 +63,9 @@ def test_a_setting_of_the_running_kernel_that_differs_is_named(tmp_path):
     # boots of one side
     with pytest.raises(RallyError, match=r"differ in setting preempt \(full, lazy\)"):
         check_boots(Cell("", [full, lazy]), tmp_path)
-    governed = full.manifest.target.model_copy(update={"governor": "ondemand"})
-    slow = replace(full, manifest=full.manifest.model_copy(update={"target": governed}))
-    assert unlike(full, slow) == {"governor": ("", "ondemand")}
+    assert unlike(full, saying(full, target={"governor": "ondemand"})) == {
+        "governor": ("", "ondemand")
+    }
 
 
 def test_a_memory_profile_is_a_difference_and_no_bench_of_its_own(tmp_path):
@@ -83,9 +75,7 @@ def test_a_memory_profile_is_a_difference_and_no_bench_of_its_own(tmp_path):
     cold = make_rally(tmp_path / "cold", load="idle", balls=50, seed=2)
 
     def played_with(kept: str, time: str) -> Cell:
-        target = cold.manifest.target.model_copy(update={"memory": kept})
-        update = {"target": target, "time_note": time + stalls_in(kept)}
-        return Cell("", [replace(cold, manifest=cold.manifest.model_copy(update=update))])
+        return Cell("", [saying(cold, target={"memory": kept}, time_note=time + stalls_in(kept))])
 
     differences = matched([Cell("", [usual])], [played_with("pxa270@12345678", note)]).differences
     assert differences["memory"] == ("none", "pxa270@12345678")
@@ -99,9 +89,7 @@ def test_shots_of_one_seed_say_until_when_an_instant_is_the_same(tmp_path):
 
     def side(name: str, loop: str, rise: list[int]) -> Cell:
         rally = make_rally(tmp_path / name, rise=rise, schedule=[9] * 3, seed=5)
-        protocol = rally.manifest.protocol.model_copy(update={"loop": loop})
-        manifest = rally.manifest.model_copy(update={"protocol": protocol})
-        return Cell("", [replace(rally, manifest=manifest)])
+        return Cell("", [saying(rally, protocol={"loop": loop})])
 
     before, after = side("b", "shots", [5, 6, 7]), side("a", "shots", [5, 6, 8])
     (said,) = [one for one in matched([before], [after]).remarks if "differ" in one]

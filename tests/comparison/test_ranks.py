@@ -74,10 +74,7 @@ def test_seven_boots_are_needed():
 )
 def test_relations(low, high, said):
     assert Ratio(1.0, low, high, paired=False).relation() == said
-
-
-def test_three_per_cent_are_found_with_a_smaller_margin():
-    assert Ratio(1.03, 1.03, 1.03, paired=True).relation(0.01) == "greater"
+    assert Ratio(1.03, 1.03, 1.03, paired=True).relation(0.01) == "greater"  # a smaller margin
 
 
 SERIES = st.lists(st.integers(1, 50), min_size=3, max_size=60)

@@ -23,7 +23,7 @@ from tennis.course.checking.plays import Plays
 from tennis.course.checking.running import Result, run_checks
 from tennis.course.checks import Wrong
 from tennis.course.hand_ins import hand_in
-from tennis.course.work import read, starter_of
+from tennis.course.work import Work, read, starter_of
 from tennis.explain import stages
 from tennis.rally import Rally, open_folder, open_rally
 from tennis.stats.pairing import pairing
@@ -258,39 +258,35 @@ def test_recorded_rallies_are_nobodys_work(tmp_path):
     assert set(report.facts.rallies) == {"rt-stress", "rt-hog", "rt-xload"}
 
 
-def lab_checks(lab: Lab, monkeypatch) -> ModuleType:
-    """Return a lab's checks as functions; their mark is the plugin's."""
+def handed_in(folder: Path, lab: Lab, monkeypatch, **answers) -> tuple[Work, ModuleType]:
+    """Return what a student handed in, and its lab's checks as functions without their mark."""
+    made = make_work(folder / "w", lab, "zoe", answers=answers)
+    hand_in.unpack(zipped(made, folder / "zoe.zip"), folder / "taken")
     path = ROOT / "labs" / lab.slug / "checks.py"
     monkeypatch.setattr("tennis.course.checks.check", lambda **_: lambda function: function)
     spec = importlib.util.spec_from_file_location("lab_checks", path)
     checks = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(checks)
-    return checks
+    return read(folder / "taken"), checks
 
 
 def test_instants_are_handed_in_and_recorded_again_by_whoever_marks(tmp_path, monkeypatch):
     """So a forged record decides nothing. The second recording is made up: it takes a minute."""
     lab = load_lab("07-worst-case")
     forged_us = made_up_sections().longest["latency_ns"][0].as_py() / 1000
-    made = make_work(tmp_path / "w", lab, "zoe", answers={"worst-instant": forged_us})
-    hand_in.unpack(zipped(made, tmp_path / "zoe.zip"), tmp_path / "taken")
-    handed_in = read(tmp_path / "taken")
-    checks = lab_checks(lab, monkeypatch)
-    checks.check_worst_instant(handed_in, None)
+    work, checks = handed_in(tmp_path, lab, monkeypatch, **{"worst-instant": forged_us})
+    checks.check_worst_instant(work, None)
     monkeypatch.setattr(checks, "find_sections", lambda _: made_up_sections(1))
     assert made_up_sections(1).longest["latency_ns"][0].as_py() / 1000 > 1.02 * forged_us
     with pytest.raises(Wrong, match="not the worst instant of your rally"):
-        checks.check_worst_instant(handed_in, Plays(tmp_path / "played"))
+        checks.check_worst_instant(work, Plays(tmp_path / "played"))
 
 
 def test_stages_are_handed_in_and_recorded_again_by_whoever_marks(tmp_path, monkeypatch):
     """So a forged record decides nothing. The second recording is made up: it takes a boot."""
     lab = load_lab("07-worst-case")
-    made = make_work(tmp_path / "w", lab, "zoe", answers={"waiting": 45})
-    hand_in.unpack(zipped(made, tmp_path / "zoe.zip"), tmp_path / "taken")
-    handed_in = read(tmp_path / "taken")
-    checks = lab_checks(lab, monkeypatch)
-    checks.check_waiting(handed_in, None)
+    work, checks = handed_in(tmp_path, lab, monkeypatch, waiting=45)
+    checks.check_waiting(work, None)
 
     def record(rally):
         row = (*range(100, 900, 100), 0, "interrupt", None, None, "racquet", 320, "a line")
@@ -298,7 +294,7 @@ def test_stages_are_handed_in_and_recorded_again_by_whoever_marks(tmp_path, monk
 
     monkeypatch.setattr(checks, "record_stages", record)
     with pytest.raises(Wrong, match="the stages of your rally say otherwise"):
-        checks.check_waiting(handed_in, Plays(tmp_path / "played"))
+        checks.check_waiting(work, Plays(tmp_path / "played"))
 
 
 PROBE = """

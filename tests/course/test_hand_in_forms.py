@@ -49,6 +49,15 @@ def below(folder: str, files=FILES) -> dict[str, bytes]:
     return {f"{folder}/{name}": content for name, content in files.items()}
 
 
+def unpacked(tmp_path, files, lab: str = "", **way) -> tuple[dict[str, bytes], list[str]]:
+    """Return what is taken of a zip file of these, and what is noted of it."""
+    (tmp_path / "x.zip").write_bytes(files if isinstance(files, bytes) else packed(files, **way))
+    out = tmp_path / f"out-{len(list(tmp_path.iterdir()))}"
+    notes = hand_in.unpack(tmp_path / "x.zip", out, lab).notes
+    there = (path for path in out.rglob("*") if path.is_file())
+    return {path.relative_to(out).as_posix(): path.read_bytes() for path in there}, notes
+
+
 MAC = {
     "__MACOSX/._a": b"\0",
     "a/.DS_Store": b"\0",
@@ -76,39 +85,21 @@ TAKEN = {
 
 @pytest.mark.parametrize("form", TAKEN)
 def test_what_is_taken(form, tmp_path):
-    (tmp_path / "x.zip").write_bytes(packed(TAKEN[form]))
-    unpacked = hand_in.unpack(tmp_path / "x.zip", tmp_path / "out")
-    there = {
-        path.relative_to(tmp_path / "out").as_posix(): path.read_bytes()
-        for path in (tmp_path / "out").rglob("*")
-        if path.is_file()
-    }
-    assert there == FILES
-    assert unpacked.notes == []
+    assert unpacked(tmp_path, TAKEN[form]) == (FILES, [])
 
 
 def test_names_without_their_flag(tmp_path):
-    (tmp_path / "x.zip").write_bytes(packed(below("Übung") | {"Übung/ö.txt": b""}, flag=False))
-    unpacked = hand_in.unpack(tmp_path / "x.zip", tmp_path / "out")
-    assert (tmp_path / "out/rt-idle/manifest.json").is_file()
-    assert unpacked.notes == ["not taken: Übung/ö.txt"]
-
-
-def test_an_ending_that_an_editor_added(tmp_path):
-    (tmp_path / "x.zip").write_bytes(packed({"a/answers.toml.txt": ANSWERS}))
-    unpacked = hand_in.unpack(tmp_path / "x.zip", tmp_path / "out")
-    assert unpacked.notes == ["a/answers.toml.txt was used as answers.toml"]
-    both = {"answers.toml.txt": b"older", "answers.toml": ANSWERS}
-    (tmp_path / "y.zip").write_bytes(packed(both))
-    unpacked = hand_in.unpack(tmp_path / "y.zip", tmp_path / "both")
-    assert (tmp_path / "both/answers.toml").read_bytes() == ANSWERS
-    assert unpacked.notes == ["not taken: answers.toml.txt"]
+    files = below("Übung") | {"Übung/ö.txt": b""}
+    assert unpacked(tmp_path, files, flag=False) == (FILES, ["not taken: Übung/ö.txt"])
 
 
 REFUSED = {
     "a class": ({"a.zip": packed(FILES), "b.zip": packed(FILES)}, "holds 2 zip files: if it is"),
     "a class of folders": (below("a") | below("b"), "holds 2 hand-ins, in the folders a and b"),
     "zip in zip in zip": ({"x.zip": packed({"y.zip": packed({"z.zip": b""})})}, "in a zip file"),
+    "two copies": ({"answers (1).toml": ANSWERS, "answers (2).toml": ANSWERS, "notebook.md": b"x"},
+                   r"it holds answers \(1\).toml, answers \(2\).toml"),
+    "a notebook": ({"notebook.ipynb": b"x", "a.png": b"y"}, r"it holds notebook.ipynb, a.png"),
     "other files": ({"thesis.pdf": b""}, "in x.zip: it holds thesis.pdf: ask for the file"),
     "out of the folder": (below(".."), "there is no answers.toml"),
     "from the root": (below(""), "there is no answers.toml"),
@@ -322,57 +313,39 @@ def test_answers_with_another_ending_are_named(tmp_path):
         ("rt-idle (1)/manifest.json", "rt-idle/manifest.json"),
         ("rt-idle copy/manifest.json", "rt-idle/manifest.json"),
         ("rt-idle/manifest (3).json", "rt-idle/manifest.json"),
+        ("answers.toml.txt", "answers.toml"),
     ],
 )
 def test_a_name_that_a_system_made_a_copys_is_taken_with_a_note(tmp_path, called, wanted):
     content = {called: ANSWERS} | ({} if wanted == "answers.toml" else {"answers.toml": ANSWERS})
-    (tmp_path / "x.zip").write_bytes(
-        packed({f"week 2/{name}": data for name, data in content.items()})
-    )
-    unpacked = hand_in.unpack(tmp_path / "x.zip", tmp_path / "w")
-    assert (tmp_path / "w" / wanted).read_bytes() == ANSWERS
-    assert unpacked.notes == [f"week 2/{called} was used as {wanted}"]
+    there, notes = unpacked(tmp_path, below("week 2", content))
+    assert there[wanted] == ANSWERS
+    assert notes == [f"week 2/{called} was used as {wanted}"]
 
 
 def test_a_copy_beside_the_file_itself_is_left(tmp_path):
-    content = {"answers.toml": ANSWERS, "answers (1).toml": b"other", "rt-idle/manifest.json": b"1"}
-    content |= {"rt-idle (1)/manifest.json": b"2"}
-    (tmp_path / "x.zip").write_bytes(packed(content))
-    unpacked = hand_in.unpack(tmp_path / "x.zip", tmp_path / "w")
-    assert (tmp_path / "w/answers.toml").read_bytes() == ANSWERS
-    assert (tmp_path / "w/rt-idle/manifest.json").read_bytes() == b"1"
-    assert sorted(unpacked.notes) == [
-        "not taken: answers (1).toml",
-        "not taken: rt-idle (1)/manifest.json",
-    ]
-
-
-def test_two_copies_are_none_and_a_refusal_says_what_is_there(tmp_path):
-    content = {"answers (1).toml": ANSWERS, "answers (2).toml": ANSWERS, "notebook.md": b"x"}
-    (tmp_path / "x.zip").write_bytes(packed(content))
-    with pytest.raises(
-        hand_in.HandInError, match=r"it holds answers \(1\).toml, answers \(2\).toml"
-    ):
-        hand_in.unpack(tmp_path / "x.zip", tmp_path / "w")
-    (tmp_path / "y.zip").write_bytes(packed({"notebook.ipynb": b"x", "a.png": b"y"}))
-    with pytest.raises(hand_in.HandInError, match=r"it holds notebook.ipynb, a.png"):
-        hand_in.unpack(tmp_path / "y.zip", tmp_path / "v")
+    content = {"answers.toml": ANSWERS, "rt-idle/manifest.json": b"1"}
+    more = {
+        "answers.toml.txt": b"older",
+        "answers (1).toml": b"o",
+        "rt-idle (1)/manifest.json": b"",
+    }
+    there, notes = unpacked(tmp_path, more | content)
+    assert there == content
+    assert sorted(notes) == sorted(f"not taken: {name}" for name in more)
 
 
 def test_of_two_labs_the_asked_one_is_taken(tmp_path):
-    first = b'lab = "01-first-serve"\n'
-    second = b"lab = '02-trust-the-instrument'\n"
-    content = {"labs/lab-01/answers.toml": first, "labs/lab-02/answers.toml": second}
-    (tmp_path / "x.zip").write_bytes(packed(content))
-    for number, (lab, text) in enumerate(
-        (("01-first-serve", first), ("02-trust-the-instrument", second))
-    ):
-        unpacked = hand_in.unpack(tmp_path / "x.zip", tmp_path / str(number), lab)
-        assert (tmp_path / str(number) / "answers.toml").read_bytes() == text
-        assert len(unpacked.notes) == 1
-    for lab in ("", "03-write-the-racquet"):
+    of = {
+        slug: f'lab = "{slug}"\n'.encode() for slug in ("01-first-serve", "02-trust-the-instrument")
+    }
+    both = {f"labs/{slug[:2]}/answers.toml": text for slug, text in of.items()}
+    for lab, text in of.items():
+        there, notes = unpacked(tmp_path, both, lab)
+        assert there["answers.toml"] == text
+        assert len(notes) == 1
+    text = of["01-first-serve"]
+    twice = {"a/answers.toml": text, "b/answers.toml": text}
+    for files, lab in ((both, ""), (both, "03-write-the-racquet"), (twice, "01-first-serve")):
         with pytest.raises(hand_in.HandInError, match="holds 2 hand-ins"):
-            hand_in.unpack(tmp_path / "x.zip", tmp_path / "none", lab)
-    (tmp_path / "y.zip").write_bytes(packed({"a/answers.toml": first, "b/answers.toml": first}))
-    with pytest.raises(hand_in.HandInError, match="holds 2 hand-ins"):
-        hand_in.unpack(tmp_path / "y.zip", tmp_path / "none", "01-first-serve")
+            unpacked(tmp_path, files, lab)

@@ -54,30 +54,29 @@ def known(folder: Path) -> tuple[str, str]:
     return found.verdict, found.words
 
 
-def test_what_was_sealed_stays_sealed(folder):
+def test_what_was_sealed_stays_sealed_and_what_was_changed_afterwards_is_shown(folder):
     assert play(folder, "mainline-idle") == ["your prediction is sealed: do not change it any more"]
-    assert play(folder, "rt-idle") == []
     assert known(folder)[0] == "unchanged"
     assert "as it was when mainline-idle was begun" in known(folder)[1]
+    edit(folder, "number = '2'", "number = '3'")
+    assert known(folder)[0] == "changed"
+    assert "'2, softirqs are threads" in known(folder)[1]
+    assert play(folder, "rt-idle") == []  # seals nothing again
+    assert known(folder)[0] == "changed"
+    edit(folder, "number = '3'", "number = '2'")
+    assert known(folder)[0] == "unchanged"
+    edit(folder, "must be woken", "must be called")
+    assert known(folder)[0] == "changed"
     (seal,) = read_seals(folder)
     assert (seal.number, seal.reason, seal.begun, seal.played) == (
         *GUESS.values(),
         "mainline-idle",
         [],
     )
-
-
-def test_what_was_changed_afterwards_is_shown(folder):
-    play(folder, "mainline-idle")
-    edit(folder, "number = '2'", "number = '3'")
-    assert known(folder)[0] == "changed"
-    assert "'2, softirqs are threads" in known(folder)[1]
-    play(folder, "rt-idle")  # seals nothing anew
-    assert known(folder)[0] == "changed"
-    edit(folder, "number = '3'", "number = '2'")
-    assert known(folder)[0] == "unchanged"
-    edit(folder, "must be woken", "must be called")
-    assert known(folder)[0] == "changed"
+    # answers that cannot be read stop no rally that is sealed
+    (folder / "answers.toml").write_text("x = [")
+    assert play(folder, "mainline-stress") == []
+    assert (folder / "mainline-stress").is_dir()
 
 
 @pytest.mark.parametrize(
@@ -136,18 +135,14 @@ def test_the_command_refuses_an_empty_prediction(folder):
     assert read_seals(folder) == []
 
 
-def test_a_rally_that_did_not_come_about_seals_nothing(folder):
+def test_a_rally_that_did_not_come_about_or_is_not_the_labs_seals_nothing(folder):
     """The bench failed, or the student ended it to write the prediction first."""
+    assert play(folder, "mainline-idle-again") == play(folder, "try") == []
     with pytest.raises(BenchError), sealing(folder / "mainline-idle", print):
         raise BenchError("no kernel")
+    assert known(folder)[0] == "nothing"
     play(folder, "rt-idle", ended="interrupted")
     assert read_seals(folder) == []
-
-
-@pytest.mark.parametrize("name", ["mainline-idle-again", "try"])
-def test_what_is_not_the_labs_seals_nothing(folder, name):
-    assert play(folder, name) == []
-    assert known(folder)[0] == "nothing"
 
 
 def test_what_nobody_sealed_is_not_called_changed(folder):
@@ -197,13 +192,6 @@ def test_a_sweep_that_was_interrupted_has_sealed(tmp_path):
         raise KeyboardInterrupt
     (seal,) = read_seals(made)
     assert (seal.begun, seal.played) == ("rates", [])
-
-
-def test_answers_that_cannot_be_read_stop_no_rally_that_is_sealed(folder):
-    play(folder, "mainline-idle")
-    (folder / "answers.toml").write_text("x = [")
-    assert play(folder, "rt-idle") == []
-    assert (folder / "rt-idle").is_dir()
 
 
 @pytest.mark.parametrize(

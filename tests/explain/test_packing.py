@@ -38,7 +38,7 @@ from tests.explain.test_explain import HOSTILE, late_ball
 from tests.play.test_planning import kernel_tree
 from tests.support.plans import plan_of
 from tests.support.processes import run_to_end
-from tests.support.synthetic import make_rally
+from tests.support.synthetic import make_rally, saying
 from tests.support.synthetic_drill import make_drill
 from tests.support.virtual import table
 
@@ -284,9 +284,7 @@ def test_what_came_otherwise_is_named(tmp_path):
 
 def versions_of(rally, **changes):
     """Return a rally that says it was played with other versions."""
-    tool = rally.manifest.tool
-    tool = tool.model_copy(update={"versions": tool.versions | changes})
-    return replace(rally, manifest=rally.manifest.model_copy(update={"tool": tool}))
+    return saying(rally, tool={"versions": rally.manifest.tool.versions | changes})
 
 
 @virtual

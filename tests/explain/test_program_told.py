@@ -3,7 +3,6 @@
 """What is told of a ball that a program answered: what it waited for, by its own functions."""
 
 import subprocess
-from dataclasses import replace
 
 import pytest
 
@@ -29,7 +28,7 @@ from tennis.rally.program import read
 from tennis.stats.summary import summarize
 from tests.support.hand_ins import answered
 from tests.support.phases import made_phase
-from tests.support.synthetic import make_rally
+from tests.support.synthetic import make_rally, saying
 
 FUNCTIONS = [
     Symbol(0x1000, "main", PROGRAM),
@@ -303,23 +302,18 @@ def test_a_program_without_a_priority_says_so(tmp_path):
     ]
     made = make_rally(tmp_path / "made", balls=3)
     settings = {**answered(ROOT / "target/programs/answer.c"), "tasks": tasks}
-    target = made.manifest.target.model_copy(update=settings)
-    rally = replace(made, manifest=made.manifest.model_copy(update={"target": target}))
+    rally = saying(made, target=settings)
     assert priorities_of(rally) == {"answer": "no real-time priority", "two": "FIFO 50"}
 
 
 @pytest.mark.parametrize(("pulse_ns", "said"), [(1_000, False), (250_000, True)])
 def test_what_follows_a_long_ping_falls_later_and_that_is_said(tmp_path, pulse_ns, said):
     made = make_rally(tmp_path / "made", balls=3)
-    manifest = made.manifest
-    target = manifest.target.model_copy(update=answered(ROOT / "target/programs/answer.c"))
-    protocol = manifest.protocol.model_copy(update={"pulse_ns": pulse_ns})
-    update = {"target": target, "protocol": protocol}
-    rally = replace(made, manifest=manifest.model_copy(update=update))
+    by_racquet = saying(made, protocol={"pulse_ns": pulse_ns})
+    rally = saying(by_racquet, target=answered(ROOT / "target/programs/answer.c"))
     words = "a ping was up for 250 µs, and the time to the fall of a program that follows it"
     told = about(Explanation(rally, "", [story(*CAME, (RAISES, 0, 2000))], 3, []))
     assert [words in " ".join(summarize(rally).claims()), words in told] == [said, said]
-    by_racquet = replace(made, manifest=manifest.model_copy(update={"protocol": protocol}))
     assert words not in " ".join(summarize(by_racquet).claims())
 
 

@@ -70,8 +70,7 @@ def test_a_sentence_says_what_came_from_where_and_in_which_function():
 
 
 def test_a_wait_without_stalls_says_nothing_of_them():
-    first = made_phase(0, NODES, [(1, 1, 100), (2, 1, 20), (3, 1, 10)], ["dd"])
-    story = tell(3, 1000, (130, None), [first], Names(FUNCTIONS))
+    story = cold_without()
     assert "memory" not in story.sentence
     assert not story.stalls()
     assert "stalls" not in story.as_json()

@@ -9,7 +9,7 @@ from tennis.match.plan import ScheduledRally
 from tennis.rally.manifest import OWN, Program
 from tennis.rally.plan import Plan
 from tests.support.plans import plan_of
-from tests.support.synthetic import make_rally
+from tests.support.synthetic import make_rally, saying
 
 # what a plan has besides, and a rally's balls do not depend on, or `MatchFolder` compares
 ELSEWHERE = {
@@ -64,24 +64,19 @@ def test_every_setting_of_a_plan_is_looked_at():
 @pytest.mark.parametrize("setting", OTHERS)
 def test_a_rally_of_another_setting_is_not_the_one_that_is_listed(tmp_path, setting):
     rally = make_rally(tmp_path / "r", kernel="mainline", bottom_half="tasklet")
+    rally = saying(rally, target=FIRST.get(setting, {}))
     manifest = rally.manifest
     plan = plan_of(load=manifest.load.name, interrupt_cpu=0 if setting == "interrupt_cpu" else None)
     plan = plan.model_copy(
         update={"protocol": manifest.protocol, "priorities": manifest.target.priorities}
     )
-    first = FIRST.get(setting, {})
-    target = manifest.target.model_copy(update=first)
-    manifest = manifest.model_copy(update={"target": target})
-    if "kernel" in first:
-        plan = plan.model_copy(update={"versions": {"kernel_name": first["kernel"]}})
+    if setting == "stage":
+        plan = plan.model_copy(update={"versions": {"kernel_name": manifest.target.kernel}})
     planned = ScheduledRally(name="r", kernel="mainline", repetition=1, plan=plan)
-    object.__setattr__(rally, "manifest", manifest)
     assert another(rally, planned) == ""
-
     part, changes, words = OTHERS[setting]
-    update = changes if part is None else {part: getattr(manifest, part).model_copy(update=changes)}
-    object.__setattr__(rally, "manifest", manifest.model_copy(update=update))
-    assert another(rally, planned).startswith(words)
+    other = saying(rally, **(changes if part is None else {part: changes}))
+    assert another(other, planned).startswith(words)
 
 
 @pytest.mark.parametrize(
@@ -91,10 +86,9 @@ def test_a_rally_of_another_setting_is_not_the_one_that_is_listed(tmp_path, sett
 def test_where_nobody_asked_only_the_virtual_bench_puts_the_interrupt_nowhere(
     tmp_path, bench, difference
 ):
-    rally = make_rally(tmp_path / "r", kernel="mainline", bottom_half="tasklet", bench=bench)
-    target = rally.manifest.target.model_copy(update={"interrupt_cpu": 1})
-    manifest = rally.manifest.model_copy(update={"target": target})
-    object.__setattr__(rally, "manifest", manifest)
+    made = make_rally(tmp_path / "r", kernel="mainline", bottom_half="tasklet", bench=bench)
+    rally = saying(made, target={"interrupt_cpu": 1})
+    manifest = rally.manifest
     update = {"protocol": manifest.protocol, "priorities": manifest.target.priorities}
     plan = plan_of(load=manifest.load.name).model_copy(update=update)
     planned = ScheduledRally(name="r", kernel="mainline", repetition=1, plan=plan)

@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: MIT
 """What a replay plays, and when it ends: not before what looks on has seen the last ball."""
 
-import dataclasses
-
 import numpy as np
 import pytest
 
@@ -15,7 +13,7 @@ from tennis.play.replaying import plan_again, replay
 from tennis.rally.balls import RECORD
 from tennis.rally.journal import Frame
 from tests.support.plans import plan_of
-from tests.support.synthetic import make_rally
+from tests.support.synthetic import make_rally, saying
 
 CYCLE_US = 5_000_000
 
@@ -52,11 +50,8 @@ def test_nobody_may_choose_a_phase(tmp_path):
 def recorded(folder, words):
     """Return a rally of the virtual bench whose target had these words on its command line."""
     rally = make_rally(folder / "r", balls=5500, seed=7, load="stress", bench="virtual")
-    manifest = rally.manifest
-    target = manifest.target.model_copy(update={"command_line": f"{COMMAND_LINE} {words}"})
-    instrument = manifest.instrument.model_copy(update={"kind": "virtual"})
-    changed = {"target": target, "instrument": instrument}
-    return dataclasses.replace(rally, manifest=manifest.model_copy(update=changed))
+    line = {"command_line": f"{COMMAND_LINE} {words}"}
+    return saying(rally, target=line, instrument={"kind": "virtual"})
 
 
 class Session:

@@ -7,18 +7,22 @@ No kernel with a second core is here. The recorded rallies of lab 6 are from one
 
 import pytest
 
+from tennis.bench.kernels import catalogue
 from tennis.checkout import ROOT
+from tennis.digests import sha256_of
 from tennis.errors import UsageError
 from tennis.match.folder import another
 from tennis.match.plan import ScheduledRally
 from tennis.play.checking import first_difference
 from tennis.play.planning import replay_of
+from tennis.play.rally import Watch, play
 from tennis.play.replaying import changes, plan_again
 from tennis.plots.compare import names
 from tennis.rally import open_rally
 from tennis.rally.plan import Plan
 from tests.play.test_planning import kernel_tree
 from tests.support.plans import plan_of
+from tests.support.synthetic import saying
 
 RECORDED = ROOT / "labs" / "06-out-of-band" / "recorded"
 
@@ -54,9 +58,6 @@ def test_another_tree_of_the_same_name_is_refused_before_it_is_played(old, tmp_p
 
 
 def test_the_tree_itself_is_taken_wherever_it_lies(old, tmp_path):
-    from tennis.bench.kernels import catalogue
-    from tennis.digests import sha256_of
-
     tree = kernel_tree(tmp_path / "moved", "CONFIG_EVL", release=old.manifest.target.release)
     found = catalogue.find(str(tree))
     here = {
@@ -72,11 +73,7 @@ def test_the_tree_itself_is_taken_wherever_it_lies(old, tmp_path):
 
 
 def with_versions(rally, update):
-    from dataclasses import replace
-
-    tool = rally.manifest.tool
-    tool = tool.model_copy(update={"versions": tool.versions | update})
-    return replace(rally, manifest=rally.manifest.model_copy(update={"tool": tool}))
+    return saying(rally, tool={"versions": rally.manifest.tool.versions | update})
 
 
 def test_a_path_is_no_difference_and_a_name_of_today_is(old):
@@ -84,8 +81,7 @@ def test_a_path_is_no_difference_and_a_name_of_today_is(old):
     versions = dict(old.manifest.tool.versions)
     named = {"kernel": "a built tree, evl-5.10.0-x", "kernel_name": "evl-5.10.0-x"}
     assert changes(old, versions | named) == []
-    target = old.manifest.target.model_copy(update={"kernel": "evl-5.10.0-x"})
-    replayed = old.manifest.model_copy(update={"target": target})
+    replayed = saying(old, target={"kernel": "evl-5.10.0-x"}).manifest
     assert first_difference(old.manifest, replayed, []) == ""
     today = with_versions(old, named)
     assert changes(today, versions | named) == []
@@ -113,8 +109,6 @@ def test_a_match_knows_its_rally_by_the_name_that_its_versions_have(old):
 
 
 def test_a_recording_is_replayed_and_stays_what_it_is(old, tmp_path):
-    from tennis.play.rally import Watch, play
-
     bench, plan = replay_of(old.path, 1e6, None)
     again = play(bench, plan, tmp_path / "again", Watch())
     assert again.manifest.bench == "replay"

@@ -58,9 +58,6 @@ def test_frames_become_columns():
         "fall_ticks": [9, None, None],
     }
     assert found.schema.metadata == {b"tick_hz": b"125000000"}
-
-
-def test_no_frames_no_balls():
     assert table_from_frames([], 10**9).num_rows == 0
     assert list(balls.batches_from_frames([b""], 10**9)) == []
 

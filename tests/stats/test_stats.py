@@ -17,7 +17,7 @@ from tennis.rally.manifest import Fault, OnProcessor
 from tennis.stats import quantile_ranks, summarize
 from tennis.stats.intervals import exceedance_bound_95, quantile_rank
 from tennis.stats.summary import QUANTILES, STATISTICS, latency, percent
-from tests.support.synthetic import make_rally
+from tests.support.synthetic import make_rally, saying
 from tests.support.ticks import interrupt_ticks, scheduling_ticks
 
 GHZ = 1_000_000_000
@@ -117,9 +117,8 @@ def test_how_long_a_missed_ball_was_waited_for(tmp_path):
         "pico": 333_296,
     }
     late = make_rally(tmp_path / "late", balls=9, misses=1, rate_hz=1000.0)
-    counts = late.manifest.counts.model_copy(update={"late_serves": 1})
     # the ball after a late one comes sooner than a period
-    assert late.manifest.model_copy(update={"counts": counts}).given_up_ns is None
+    assert saying(late, counts={"late_serves": 1}).manifest.given_up_ns is None
 
 
 def test_what_was_counted_on_each_processor_is_said(tmp_path):
@@ -141,10 +140,8 @@ def test_a_reply_that_rose_and_did_not_fall(tmp_path):
     rise, width = np.array([1000, 3000, 2000]), np.array([5000, 5000, 5000])
     rally = make_rally(tmp_path / "a", rise=rise, schedule=width, rate_hz=1000.0)
     # as a reader has it whose second ball rose only
-    half = replace(rally, scheduling=Tally(np.array([5000]), np.array([2]), missed=1))
-    counts = rally.manifest.counts.model_copy(update={"misses": 1})
-    half = replace(half, manifest=rally.manifest.model_copy(update={"counts": counts}))
-    found = summarize(half)
+    fell = Tally(np.array([5000]), np.array([2]), missed=1)
+    found = summarize(replace(saying(rally, counts={"misses": 1}), scheduling=fell))
     assert (found.interrupt_ns.max, found.interrupt_ns.missed) == (3000, 0)
     assert found.scheduling_ns.missed == 1
     # a period, less the time until the latest rise
@@ -161,21 +158,12 @@ def test_sums_stay_exact_where_int64_would_overflow():
     assert found.sd == pytest.approx(float(exact) ** 0.5, rel=1e-15)
 
 
-def test_ticks_become_nanoseconds():
-    found = latency(Tally.of(np.array([1, 2, 3, 4])), 125_000_000)
-    assert (found.min, found.median, found.max, found.mean) == (8, 16, 32, 20.0)
-    assert found.sd == pytest.approx(8 * np.std([1, 2, 3, 4], ddof=1))
-
-
-def test_no_balls_no_numbers():
-    found = latency(Tally.of(np.zeros(0, np.uint32)), GHZ)
-    assert found.n == 0
-    assert all(getattr(found, name) is None for name in STATISTICS)
-    assert found.exceedance_bound_95 is None
-    assert set(found.ci.values()) == {None}
-
-
-def test_one_ball_and_ties():
+def test_no_ball_one_ball_and_ties():
+    none = latency(Tally.of(np.zeros(0, np.uint32)), GHZ)
+    assert none.n == 0
+    assert all(getattr(none, name) is None for name in STATISTICS)
+    assert none.exceedance_bound_95 is None
+    assert set(none.ci.values()) == {None}
     one = latency(Tally.of(np.array([7])), GHZ)
     assert (one.min, one.median, one.max, one.jitter, one.sd) == (7, 7, 7, 0, None)
     assert set(one.ci.values()) == {None}
@@ -183,6 +171,10 @@ def test_one_ball_and_ties():
     assert (ties.q1, ties.q3, ties.sd, ties.qd) == (7, 7, 0.0, 0)
     assert ties.ci["median"] == (7, 7)
     assert ties.ci["p99"] is None
+    # and ticks become nanoseconds
+    some = latency(Tally.of(np.array([1, 2, 3, 4])), 125_000_000)
+    assert (some.min, some.median, some.max, some.mean) == (8, 16, 32, 20.0)
+    assert some.sd == pytest.approx(8 * np.std([1, 2, 3, 4], ddof=1))
 
 
 @pytest.mark.parametrize("n", [1, 5, 6, 7, 20, 100, 371, 5_000, 10_000_000])
@@ -275,22 +267,17 @@ def test_percent():
     assert [percent(share) for share in shares] == ["10 %", "0.06 %", "0.00003 %", "0.12 %"]
 
 
-def test_unfinished_rallies_say_so(tmp_path):
+def test_unfinished_and_suspect_rallies_say_so_and_make_no_claim(tmp_path):
     fault = Fault(code="guest_panic", message="the kernel panicked")
-    broken = summarize(make_rally(tmp_path / "b", balls=5, planned=9, faults=[fault]))
-    assert "Ended by a fault: 5 of 9 planned balls." in broken.claims()
-    assert not summarize(make_rally(tmp_path / "c", balls=5)).unfinished
-
-
-def test_a_suspect_rally_makes_no_claim(tmp_path):
-    fault = Fault(code="guest_panic", message="the kernel panicked")
-    found = summarize(make_rally(tmp_path / "a", balls=50, faults=[fault]))
-    assert found.suspect
-    assert found.interrupt_ns.exceedance_bound_95 is None
-    said = " ".join(found.claims())
+    broken = summarize(make_rally(tmp_path / "b", balls=50, planned=90, faults=[fault]))
+    assert "Ended by a fault: 50 of 90 planned balls." in broken.claims()
+    assert broken.suspect
+    assert broken.interrupt_ns.exceedance_bound_95 is None
+    said = " ".join(broken.claims())
     assert "no worst-case claim may be made" in said
     assert "guest_panic" in said
     assert "3/N" not in said
+    assert not summarize(make_rally(tmp_path / "c", balls=5)).unfinished
 
 
 def test_every_ball_missed(tmp_path):

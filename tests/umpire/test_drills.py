@@ -75,18 +75,11 @@ def test_another_drill_is_not_this_one(drill, tmp_path):
     assert checked(drill, tmp_path, of=other).verdict == "not run"
 
 
-def test_samples_that_were_lost_are_no_pass(drill, tmp_path):
+def test_what_is_wrong_with_the_reply_wire_is_no_pass_and_the_other_is_not_looked_at(
+    drill, tmp_path
+):
     assert checked(drill, tmp_path, lose_ms=30).verdict in {"inconclusive", "not run"}
-
-
-def test_an_inverted_wire_is_no_pass(drill, tmp_path):
     assert checked(drill, tmp_path, invert_reply=True).verdict == "not run"
-
-
-def test_glitches_are_no_pass(drill, tmp_path):
     assert checked(drill, tmp_path, glitches=20).verdict != "pass"
-
-
-def test_pings_on_the_other_wire_are_not_looked_at(drill, tmp_path):
-    """Whatever hangs on that channel: a drill has no pings."""
+    # whatever hangs on that channel: a drill has no pings
     assert checked(drill, tmp_path, invert_ping=True).verdict == "pass"
