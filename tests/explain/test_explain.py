@@ -4,7 +4,6 @@
 
 import json
 import re
-import shutil
 from dataclasses import replace
 from xml.etree import ElementTree
 
@@ -13,7 +12,6 @@ import pyarrow as pa
 import pytest
 
 from tennis.bench.virtual.symbols import table_of
-from tennis.cli import main
 from tennis.cli.explain import _print
 from tennis.cli.numbers import time_ns
 from tennis.errors import BenchError, RallyError, UsageError
@@ -29,10 +27,9 @@ from tennis.play.checking import check_rally
 from tennis.play.explain import explain
 from tennis.play.replaying import plan_again
 from tennis.rally import open_rally
-from tennis.rally.sealing import seal
 from tests.support.phases import made_phase
 from tests.support.shared import made_once
-from tests.support.synthetic import make_rally
+from tests.support.synthetic import make_rally, sealed_again
 from tests.support.virtual import played, table
 
 virtual = pytest.mark.virtual
@@ -149,21 +146,17 @@ def test_a_thread_that_waits_for_a_lock_names_who_held_it():
     }
 
 
-def test_a_thread_that_waits_for_the_processor_says_so():
+def test_what_else_a_thread_waits_for_is_said():
     story = threaded((4, 1, 20), (12, 0, 3000), (7, 0, 30), (9, 0, 10), (10, 0, 40))
     assert (
         "irq/9-racquet (FIFO 99) did not get the processor for 6.04 µs; most of the time the "
         "processor was in another_thread (kernel code, process another)"
     ) in story.sentence
     assert "the thread has the lock" not in dict(story.moments)
-
-
-def test_interrupts_that_are_off_come_first_for_a_thread_too():
+    # interrupts that are off come first for a thread, too
     story = threaded((2, 1, 3000), (4, 1, 20), (7, 0, 30), (10, 0, 40))
     assert "interrupts were off for 6.00 µs in grab<&lock>" in story.sentence
-
-
-def test_a_thread_that_is_merely_woken():
+    # and one that is merely woken
     story = threaded((2, 0, 10), (4, 1, 20), (7, 0, 300), (10, 0, 40))
     assert "taken after 20 ns, and irq/9-racquet (FIFO 99) ran after 60 ns" in story.sentence
 
@@ -264,21 +257,10 @@ def test_only_the_virtual_bench_is_explained(tmp_path):
         explain(rally)
 
 
-def with_manifest(rally, out, **changes):
-    """Return a rally with the same balls and another manifest."""
-    part = out.with_name(out.name + ".part")
-    part.mkdir()
-    shutil.copy(rally.path / "console.log", part)
-    manifest = rally.manifest.model_copy(update={"files": {}, **changes})
-    return seal(part, out, manifest, rally.batches(), rally.events)
-
-
 @virtual
-def test_the_hog_is_named(hog, tmp_path, monkeypatch, capsys):
+def test_the_hog_is_named(hog, tmp_path, typed):
     out = tmp_path / "why"
-    monkeypatch.setattr("sys.argv", ["tennis", "explain", str(hog.path), "--out", str(out)])
-    main()
-    said = capsys.readouterr().out
+    _, said, _ = typed("explain", hog.path, "--out", out)
     assert "hog_fire [hog]" in said.splitlines()[0]
     assert "all the same in every tick" in said
     found = json.loads((out / NUMBERS).read_text())
@@ -376,17 +358,12 @@ def test_all_that_waited_longer(hog):
     assert len(set(words)) == len(words)
 
 
-@pytest.mark.parametrize(
-    ("text", "ns"), [("100us", 100_000), ("1.5 ms", 1_500_000), ("2s", 2 * 10**9), ("7µs", 7000)]
-)
-def test_times_as_people_write_them(text, ns):
-    assert time_ns("--over", text) == ns
-
-
-@pytest.mark.parametrize("text", ["", "100", "us", "-1us", "1e3us", "1 h", "9" * 5000 + "us"])
-def test_times_that_are_none(text):
-    with pytest.raises(UsageError, match=r"^--over .*: say 100us, 1.5ms or 1s$"):
-        time_ns("--over", text)
+def test_times_as_people_write_them():
+    said = [time_ns("--over", text) for text in ("100us", "1.5 ms", "2s", "7µs")]
+    assert said == [100_000, 1_500_000, 2 * 10**9, 7000]
+    for text in ("", "100", "us", "-1us", "1e3us", "1 h", "9" * 5000 + "us"):
+        with pytest.raises(UsageError, match=r"^--over .*: say 100us, 1.5ms or 1s$"):
+            time_ns("--over", text)
 
 
 @virtual
@@ -396,11 +373,7 @@ def test_altered_balls_are_refused(hog, tmp_path):
     rise = balls["rise_ticks"].to_numpy().copy()
     rise[7] += 1
     forged = balls.set_column(2, balls.schema.field(2), pa.array(rise, pa.uint32()))
-    part = tmp_path / "forged.part"
-    part.mkdir()
-    shutil.copy(hog.file("console.log"), part)
-    manifest = hog.manifest.model_copy(update={"files": {}})
-    rally = seal(part, tmp_path / "forged", manifest, forged, hog.events)
+    rally = sealed_again(hog, tmp_path / "forged", forged)
     with pytest.raises(RallyError, match=r"ball 7 has rise \d+ in the rally and \d+ now, with the"):
         explain(open_rally(rally.path), ball=10)
 
@@ -425,18 +398,15 @@ def test_a_rally_is_what_it_claims_to_be(request, made):
 @virtual
 def test_the_version_of_its_target_is_what_it_claims_to_be(sloth, tmp_path):
     target = sloth.manifest.target.model_copy(update={"version": "#1 SMP PREEMPT_RT made up"})
-    made_up = with_manifest(sloth, tmp_path / "made-up", target=target)
+    made_up = sealed_again(sloth, tmp_path / "made-up", target=target)
     with pytest.raises(RallyError, match=r"does not repeat: its target version is .*made up, and"):
         check_rally(made_up.path)
 
 
 @virtual
 def test_a_rally_that_holds_fewer_balls_than_it_played_is_not_complete(sloth, tmp_path):
-    manifest = sloth.manifest.model_copy(update={"files": {}})
-    part = tmp_path / "short.part"
-    part.mkdir()
     kept = table(sloth).slice(0, sloth.balls - 5)
-    rally = seal(part, tmp_path / "short", manifest, kept, sloth.events)
+    rally = sealed_again(sloth, tmp_path / "short", kept)
     with pytest.raises(RallyError, match=f"it continues after its {sloth.balls - 5} balls"):
         check_rally(rally.path)
 
@@ -447,7 +417,7 @@ def test_another_version_is_named(hog, tmp_path):
     tool = hog.manifest.tool.model_copy(
         update={"versions": {**hog.manifest.tool.versions, "qemu": "6.0"}}
     )
-    rally = with_manifest(hog, tmp_path / "other", protocol=protocol, tool=tool)
+    rally = sealed_again(hog, tmp_path / "other", protocol=protocol, tool=tool)
     with pytest.raises(RallyError, match=r"ball 0 has served_ns.*; versions differ: qemu was 6\.0"):
         explain(rally, ball=0)
 
@@ -459,7 +429,7 @@ def test_physical_and_pico_rallies_are_refused(hog, tmp_path):
         ({"bench": "pi"}, "bench pi: only the virtual bench gives the same balls again"),
         ({"instrument": instrument}, "only rallies with the built-in instrument"),
     ):
-        rally = with_manifest(hog, tmp_path / words[:5], **changes)
+        rally = sealed_again(hog, tmp_path / words[:5], **changes)
         with pytest.raises(UsageError, match=words):
             plan_again(rally)
 
@@ -471,7 +441,7 @@ def test_a_rally_does_not_choose_the_tree_whose_makefile_is_run(hog, tmp_path):
     )
     target = hog.manifest.target.model_copy(update={"kernel": "../tree"})
     for name, changes in (("a", {"tool": tool}), ("b", {"target": target})):
-        rally = with_manifest(hog, tmp_path / name, **changes)
+        rally = sealed_again(hog, tmp_path / name, **changes)
         with pytest.raises(UsageError, match="name it with --kernel DIR"):
             explain(rally)
         assert plan_again(rally, "mine").kernel == "mine"
@@ -479,23 +449,20 @@ def test_a_rally_does_not_choose_the_tree_whose_makefile_is_run(hog, tmp_path):
         explain(hog, kernel="mine")
 
 
-@virtual
 @pytest.mark.parametrize(
-    ("what", "words"), [("nothing", "does not exist"), ("empty", "holds no manifest.json")]
+    ("what", "words"),
+    [
+        ("nothing", "does not exist"),
+        ("empty", "holds no manifest.json"),
+        ("begun", "is unfinished: continue with"),
+    ],
 )
-def test_not_a_rally(tmp_path, monkeypatch, capsys, what, words):
+def test_not_a_rally(tmp_path, typed, what, words):
     (tmp_path / "empty").mkdir()
-    monkeypatch.setattr("sys.argv", ["tennis", "explain", str(tmp_path / what)])
-    with pytest.raises(SystemExit) as stopped:
-        main()
-    assert stopped.value.code == 1
-    assert words in capsys.readouterr().err
-
-
-def test_an_unfinished_rally(tmp_path):
-    (tmp_path / "r.part").mkdir()
-    with pytest.raises(RallyError, match="is unfinished: continue with"):
-        explain(tmp_path / "r")
+    (tmp_path / "begun.part").mkdir()
+    code, _, said = typed("explain", tmp_path / what)
+    assert code == 1
+    assert words in said
 
 
 @virtual

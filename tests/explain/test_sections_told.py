@@ -8,14 +8,13 @@ import math
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
-from click.testing import CliRunner
 
-from tennis.cli import cli
 from tennis.errors import RallyError, UsageError
 from tennis.explain.sections import storage
 from tennis.explain.sections.figures import balls_for, chance, time_over
 from tennis.explain.sections.summary import causes, curve, summarize_sections
 from tennis.play.sections import check
+from tests.support.commands import invoke
 from tests.support.made_up_sections import (
     made_up_run,
     made_up_sections,
@@ -35,10 +34,6 @@ def rally(tmp_path, sections):
     rally = make_rally(tmp_path / "r", rise=np.full(40, 90), schedule=np.full(40, 200))
     storage.write(rally, sections)
     return rally
-
-
-def run(*words):
-    return CliRunner().invoke(cli, [str(word) for word in words])
 
 
 def test_shares_are_those_of_the_instants_themselves(sections):
@@ -67,17 +62,17 @@ def test_how_many_balls_meet_it():
 
 def test_what_is_recorded_is_told_by_all(rally, sections):
     """And nobody plays it again for that: this rally cannot be."""
-    told = run("explain", rally.path, "--sections")
+    told = invoke("explain", rally.path, "--sections")
     assert told.exit_code == 0, told.output
     worst = summarize_sections(sections, None).worst.latency_ns
     assert f"{worst} ns at" in told.output
     assert "38 of 38 balls are predicted to the nanosecond." in told.output
-    assert f"{worst} ns at" in " ".join(run("stats", rally.path).output.split())
-    found = json.loads(run("stats", rally.path, "--json").output)["sections"]
-    told = json.loads(run("explain", rally.path, "--sections", "--json").output)
+    assert f"{worst} ns at" in " ".join(invoke("stats", rally.path).output.split())
+    found = json.loads(invoke("stats", rally.path, "--json").output)["sections"]
+    told = json.loads(invoke("explain", rally.path, "--sections", "--json").output)
     assert found == {name: told[name] for name in found}
     assert told["causes"][0]["worst_ns"] == worst
-    drawn = run("plot", rally.path, "--kind", "distribution", "--out", rally.path.parent / "p")
+    drawn = invoke("plot", rally.path, "--kind", "distribution", "--out", rally.path.parent / "p")
     assert drawn.exit_code == 0, drawn.output
     assert "at every instant" in (rally.path.parent / "p" / "distribution.svg").read_text()
 
@@ -102,10 +97,10 @@ def test_sections_of_other_balls_are_refused(tmp_path, rally):
 def test_only_a_rally_of_the_virtual_bench_has_sections(tmp_path):
     rally = make_rally(tmp_path / "r", rise=np.full(20, 1000), schedule=np.full(20, 1000))
     for look in ("--sections", "--exact"):
-        assert "only the virtual bench" in str(run("explain", rally.path, look).exception)
+        assert "only the virtual bench" in str(invoke("explain", rally.path, look).exception)
     two = (["--shots", "9"], ["--exact", "--worst", "3"], ["--sections", "--until", "fall"])
     for words in (*two, ["--sections", "--stages"], ["--sections", "--worst", "3"]):
-        assert "--" in str(run("explain", rally.path, *words).exception)
+        assert "--" in str(invoke("explain", rally.path, *words).exception)
 
 
 @pytest.mark.parametrize(
@@ -145,7 +140,7 @@ def test_what_the_model_does_not_know_is_refused(tmp_path, words, said):
     ],
 )
 def test_a_rally_without_sections_is_refused_before_it_is_played(tmp_path, words, said):
-    done = run("rally", "--sections", *words, "--out", tmp_path / "r")
+    done = invoke("rally", "--sections", *words, "--out", tmp_path / "r")
     assert isinstance(done.exception, UsageError)
     assert said in str(done.exception)
     assert "\n" not in str(done.exception)
