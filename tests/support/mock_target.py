@@ -11,6 +11,8 @@ effects in a folder; SSH, shells, loads, processes and signals are real. The sma
 import os
 from pathlib import Path
 
+from tests.support.processes import stand_in
+
 STAND_INS = {
     "modprobe": r"""
 [ "$1" != -c ] || { cat $state/modprobe.d 2>/dev/null; exit 0; } # it only tells
@@ -83,7 +85,6 @@ class MockTarget:
         self.write("throttled", "throttled=0x0\n")
         self.interrupts([0, 0])
         (self.state / "irq" / "55").mkdir(parents=True)
-        self.programs.mkdir()
         for name, text in STAND_INS.items():
             self.program(name, f"state={self.state}\n{text.lstrip()}")
         self.environment = {
@@ -101,8 +102,7 @@ class MockTarget:
 
     def program(self, name: str, text: str) -> None:
         """Put a program in the place of the target's own."""
-        (self.programs / name).write_text(f"#!/bin/sh\n{text}\n")
-        (self.programs / name).chmod(0o755)
+        stand_in(self.programs / name, text)
 
     def write(self, name: str, text: str = "") -> None:
         """Write what the target's stand-ins, or its kernel, say: the name is a place in state."""

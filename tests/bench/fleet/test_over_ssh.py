@@ -34,6 +34,7 @@ from tennis.errors import BenchError, UsageError
 from tennis.listener import listening
 from tennis.play.doctor.target import examine_target
 from tests.support.plans import plan_of
+from tests.support.processes import stand_in
 from tests.support.sshd import Sshd
 
 KEEPER = ROOT / "ansible/roles/base/files/tennis_bench.py"
@@ -73,8 +74,7 @@ class Room:
         return inventory.read_inventory(self.inventory).find("bench-1")
 
     def answer(self, script: str) -> None:
-        self.program.write_text(f"#!/bin/sh\n{script}\n")
-        self.program.chmod(0o755)
+        stand_in(self.program, script)
 
     def rows(self) -> dict[str, dict[str, object]]:
         said = json.loads(tennis("benches", "--json").stdout)
@@ -201,28 +201,24 @@ def test_of_those_who_ask_at_the_same_time_one_gets_it(room):
     assert sum(f"held by {got[0]}" in words for words in said) == 5
 
 
-@pytest.mark.parametrize(
-    "text", ["0m", "0h", "-1h", "15d", "99999d", "999999999d", "1.5h", "\uff12h", ""]
-)
-def test_durations_that_reach_no_bench(monkeypatch, tmp_path, text):
+def test_durations_that_reach_no_bench(monkeypatch, tmp_path):
     monkeypatch.setenv("TENNIS_INVENTORY", str(tmp_path / "none"))  # it is not even looked for
-    done = tennis("benches", "lease", "bench-1", "--for", text)
-    assert isinstance(done.exception, UsageError), done.exception
-    assert "--for" in str(done.exception)
+    for text in ("0m", "0h", "-1h", "15d", "99999d", "999999999d", "1.5h", "\uff12h", "", "soon"):
+        done = tennis("benches", "lease", "bench-1", "--for", text)
+        assert isinstance(done.exception, UsageError), done.exception
+        assert "--for" in str(done.exception)
 
 
-@pytest.mark.parametrize(
-    "name", ["a\nb", "\x1b[2J", "../x", "ü", "-x", "x" * 65, "a b", "$(id)", "a\n"]
-)
-def test_holders_that_reach_no_bench(monkeypatch, tmp_path, name):
+def test_holders_that_reach_no_bench(monkeypatch, tmp_path):
     monkeypatch.setenv("TENNIS_INVENTORY", str(tmp_path / "none"))
     rally = ["rally", "--bench", "pi", "--target", "bench-1", "--out", str(tmp_path / "r")]
     commands = [["benches", word, "bench-1"] for word in ("lease", "release", "restore")]
-    for words in (*commands, ["benches", "boot", "bench-1", "rt"], rally):
-        done = tennis(*words, f"--as={name}")
-        assert isinstance(done.exception, UsageError)
-        assert "is not a name" in str(done.exception)
-        assert str(done.exception).isprintable()
+    for name in ("a\nb", "\x1b[2J", "../x", "ü", "-x", "x" * 65, "a b", "$(id)", "a\n"):
+        for words in (*commands, ["benches", "boot", "bench-1", "rt"], rally):
+            done = tennis(*words, f"--as={name}")
+            assert isinstance(done.exception, UsageError)
+            assert "is not a name" in str(done.exception)
+            assert str(done.exception).isprintable()
 
 
 def test_a_bench_of_somebody_else_is_refused_by_every_command(room, tmp_path):
@@ -482,10 +478,7 @@ class Boots:
     def answer(self, text: str) -> None:
         place = self.program.with_name("kernels.json")
         place.write_text(text)
-        self.program.write_text(
-            f'#!/bin/sh\necho "$*" >> {self.log}\n[ "$1" != list ] || cat {place}\n'
-        )
-        self.program.chmod(0o755)
+        stand_in(self.program, f'echo "$*" >> {self.log}\n[ "$1" != list ] || cat {place}')
 
     @property
     def did(self) -> list[str]:

@@ -44,7 +44,7 @@ from tests.support.emulated_pico import EmulatedPico, respond
 from tests.support.fake_brickwall import FakeBrickwall
 from tests.support.mock_target import MockTarget, running
 from tests.support.plans import plan_of
-from tests.support.processes import run_to_end
+from tests.support.processes import run_to_end, stand_in
 from tests.support.sshd import HOST, Sshd
 from tests.support.ticks import interrupt_ticks
 
@@ -87,8 +87,7 @@ class Bench:
         (folder / "load.toml").write_text(text)
         for script, content in (("start", start), ("health", health)):
             if content:
-                (folder / script).write_text(f"#!/bin/sh\n{content}\n")
-                (folder / script).chmod(0o755)
+                stand_in(folder / script, content)
 
     def play(self, name: str = "r", *, observe: Observer = _nothing, **asked: object) -> Rally:
         stop = asked.pop("stop", lambda: False)
@@ -806,9 +805,8 @@ def test_a_build_for_the_flavour_that_runs_is_taken_on_a_mock_target(bench, monk
 
     place.parent.mkdir(parents=True)
     for name, path in (("there", place), ("here", loads.FOLDER / "tasks" / f"own.{flavour}")):
-        text = f"#!/bin/sh\necho $$ > {bench.folder}/pid\necho {name} > {bench.folder}/who\n"
-        path.write_text(f"{text}{bench.sleep}\n")
-        path.chmod(0o755)
+        text = f"echo $$ > {bench.folder}/pid\necho {name} > {bench.folder}/who"
+        stand_in(path, f"{text}\n{bench.sleep}")
         rally = bench.play(name, load="tasks")
         assert faults(rally) == []
         assert (bench.folder / "who").read_text() == f"{name}\n"
@@ -833,8 +831,7 @@ def test_a_host_that_is_killed_leaves_nothing_on_a_mock_target(bench, tmp_path):
     bench.brickwall.balls_a_second = 1e9
     # the folder of the load's other end is left: what somebody puts there is not run
     planted = tmp_path / "r.part" / "peer" / "bin" / "sleep"
-    planted.write_text(f"#!/bin/sh\ntouch {tmp_path / 'ran'}\nexec /bin/sleep $1\n")
-    planted.chmod(0o755)
+    stand_in(planted, f"touch {tmp_path / 'ran'}\nexec /bin/sleep $1")
     rally = resume(bench.pi(), tmp_path / "r", Watch())
     assert (rally.balls, rally.manifest.ended) == (4000, "complete")
     assert not (tmp_path / "ran").exists()
@@ -1023,15 +1020,18 @@ def test_throttling_during_the_rally_makes_it_suspect_on_a_mock_target(bench):
 
 
 def test_an_unsound_target_and_its_kernels_words_are_said_and_kept_on_a_mock_target(bench):
-    bench.target.write("throttled", "throttled=0x40001\n")
+    bench.target.write("throttled", "throttled=0x1\n")
     bench.target.write("dmesg", "[  12.345678] BUG: made up\n[  13.000000] hello\n")
     rally = bench.play()
     assert faults(rally) == []  # it was so from beginning to end
     assert bench.said_of("unsound: power and heat (firmware): now: under")
     assert "power and heat (firmware): now: under-voltage" in report([rally])
-    assert any("since boot: throttled" in str(event) for event in rally.events)
     assert any(event.get("text") == "BUG: made up" for event in rally.events)
     assert "hello" in rally.console()
+    bench.target.write("throttled", "throttled=0x50000\n")  # before the rally: a note
+    rally = bench.play("before")
+    assert faults(rally) == []
+    assert any("since boot: under-voltage" in str(event) for event in rally.events)
 
 
 BEFORE = "= governor\n cpu0/x performance\n= tracer\n nop\n= throttled\n throttled=0x20000\n= end\n"
@@ -1091,12 +1091,12 @@ def test_somebody_who_was_faster_gets_the_mock_target(bench, monkeypatch):
     """
     keeper = bench.folder / "tennis-bench"
     lease = '{"holder":"red","since":1,"expires":4000000000}'
-    keeper.write_text(
-        f"#!/bin/sh\nlease=null\n[ ! -d {bench.target.state}/sys/module/racquet ] || "
+    stand_in(
+        keeper,
+        f"lease=null\n[ ! -d {bench.target.state}/sys/module/racquet ] || "
         f"lease='{lease}'\n"
-        'echo "{\\"release\\":\\"x\\",\\"now\\":$(date +%s),\\"lease\\":$lease}"\n'
+        'echo "{\\"release\\":\\"x\\",\\"now\\":$(date +%s),\\"lease\\":$lease}"',
     )
-    keeper.chmod(0o755)
     monkeypatch.setattr(state, "PROGRAM", str(keeper))
     with pytest.raises(BenchError, match="bench is held by red for"):
         bench.play()
