@@ -80,13 +80,15 @@ def test_the_page_is_well_formed_and_self_contained(page):
     assert not re.search(r"url\(|@import|https?://", re.sub(r"base64,[^\"]*", "", page))
     images = [attributes for tag, attributes in reader.tags if tag == "img"]
     assert len(images) == 2 + 3 * 3
-
-
-def test_what_others_wrote_stays_text(page):
+    # what others wrote stays text
     assert "<script" not in page
     assert "onerror=alert(1)&gt;" in page
     assert "{{ 7 * 7 }}" in page
     assert "&lt;i&gt;{{ 6 * 7 }}&lt;/i&gt;" in page
+    # notes are outside of what scrolls
+    boxes = re.findall(r'<div class="wide".*?</div>', page, re.DOTALL)
+    assert len(boxes) == 4
+    assert not any("caption" in box for box in boxes)
 
 
 def test_every_figure_and_table_says_its_bench(page):
@@ -137,20 +139,11 @@ def test_what_is_not_complete_says_so(tmp_path):
     assert "no claim: no balls" in page
 
 
-def test_notes_are_outside_of_what_scrolls(page):
-    boxes = re.findall(r'<div class="wide".*?</div>', page, re.DOTALL)
-    assert len(boxes) == 4
-    assert not any("caption" in box for box in boxes)
-
-
-def test_one_rally_needs_no_comparison(rallies):
+def test_one_rally_needs_no_comparison_and_the_same_ones_give_the_same_page(rallies, page):
+    assert report(rallies) == page
     page = report(rallies[:1])
     assert page.count("<img ") == 3
     assert TIME_NOTE in page
-
-
-def test_the_same_rallies_give_the_same_page(rallies, page):
-    assert report(rallies) == page
 
 
 def test_a_report_is_not_overwritten(rallies, tmp_path):

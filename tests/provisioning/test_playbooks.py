@@ -42,6 +42,16 @@ def test_flavours_that_can_be_have_no_faults(tmp_path):
     # where ssh's user is no secret
     flavours["evl"]["source"]["git"] = "ssh://git@example.org/evl.git"
     assert faults(flavours) == []
+    # a password is refused, and not repeated
+    for user in ("me:s3cret", "s3cret"):
+        flavours["evl"]["source"]["git"] = f"https://{user}@example.org/linux.git"
+        (said,) = faults(flavours)
+        assert "use a credential helper" in said
+        assert "s3cret" not in said
+    assert faults({"xenomai": PACKAGES}) == [
+        "kernel_flavours names xenomai; the flavours are mainline, rt, evl, cobalt",
+        "kernel_fallback is mainline, which is not one of xenomai",
+    ]
 
 
 @pytest.mark.parametrize(
@@ -67,21 +77,6 @@ def test_a_flavour_that_cannot_be_is_named(flavour, fault):
     assert len(said) == 1
     assert said[0].startswith("kernel_flavours.rt ")
     assert fault in said[0]
-
-
-def test_flavours_and_fallback_are_named():
-    assert faults({"xenomai": PACKAGES}) == [
-        "kernel_flavours names xenomai; the flavours are mainline, rt, evl, cobalt",
-        "kernel_fallback is mainline, which is not one of xenomai",
-    ]
-
-
-@pytest.mark.parametrize("user", ["me:s3cret", "s3cret"])
-def test_a_password_in_an_address_is_refused_and_not_repeated(user):
-    source = {"git": f"https://{user}@example.org/linux.git", "ref": "v6.12"}
-    (said,) = faults({"mainline": PACKAGES, "rt": {"source": source}})
-    assert "use a credential helper" in said
-    assert "s3cret" not in said
 
 
 def test_the_image_of_a_flavour_is_found_among_its_packages():
@@ -167,15 +162,11 @@ def test_tuning_is_applied_once_and_says_what_it_changed(board):
     assert (cpu / "cpuidle/state0/disable").read_text() == "0\n"
     for words in ([], ["--check"]):
         assert tune(board, *words).stdout == ""
-
-
-def test_a_governor_that_somebody_changed_is_seen_and_put_back(board):
-    tune(board)
-    governor = board / "sys/devices/system/cpu/cpu0/cpufreq/scaling_governor"
-    governor.write_text("powersave\n")
+    # somebody changed it: it is put back
+    (cpu / "cpufreq/scaling_governor").write_text("powersave\n")
     assert "powersave -> performance" in tune(board, "--check").stdout
     assert "powersave -> performance" in tune(board).stdout
-    assert governor.read_text() == "performance\n"
+    assert (cpu / "cpufreq/scaling_governor").read_text() == "performance\n"
 
 
 def test_a_board_without_governors_and_idle_states_is_left_alone(board):
