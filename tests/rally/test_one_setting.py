@@ -7,6 +7,7 @@ that the manifest's target has by its own name needs no line here.
 """
 
 import json
+import re
 from dataclasses import replace
 from types import SimpleNamespace
 
@@ -24,7 +25,7 @@ from tennis.errors import RallyError, UsageError
 from tennis.match.folder import another
 from tennis.match.plan import repeated
 from tennis.pages.rally import of_thesis
-from tennis.play.checking import first_difference
+from tennis.play.checking import difference
 from tennis.play.planning import replay_of
 from tennis.play.replaying import plan_again
 from tennis.publications import result
@@ -132,8 +133,12 @@ def test_a_lab_takes_what_it_asks_for(folder, name):
         as_asked(handed_in, asked, boards=False)
 
 
+def no_record():
+    raise AssertionError("a rally that came to its end is compared with the other one")
+
+
 @EVERY
-def test_check_plays_it_with_this_setting_and_finds_it_forged(folder, name):
+def test_check_plays_it_with_this_setting_and_finds_it_forged(folder, name, tmp_path):
     usual, other = before_and_after(folder, name)
     tree = "a tree" if name == "stage" else None
     plan = plan_again(usual, tree, any_instrument=True)
@@ -143,8 +148,10 @@ def test_check_plays_it_with_this_setting_and_finds_it_forged(folder, name):
         assert name in BROUGHT
         whose = {"racquet": "not played with the kit's Racquet", "program": "a program of somebody"}
         assert whose[name] in str(error)
-    assert first_difference(usual.manifest, usual.manifest, ()) == ""
-    assert first_difference(other.manifest, usual.manifest, ())
+    # the check itself, of a folder beside what was played again
+    assert difference(usual, usual, no_record, tmp_path) == ""
+    found = difference(other, usual, no_record, tmp_path)
+    assert re.match(r"its (target|load|protocol|instrument|drill) ", found), found
 
 
 @pytest.mark.parametrize("name", [*ANSWERED_IN, *SERVED])

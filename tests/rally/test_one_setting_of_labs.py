@@ -1,0 +1,151 @@
+# SPDX-FileCopyrightText: The Tennis authors
+# SPDX-License-Identifier: MIT
+"""A lab's rally, sweep and match are taken in the lab's settings: each alone, changed, is refused.
+
+Nothing is played: rallies are made up, and what folders say of them is altered.
+"""
+
+import re
+
+import pytest
+
+from tennis.bench.kernels import catalogue
+from tennis.bench.kernels.catalogue import Kernel
+from tennis.course import load_lab, work
+from tennis.course.checking import match_work
+from tennis.course.checking.evidence import there
+from tennis.course.checking.match_work import whole_match
+from tennis.course.checking.sweep_work import sweep_request, whole_sweep
+from tennis.course.checks import Wrong
+from tennis.match.folder import MatchRecord
+from tennis.match.plan import parse_plan
+from tennis.play.schedule import scheduled_rallies
+from tennis.rally.opening import read_manifest
+from tennis.sweep.folder import SweepRecord
+from tests.support.hand_ins import make_work
+from tests.support.one_setting import (
+    FIRST,
+    NAMES,
+    SERVED,
+    altered,
+    before_and_after,
+    other_of,
+    sealed,
+    with_setting,
+)
+
+FIRST_LAB = "01-first-serve"
+MADE = {"tennis": "0", "created": "2026-01-01T00:00:00+00:00", "time_note": "made up"}
+# of a lab's usual rally, one setting alone: another stage has another kernel, and only a process
+# is pinned
+ALONE = [name for name in (*NAMES, *SERVED) if name not in FIRST]
+# of a plan only the last of them is none by itself
+ANY = pytest.mark.parametrize("name", sorted({*NAMES, *SERVED} - {"bottom_half_cpu"}))
+
+
+@pytest.fixture(scope="module")
+def work_of_first_lab(tmp_path_factory):
+    return make_work(tmp_path_factory.mktemp("labs") / "w", load_lab(FIRST_LAB), "zoe")
+
+
+@pytest.fixture(scope="module")
+def work_of_sweep(tmp_path_factory):
+    place = tmp_path_factory.mktemp("sweep") / "w"
+    work.start(load_lab("09-faster-until-it-breaks"), "zoe", place)
+    return work.read(place)
+
+
+@pytest.fixture(scope="module")
+def work_of_match(tmp_path_factory):
+    place = tmp_path_factory.mktemp("match") / "w"
+    work.start(load_lab("11-the-report"), "zoe", place)
+    return work.read(place)
+
+
+@pytest.mark.parametrize("name", ALONE)
+def test_a_rally_of_another_setting_is_not_the_labs(work_of_first_lab, name):
+    """Both `lab check` and `grade` read a folder, and ask this of it."""
+    opened = work.read(work_of_first_lab)
+    asked = opened.lab.rallies[0]
+    there(opened, asked, boards=False)
+    place = work_of_first_lab / asked.name
+    manifest = read_manifest(place)
+    try:
+        sealed(place, altered(manifest, *other_of(name)))
+        with pytest.raises(Wrong):
+            there(work.read(work_of_first_lab), asked, boards=False)
+    finally:
+        sealed(place, manifest)
+
+
+def other_plan(folder, plan, name):
+    """Return a plan that differs in one setting alone."""
+    usual, other = before_and_after(folder, name)
+    if name in SERVED:
+        served = SERVED[name]
+        if plan.protocol.loop == "open" and name in {"loop", "rate_hz", "shots"}:
+            served = {"rate_hz": 77.0}
+        elif name in {"gap_min_ns", "gap_max_ns"}:
+            served = {"gap_min_ns": 400_000, "gap_max_ns": 400_000} | served
+        return plan.model_copy(update={"protocol": plan.protocol.model_copy(update=served)})
+    changed = with_setting(plan, name, other)
+    return changed if changed != plan else with_setting(plan, name, usual)
+
+
+@ANY
+def test_a_sweep_of_another_setting_is_not_the_labs(folder, work_of_sweep, name):
+    asked = sweep_request(work_of_sweep.lab, work_of_sweep.seed)
+    place = work_of_sweep.folder / work_of_sweep.lab.sweep.name
+    place.mkdir(exist_ok=True)
+
+    def told(plan):
+        record = SweepRecord(**MADE, bench="virtual", range=asked.range, plan=plan)
+        record.write(place)
+        with pytest.raises(Wrong) as error:
+            whole_sweep(work_of_sweep)
+        return str(error.value)
+
+    if name == "kernel":
+        assert "not played to its end" in told(asked.plan)
+    assert "another sweep" in told(other_plan(folder, asked.plan, name))
+
+
+@pytest.fixture
+def some_kernels(tmp_path, monkeypatch):
+    """Kernels that nobody fetched: a configuration is all that a plan looks at."""
+    known = {}
+    for name, line in (("mainline", "CONFIG_PREEMPT_DYNAMIC=y"), ("rt", "CONFIG_PREEMPT_RT=y")):
+        config = tmp_path / name
+        config.write_text(f"{line}\n")
+        known[name] = Kernel(name, "6.12.0", name, config, tmp_path, config)
+    monkeypatch.setattr(catalogue, "find", known.__getitem__)
+
+
+@pytest.mark.usefixtures("some_kernels")
+@ANY
+def test_a_match_of_another_setting_is_not_the_labs(folder, work_of_match, name, monkeypatch):
+    lab = work_of_match.lab
+    text = work.plan_of_match(lab, work_of_match.answers.student)
+    text = re.sub(r"(?m)^repetitions = \d+", "repetitions = 1", text)
+    monkeypatch.setattr(match_work, "plan_of_match", lambda *_: text)
+    plan = parse_plan(text.encode(), work_of_match.folder)
+    scheduled, _ = scheduled_rallies(plan, {}, work_of_match.folder)
+    place = work_of_match.folder / lab.match.name
+    place.mkdir(exist_ok=True)
+
+    def told(first):
+        record = MatchRecord(
+            **{**MADE, "schema_version": 1, "bench": "virtual", "plan": plan},
+            scheduled=[scheduled[0].model_copy(update={"plan": first}), *scheduled[1:]],
+            not_played=[],
+            troubles={},
+        )
+        record.write(place)
+        with pytest.raises(Wrong) as error:
+            whole_match(work_of_match)
+        return str(error.value)
+
+    first = scheduled[0].plan
+    if name == "kernel":
+        assert "cannot be used" in told(first)
+    assert f"{scheduled[0].name} was played with another" in told(other_plan(folder, first, name))
