@@ -4,6 +4,7 @@
 
 import re
 import shlex
+import sys
 from pathlib import Path
 
 import click
@@ -13,7 +14,13 @@ from tennis.checkout import ROOT
 from tennis.cli import cli, names
 from tennis.course import load_course
 from tennis.course.starters import solved
+from tennis.match.plan import Setting
+from tennis.rally.settings import SETTINGS, KernelSettings, option_of
 from tests.support.terminal import tennis
+
+sys.path.insert(0, str(ROOT / "docs" / "_extensions"))
+
+import tennis_reference
 
 REFERENCE = {page.stem: page.read_text() for page in (ROOT / "docs/commands").glob("*.md")}
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
@@ -139,3 +146,14 @@ def test_every_page_of_the_book_is_two_clicks_from_the_index():
     second = {page for one in first for page in linked(one)}
     pages = {path for path in INDEX.parent.rglob("*.md") if "_build" not in path.parts}
     assert sorted(pages - first - second - {INDEX}) == []
+
+
+def test_pages_name_what_a_side_and_a_plan_take():
+    """From the table of settings: a reader takes what a page does not name for refused."""
+    for page, what in (("compare", "side"), ("match", "match")):
+        assert f"```{{tennis-settings}} {what}\n" in (ROOT / "docs" / f"{page}.md").read_text()
+    words = {option_of(row.name).removeprefix("--") for row in SETTINGS.values() if row.of_a_side}
+    assert set(tennis_reference.settings_of("side").split("`")[1::2]) == words
+    keys = {row.name for row in SETTINGS.values() if row.of_a_match} | {"command_line"}
+    assert set(tennis_reference.settings_of("match").split("`")[1::2]) == keys
+    assert keys == {*KernelSettings.model_fields, *Setting.model_fields}

@@ -6,6 +6,8 @@
 - ``{tennis-commands}`` lists all commands with what they do; each has a page of its name.
 - ``{tennis-manifest}`` writes every field of ``manifest.json``.
 - ``{tennis-settings}`` writes which bench takes which setting of a rally.
+- ``{tennis-settings} side`` names the words of a side of a comparison.
+- ``{tennis-settings} match`` names the keys of settings in a match's plan.
 - ``{tennis-module} NAME`` writes a module's docstring, which must be Markdown or plain text.
 """
 
@@ -26,7 +28,7 @@ from tennis.bench.registry import benches
 from tennis.cli import cli, listed
 from tennis.course.authoring.generated import GeneratedDirective
 from tennis.rally.manifest import Manifest
-from tennis.rally.settings import option_of
+from tennis.rally.settings import SETTINGS, option_of
 
 HEXADECIMAL = "^[0-9a-f]{64}$"
 
@@ -189,11 +191,31 @@ class TennisManifest(GeneratedDirective):
         return self.parse_text_to_nodes("\n".join(rows))
 
 
+def settings_of(what: str) -> str:
+    """Return which settings may be said of a side of a comparison, or in a match's plan."""
+    if what == "side":
+        words = (option_of(row.name) for row in SETTINGS.values() if row.of_a_side)
+        listed = ", ".join(f"`{word.removeprefix('--')}`" for word in words)
+        return f"The words of a side are {listed}."
+    of_kernels, of_ways = (
+        ", ".join(f"`{row.name}`" for row in SETTINGS.values() if row.of_a_match == whose)
+        for whose in ("kernel", "setting")
+    )
+    return (
+        f"For all kernels of a plan, or for one: {of_kernels}. For all of a plan, or in each of "
+        f"its settings: {of_ways}; and in a setting `command_line`."
+    )
+
+
 class TennisSettings(GeneratedDirective):
-    """``{tennis-settings}``."""
+    """``{tennis-settings} [side | match]``."""
+
+    optional_arguments = 1
 
     def run(self) -> list[nodes.Node]:
-        """Return a table: a line for each setting, a column for each bench."""
+        """Return a table: a line for each setting, a column for each bench; or the names alone."""
+        if self.arguments:
+            return self.parse_text_to_nodes(settings_of(self.arguments[0]))
         every = [
             bench.can for bench in benches() if bench.can.where
         ]  # a replay takes what it finds

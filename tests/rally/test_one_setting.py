@@ -14,7 +14,6 @@ from types import SimpleNamespace
 import pytest
 from click.testing import CliRunner
 
-from tennis.checkout import ROOT
 from tennis.cli import cli
 from tennis.comparison.folders import read_side, unlike
 from tennis.course.checking.evidence import as_asked
@@ -24,7 +23,7 @@ from tennis.course.labs import LabDrill
 from tennis.edition import KEY
 from tennis.errors import RallyError, UsageError
 from tennis.match.folder import another
-from tennis.match.plan import Setting, repeated
+from tennis.match.plan import repeated
 from tennis.pages.rally import of_thesis
 from tennis.play.checking import difference
 from tennis.play.planning import replay_of
@@ -33,7 +32,7 @@ from tennis.publications import result
 from tennis.rally import open_folder
 from tennis.rally.manifest import Protocol
 from tennis.rally.plan import Plan
-from tennis.rally.settings import SETTINGS, TOLD, Settings, option_of, unusual
+from tennis.rally.settings import SETTINGS, TOLD, Settings, unusual
 from tennis.replicate.hardware import cell_of
 from tennis.sweep.folder import Sweep, SweepRecord
 from tests.support.one_setting import (
@@ -314,17 +313,3 @@ def test_the_time_of_an_instruction_is_a_number(folder):
     assert words.instruction_ns == 4
     assert altered(words, "tool", {"versions": {KEY: "1"}}).instruction_ns is None
     assert altered(words, "target", {"instruction_ns": 1}).instruction_ns == 1
-
-
-def test_pages_name_what_a_side_and_a_plan_take():
-    """In the tables of keys and words, of which a reader takes what is not there for refused."""
-    compare = (ROOT / "docs" / "compare.md").read_text()
-    (words,) = (line for line in compare.splitlines() if line.startswith('| `"rt top-half='))
-    sides = {option_of(row.name).removeprefix("--") for row in SETTINGS.values() if row.of_a_side}
-    assert set(re.findall(r"`([a-z-]+)`", words)) == sides
-    page = (ROOT / "docs" / "match.md").read_text()
-    cells = re.findall(r"(?m)^\| (`.*?) \|", page)
-    keys = {name for cell in cells for name in cell.split("`")[1::2]}
-    assert {row.name for row in SETTINGS.values() if row.of_a_match} <= keys
-    of_a_setting = re.search(r"A setting has (.*?)\. The report", page, re.DOTALL)[1]
-    assert set(of_a_setting.split("`")[1::2]) == {*Setting.model_fields}
