@@ -39,6 +39,7 @@ from tennis.rally.manifest import (
     IN_BAND,
     OWN,
     PROGRAM,
+    TIMELESS,
     Beneath,
     BottomHalf,
     CommandLine,
@@ -859,7 +860,7 @@ def not_as_published(manifest: Manifest, named: Collection[str]) -> str:
     ``named``: settings that the publication has values of, which are the caller's to compare.
     """
     # where nobody asked, a board may have put the interrupt on the processor that it isolates
-    placed = {row.name for row in TOLD if row.placed_by_board and manifest.bench == "pi"}
+    placed = {row.name for row in TOLD if row.placed_by_board and manifest.bench not in TIMELESS}
     # a fixed rate is another question; how long a ping or a gap was is none
     anyhow = {name for name in Protocol.model_fields if name not in {"loop", "rate_hz"}}
     return unusual(manifest, {*named, *placed, *anyhow, "instrument"})

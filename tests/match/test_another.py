@@ -8,6 +8,7 @@ from tennis.match.folder import another
 from tennis.match.plan import ScheduledRally
 from tennis.rally.manifest import OWN, Program
 from tennis.rally.plan import Plan
+from tennis.rally.settings import not_as_published
 from tests.support.plans import plan_of
 from tests.support.synthetic import make_rally, saying
 
@@ -93,3 +94,6 @@ def test_where_nobody_asked_only_the_virtual_bench_puts_the_interrupt_nowhere(
     plan = plan_of(load=manifest.load.name).model_copy(update=update)
     planned = ScheduledRally(name="r", kernel="mainline", repetition=1, plan=plan)
     assert another(rally, planned) == difference
+    # nor is it another rally than what was published
+    said = not_as_published(manifest, {"kernel", "load", "priorities", "bottom_half"})
+    assert ("interrupt's CPU 1" in said) == bool(difference)
