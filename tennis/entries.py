@@ -199,10 +199,15 @@ def _own() -> Iterator[Entry]:
         yield from (Entry(group, name, value, OWN) for name, value in own.items())
 
 
+def places() -> list[str]:
+    """Return the folders in which packages are looked for."""
+    return list(dict.fromkeys(sys.path))
+
+
 def _others() -> Iterator[Entry]:
     """Yield those of all packages that Python finds, each package once: the first that it finds."""
     seen = {OWN, DISTRIBUTION}  # what the kit lists itself is not read twice
-    for place in dict.fromkeys(sys.path):
+    for place in places():
         try:
             names = sorted(os.listdir(place or "."))  # noqa: PTH208 (quick: most have no entries)
         except OSError:
