@@ -67,6 +67,8 @@ def refuse_misfits(
         if _is_said(options, name, None) and name not in bench.takes:
             raise _misfit(name, bench, every)
     for name, row in SETTINGS.items():
+        if row.parameter and _is_said(options, name, None):
+            _refuse_said_twice(name, options)
         for value, other, its_value in row.apart:
             if other == "instrument" and len(bench.instruments) == 1:
                 continue  # nobody chose it there: a board's Pico, where others are emulated
@@ -77,6 +79,18 @@ def refuse_misfits(
                     f"{f': {because}' if because else ''}",
                     next_step="leave one of them out",
                 )
+
+
+def _refuse_said_twice(name: str, options: Mapping[str, Any]) -> None:
+    """Raise UsageError where the kernel would get a setting's word twice."""
+    own = SETTINGS[name].parameter.replace("-", "_")  # the kernel reads both alike
+    for word in (options.get("command_line") or "").split():
+        if word.partition("=")[0].replace("-", "_") == own:
+            raise UsageError(
+                f"{option_of(name, options[name])} cannot be used with --command-line {word}: the "
+                "kernel would get the word twice",
+                next_step="leave one of them out",
+            )
 
 
 def _is_said(options: Mapping[str, Any], name: str, value: str | int | None) -> bool:

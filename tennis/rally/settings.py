@@ -129,6 +129,8 @@ class Setting:
     metavar: str | None = None
     help: str = ""
     heading: str = MORE  # in `tennis rally --help-all`
+    # its word of the kernel's command line: a bench that boots the target adds PARAMETER=VALUE
+    parameter: str = ""
     asked_as: Any = None  # its type where a command asks for it, if that is another one
     called: str = ""
     shown: Callable[[Any], str] = str
@@ -568,6 +570,16 @@ class Settings(StrictModel):
     def kernel_name(self) -> str:
         """Return what the rally's manifest calls the kernel, as far as this is known."""
         return PurePath(self.kernel).name
+
+    @property
+    def kernel_words(self) -> str:
+        """Return all that was asked for on the kernel's command line, by settings and in words."""
+        of_settings = [
+            f"{row.parameter}={value}"
+            for name, row in SETTINGS.items()
+            if row.parameter and (value := getattr(self, name)) is not None
+        ]
+        return " ".join(filter(None, [*of_settings, self.command_line]))
 
 
 class Setup(Settings):

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The Tennis authors
 # SPDX-License-Identifier: MIT
-"""A new setting is three files, as docs/how-it-is-built.md has it."""
+"""A new setting is two files, as docs/how-it-is-built.md has it."""
 
 import re
 import shutil
@@ -16,7 +16,6 @@ from tests.support.processes import run_to_end
 PLACES = (
     ("tennis/rally/settings.py", "    witness: Annotated["),
     ("tennis/rally/manifest.py", "    witness: Witness = "),
-    ("tennis/bench/virtual/machine.py", '    return " ".join(filter(None, (COMMAND_LINE'),
 )
 USES = """
 import sys
@@ -48,6 +47,10 @@ line = machine.command_line(parts, machine.Extras())
 assert line.endswith(" preempt=full"), line
 parts.plan = plan_of()
 assert "preempt" not in machine.command_line(parts, machine.Extras())
+# once is enough: by its option, or by the kernel's word
+with pytest.raises(UsageError, match="--preempt full cannot be used with --command-line preempt="):
+    plan_of(preempt="full", command_line="threadirqs preempt=none")
+assert plan_of(preempt="full", command_line="threadirqs").kernel_words == "preempt=full threadirqs"
 asked = {"preempt": "full"}
 for other in ({"bench": "pi"}, {"kernel": "sloth"}):
     with pytest.raises(UsageError, match="--preempt needs "):

@@ -49,7 +49,7 @@ def refuse_target(plan: Plan, facts: snapshot.Snapshot, host: str) -> Flavour:
     elif flavour not in {"mainline", "rt"}:
         raise UsageError(f"drills are for Linux so far: {host} runs {flavour}")
     running = facts.line("command_line") or ""
-    missing = [word for word in plan.command_line.split() if word not in running.split()]
+    missing = [word for word in plan.kernel_words.split() if word not in running.split()]
     if missing:
         raise BenchError(
             f"{host} was booted without {' '.join(missing)}: it has {plain(running)}",

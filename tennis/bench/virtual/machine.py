@@ -220,7 +220,7 @@ def command_line(parts: Parts, extras: Extras) -> str:
         own += f" tennis.drill={plan.drill.name} tennis.context={plan.drill.context}"
         own += f" tennis.period_ns={plan.drill.period_ns}"
         own += f" tennis.repetitions={plan.protocol.balls}"
-    return " ".join(filter(None, (COMMAND_LINE, own, plan.command_line, extras.parameters)))
+    return " ".join(filter(None, (COMMAND_LINE, own, plan.kernel_words, extras.parameters)))
 
 
 def phase_us(plan: Plan, load: Load) -> int:

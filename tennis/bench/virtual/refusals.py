@@ -26,8 +26,8 @@ def refuse(plan: Plan) -> None:
     load.check_processors(plan.processors)
     kernel = catalogue.find(plan.kernel)
     check_witness(plan.witness, kernel)
-    loading.check_command_line(plan.command_line)
-    loading.check_known(plan.command_line, kernel.name, kernel.image)
+    loading.check_command_line(plan.kernel_words)
+    loading.check_known(plan.kernel_words, kernel.name, kernel.image)
     _check_answer(plan, kernel)
     initramfs.package_versions(packages_of(load, plan.witness))  # they are here
 
@@ -50,7 +50,7 @@ def _check_processors(plan: Plan) -> None:
                 f"{option}: the target has no processor {missing[0]}",
                 next_step=f"use 0 to {plan.processors - 1}, or more --processors",
             )
-    isolation.check_words(plan.command_line, plan.processors)
+    isolation.check_words(plan.kernel_words, plan.processors)
 
 
 def _check_answer(plan: Plan, kernel: Kernel) -> None:

@@ -67,7 +67,7 @@ def functions(parts: Parts, facts: Mapping[str, str]) -> list[Symbol]:
             *loaded,
             *parts.drivers.values(),
             parts.load.name,
-            parts.plan.command_line,
+            parts.plan.kernel_words,
         ),
         parts,
         {"/tennis/after": _DUMP.format(filter="'\t['")},
