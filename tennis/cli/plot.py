@@ -72,7 +72,9 @@ def drawn(of: str, names: tuple[str, ...], what: Any, called: str) -> "dict[str,
                 f"--kind {name}: there is none of {called}", next_step="leave it out for all others"
             )
     if not pictures:
-        raise UsageError(f"there is no picture of {called}", next_step="`tennis stats` has its figures")
+        raise UsageError(
+            f"there is no picture of {called}", next_step="`tennis stats` has its figures"
+        )
     return pictures
 
 
