@@ -33,7 +33,7 @@ class _Run:
 
     ball_key: BallKey
     process: "subprocess.Popen[bytes]"
-    said: IO[bytes]
+    output: IO[bytes]
     progress: IO[bytes]
 
 
@@ -63,16 +63,16 @@ class Explaining:
                 f"Ball {ball:,} of {path.name} is being explained: ask again then.", "refused"
             )
         path, _, ball = ball_key
-        said, progress = (tempfile.TemporaryFile() for _ in range(2))  # noqa: SIM115 (closed later)
+        output, progress = (tempfile.TemporaryFile() for _ in range(2))  # noqa: SIM115 (kept open)
         process = subprocess.Popen(
             [sys.executable, "-P", "-c", COMMAND, "explain", "--ball", str(ball), "--", str(path)],
             stdin=subprocess.DEVNULL,
-            stdout=said,
+            stdout=output,
             stderr=progress,
             env=environment.for_tennis(COLUMNS=COLUMNS),
             start_new_session=True,  # Ctrl-C is for the server, which then ends it
         )
-        self._run = _Run(ball_key, process, said, progress)
+        self._run = _Run(ball_key, process, output, progress)
         return Answer(AGAIN, "running")
 
     def answer_to(self, ball_key: BallKey) -> Answer | None:
@@ -101,11 +101,11 @@ class Explaining:
             return
         failed = run.process.returncode != 0
         lines = _text(run.progress).strip().splitlines()
-        text = (lines[-1] if lines else "it ended") if failed else _text(run.said).strip()
+        text = (lines[-1] if lines else "it ended") if failed else _text(run.output).strip()
         self._answers[run.ball_key] = Answer(text, "failed" if failed else "known")
         while len(self._answers) > KEPT:
             self._answers.popitem(last=False)
-        run.said.close()
+        run.output.close()
         run.progress.close()
         self._run = None
 

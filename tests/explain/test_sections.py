@@ -70,7 +70,7 @@ def test_constants_come_from_the_balls():
     records, served, rise = rally(3)
     run = decode(records, STEP_NS)
     found = calibrate(run, served[2:], rise[2:])
-    assert {w: s.usual for w, s in found.constants.entry.items()} == {
+    assert {w: s.typical for w, s in found.constants.entry.items()} == {
         w: STEP_NS * n for w, n in ENTRY.items()
     }
     assert found.constants.answer == Span(*[STEP_NS * ANSWER] * 3, len(served) - 2)

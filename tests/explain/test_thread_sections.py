@@ -83,11 +83,11 @@ def test_times_come_from_the_balls(preempts):
     switching = switching_of(records, run, thread, preempts=preempts)
     found = calibrate_thread(run, switching, served[2:], rise[2:])
     assert found.constants.interrupt == Span(*[STEP_NS * INTERRUPT] * 3, len(served) - 2)
-    assert {w: s.usual for w, s in found.constants.at_once.items()}[USER] == STEP_NS * (
+    assert {w: s.typical for w, s in found.constants.at_once.items()}[USER] == STEP_NS * (
         INTERRUPT + RUNS
     )
     kind = ENABLES if preempts else OFFERS
-    assert found.constants.chance[kind].usual == STEP_NS * RUNS
+    assert found.constants.chance[kind].typical == STEP_NS * RUNS
     assert {fit.way for fit in found.fits} >= {TAKEN[0], KINDS[kind]}
     assert np.count_nonzero(found.error) <= 0.1 * len(found.error)
     assert found.within((50,)) == [0]
@@ -99,7 +99,7 @@ def test_a_forced_thread_waits_for_the_lock_of_bottom_halves():
     run = decode(records, STEP_NS)
     switching = switching_of(records, run, Thread(NAME, 49, True), preempts=True)
     found = calibrate_thread(run, switching, served[2:], rise[2:]).constants.chance
-    assert found[LOCK].usual == STEP_NS * RUNS
+    assert found[LOCK].typical == STEP_NS * RUNS
     assert all(one.least >= 0 for one in found.values())
     unrelated = records.copy()
     unrelated["value"][unrelated["kind"] == kinds.BOTTOM] = 0

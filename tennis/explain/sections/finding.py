@@ -62,7 +62,7 @@ def _about(
         constants=[
             storage.SeenSpan(
                 name=name,
-                usual_ns=seen.usual,
+                usual_ns=seen.typical,
                 least_ns=seen.least,
                 most_ns=seen.most,
                 seen=seen.seen,

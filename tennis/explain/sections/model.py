@@ -43,10 +43,10 @@ WAYS = (*TAKEN, *KINDS, "until bottom halves are let go")
 class Span:
     """A time that should be constant, as often as it was seen; ns.
 
-    ``odd``: so often it was further than ALIKE_NS from the usual.
+    ``odd``: so often it was further than ALIKE_NS from ``typical``.
     """
 
-    usual: int
+    typical: int
     least: int
     most: int
     seen: int
@@ -60,13 +60,13 @@ class Span:
 
 
 def span(values: Times) -> Span | None:
-    """Return the usual of some times, and their ends; None of no times."""
+    """Return the most frequent of some times, and their ends; None of no times."""
     if not len(values):
         return None
     distinct, counts = np.unique(values, return_counts=True)
-    usual = int(distinct[np.argmax(counts)])
-    odd = int(counts[np.abs(distinct - usual) > ALIKE_NS].sum())
-    return Span(usual, int(distinct[0]), int(distinct[-1]), len(values), odd)
+    typical = int(distinct[np.argmax(counts)])
+    odd = int(counts[np.abs(distinct - typical) > ALIKE_NS].sum())
+    return Span(typical, int(distinct[0]), int(distinct[-1]), len(values), odd)
 
 
 @dataclass(frozen=True)
@@ -77,9 +77,9 @@ class Constants:
     answer: Span
 
     def entries(self) -> Times:
-        """Return the usual entry of each place; -1: none was seen."""
-        usual = [self.entry[w].usual if w in self.entry else -1 for w in range(len(WHERE))]
-        return np.array(usual, np.int64)
+        """Return the typical entry of each place; -1: none was seen."""
+        typical = [self.entry[w].typical if w in self.entry else -1 for w in range(len(WHERE))]
+        return np.array(typical, np.int64)
 
     def is_constant(self) -> NDArray[np.bool_]:
         """Return of each place whether both entry and answer are constant."""
@@ -157,7 +157,7 @@ class Model:
         where = run.where[ends]
         rest, shadowed, sure = self._rest(run.end[ends], run.end[ends], where)
         way = np.where(shadowed, BEHIND_TIMER, BEHIND_SECTION)
-        answer = np.full(len(reads), self.constants.answer.usual)
+        answer = np.full(len(reads), self.constants.answer.typical)
         order = np.argsort(np.concatenate([run.end[ends], run.read[reads]]), kind="stable")
 
         def both(of_ends: NDArray[Any], of_reads: NDArray[Any]) -> NDArray[Any]:
@@ -216,7 +216,7 @@ class Model:
         pending = -(-soon // step) * step  # from the boundary of two instructions on
         first = ~far & (pending <= entry - step)
         more, handled = self._handling(np.where(first, deadline, 0), taken + entry)
-        rest = entry + self.constants.answer.usual + np.where(first, more, 0)
+        rest = entry + self.constants.answer.typical + np.where(first, more, 0)
         # what is pending with interrupts on would have been taken: the record says otherwise
         missed = first & (deadline <= taken) & (known_at == taken)
         return rest, first, known & self._known[where] & ~missed & (~first | (handled & went_off))

@@ -63,13 +63,13 @@ def calibrate_thread(
     for kind in np.unique(waited.kind[~waited.none]).tolist():
         chance[kind] = middle((reply - waited.until)[~waited.none & (waited.kind == kind)])
     constants = replace(first, at_once=at_once, chance=chance)
-    usual = np.zeros(len(served), np.int64)
+    typical = np.zeros(len(served), np.int64)
     for where, one in at_once.items():
-        usual[waited.none & (met.context == where)] = one.usual
+        typical[waited.none & (met.context == where)] = one.typical
     for kind, one in chance.items():
-        usual[~waited.none & (waited.kind == kind)] = one.usual
-    behind = constants.interrupt.usual + waited.until - ends
-    latency = met.latency + usual + np.where(waited.none, 0, behind)
+        typical[~waited.none & (waited.kind == kind)] = one.typical
+    behind = constants.interrupt.typical + waited.until - ends
+    latency = met.latency + typical + np.where(waited.none, 0, behind)
     way = np.where(waited.none, met.way, len(TAKEN) + waited.kind).astype(np.int8)
     error = rise - latency
     return ThreadCalibration(
@@ -127,11 +127,11 @@ def _way_out(run: Run, ran: Times) -> tuple[Times, NDArray[np.bool_]]:
     """Return when each task would have been in user space, and whether it was on its way there.
 
     Then the last section before the scheduler's is the one in which the kernel looks whether
-    somebody else is to run. It usually leads out: ``usual`` is how long it takes then.
+    somebody else is to run. It usually leads out: ``typical`` is how long it takes then.
     """
     scheduler = np.searchsorted(run.begin, ran, "right") - 1
     last = np.maximum(scheduler - 1, 0)
     short = run.end[last] - run.begin[last] + run.begin[scheduler] - run.end[last] < LEAVES_NS
     outs = np.flatnonzero((run.how == BY_RETURN_TO_USER) & (run.began_how < VECTOR))
-    usual = int(np.median(run.end[outs] - run.begin[outs])) if len(outs) else 0
-    return run.begin[last] + usual, short & ~run.entered[last]
+    typical = int(np.median(run.end[outs] - run.begin[outs])) if len(outs) else 0
+    return run.begin[last] + typical, short & ~run.entered[last]

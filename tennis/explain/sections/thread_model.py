@@ -73,7 +73,7 @@ class ThreadModel:
         chance, seen = _column(self.constants.chance, len(WAYS) - len(TAKEN))
         entry = np.where(behind, 0, self._entry[found.where])
         waits, until = ~wait.none, np.where(wait.seen, wait.until, resumes)
-        later = until - at + entry + self.constants.interrupt.usual + chance[wait.kind]
+        later = until - at + entry + self.constants.interrupt.typical + chance[wait.kind]
         return replace(
             found,
             latency=np.where(waits, later, found.latency + once[found.context]),
@@ -163,6 +163,6 @@ def until_let_go(switching: Switching, wait: Wait) -> Wait:
 
 
 def _column(spans: Mapping[int, Span], length: int) -> tuple[Times, NDArray[np.bool_]]:
-    """Return the usual of each span, by its number, and whether there is one."""
-    usual = np.array([spans[n].usual if n in spans else 0 for n in range(length)], np.int64)
-    return usual, np.array([n in spans for n in range(length)])
+    """Return the typical time of each span, by its number, and whether there is one."""
+    typical = np.array([spans[n].typical if n in spans else 0 for n in range(length)], np.int64)
+    return typical, np.array([n in spans for n in range(length)])
