@@ -162,7 +162,7 @@ def test_plot_draws_several_rallies_on_common_axes(typed, rally, tmp_path):
     ]
     code, _, err = typed("plot", rally, rally, "--out", out, "--kind", "series")
     assert code == 2
-    assert "of several rallies there are overview, histogram, distribution" in err
+    assert "no picture of several rallies: use overview, histogram, distribution" in err
     code, _, err = typed("plot", *[rally] * 17, "--out", out)
     assert code == 2
     assert "at most 16" in err
