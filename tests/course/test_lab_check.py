@@ -61,19 +61,20 @@ def test_answered_and_right_are_two_things(told):
     }
 
 
-def test_it_says_how_an_answer_was_read(told):
+def test_it_says_how_an_answer_was_read_and_what_it_lacks(told):
     read = {one["question"]: one["understood"] for one in told["questions"]}
     assert read["growth"] == "1.5 times"
     number, _, choice = read["network"].partition(": ")
     assert number in {"1", "2", "3", "4"}
     assert choice == LAB.question("network").choices["turns"]
-
-
-def test_it_says_what_an_answer_lacks(told):
-    read = {one["question"]: one["understood"] for one in told["questions"]}
     assert read["prediction"].startswith("'about 3' is not a number")
     assert read["thesis"] == "'2,786' may be 2786 or 2.786: write one of these"
     assert read["culprit"] == "6 words, 1 of them different: say why, too"
+    # and what is refused when it is handed in
+    refused = "\n".join(told["submit_refuses"])
+    for name in ("prediction", "culprit", "thesis", "carry-over"):
+        assert f"{name}: " in refused
+    assert "growth" not in refused  # answered, if wrong
 
 
 @pytest.mark.parametrize("first", ["pass", "fail"])
@@ -95,13 +96,6 @@ def test_a_question_waits_for_what_this_machine_lacks(first):
     (clean,) = (one for one in answered.questions(lab, report) if one.question == "clean")
     wanted = ("waits", "check_clean") if first == "pass" else ("no", "check_earlier")
     assert (clean.answered, clean.right, clean.why) == (True, *wanted)
-
-
-def test_submit_refuses_what_check_says(told):
-    refused = "\n".join(told["submit_refuses"])
-    for name in ("prediction", "culprit", "thesis", "carry-over"):
-        assert f"{name}: " in refused
-    assert "growth" not in refused  # answered, if wrong
 
 
 def test_a_trap_is_answered_and_not_called_right(tmp_path):

@@ -30,60 +30,28 @@ def _soon_deaf(monkeypatch):
     monkeypatch.setattr(serial_link, "WRITE_TIMEOUT_S", 1)
 
 
-PROMPT = b"raw REPL; CTRL-B to exit\r\n"
+def board(window, answer=b""):
+    """Return a MicroPython that stops after it took a program, or gives the same answer to each."""
 
+    def says(line, said):
+        if b"\x05A\x01" in said:
+            os.write(line, window)
+        elif said.endswith(b"\x01"):
+            os.write(line, b"raw REPL; CTRL-B to exit\r\n>")
+        elif said.endswith(b"\x04"):
+            os.write(line, answer)
 
-def _silent(line, said):  # noqa: ARG001
-    return
-
-
-def _echo(line, said):
-    os.write(line, said)
-
-
-def _prompt_only(line, said):
-    """A MicroPython that stops after its prompt."""
-    if b"\x05A\x01" in said:
-        os.write(line, b"R\x01")  # its window's size does not come
-    elif said.endswith(b"\x01"):
-        os.write(line, PROMPT + b">")
-
-
-def _half(line, said):
-    """A MicroPython that takes the program and stops before it says what came of it."""
-    if b"\x05A\x01" in said:
-        os.write(line, b"R\x01\x00\x40")
-    elif said.endswith(b"\x01"):
-        os.write(line, PROMPT + b">")
-
-
-def _strange_files(line, said):
-    """A board that answers LIST_FILES with what is no list of files."""
-    if b"\x05A\x01" in said:
-        os.write(line, b"R\x01\x00\x40")
-    elif said.endswith(b"\x01"):
-        os.write(line, PROMPT + b">")
-    elif said.endswith(b"\x04"):
-        os.write(line, b"\x04\xff\xfe\x00\n\x04\x04>")
-
-
-def _circuitpython(line, said):
-    """A CircuitPython that says what it is, and knows no SHA-256."""
-    if b"\x05A\x01" in said:
-        os.write(line, b"R\x01\x00\x40\x01")
-    elif said.endswith(b"\x01"):
-        os.write(line, PROMPT + b">")
-    elif said.endswith(b"\x04"):
-        os.write(line, b"\x04circuitpython RP2040 9 1 4\r\n\x04\x04>")
+    return says
 
 
 ANSWERS = {
-    "circuitpython": _circuitpython,
-    "silent": _silent,
-    "echo": _echo,
-    "prompt only": _prompt_only,
-    "half": _half,
-    "strange files": _strange_files,
+    "silent": lambda *_: None,
+    "echo": os.write,
+    "prompt only": board(b"R\x01"),  # its window's size does not come
+    "half": board(b"R\x01\x00\x40"),
+    # no list of files, and a CircuitPython, which knows no SHA-256
+    "strange files": board(b"R\x01\x00\x40", b"\x04\xff\xfe\x00\n\x04\x04>"),
+    "circuitpython": board(b"R\x01\x00\x40\x01", b"\x04circuitpython RP2040 9 1 4\r\n\x04\x04>"),
 }
 
 
