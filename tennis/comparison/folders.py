@@ -26,6 +26,7 @@ from tennis.rally.folder import MANIFEST
 from tennis.rally.manifest import TIMELESS
 from tennis.rally.memory import stalls_in
 from tennis.rally.opening import open_folder
+from tennis.rally.serving import IN_WORDS
 from tennis.rally.settings import OF_A_BOOT, SETTINGS, facts
 from tennis.rally.shots import are_shots, span_ns
 from tennis.rally.text import plain
@@ -34,13 +35,6 @@ from tennis.units import format_count, format_ns
 RECORD = "compare.json"  # of a folder that `tennis compare` wrote
 LATENCIES: tuple[Measured, ...] = ("interrupt", "scheduling")
 WORDS_MAX = 60
-# how balls are served: what it is called, and how it is written
-SERVED = {
-    "balls": ("balls", "{:,}"),
-    "pulse_ns": ("pulse", "{} ns"),
-    "timeout_ns": ("timeout", "{} ns"),
-    "settle_ns": ("settling", "{} ns"),
-}
 
 
 @dataclass
@@ -182,7 +176,7 @@ def _facts(rally: Rally) -> dict[str, str]:
     said = {"loop", "rate_hz", "gap_min_ns", "gap_max_ns", *OF_A_BOOT}
     for name, value in protocol:
         if name not in said:
-            what, words = SERVED.get(name, (name.replace("_", " "), "{}"))
+            what, words = IN_WORDS.get(name, (name.replace("_", " "), "{}"))
             found[what] = words.format(value)
     builds: dict[str, list[str]] = {}
     for name, part in {**BENCH_PARTS, **KERNEL_PARTS}.items():

@@ -20,6 +20,14 @@ Balls = Annotated[int, Field(ge=1, le=BALLS_MAX)]
 Settle = Annotated[float, Field(ge=0, le=3600, allow_inf_nan=False)]
 _Gap = Annotated[float, Field(ge=10, le=1e9, allow_inf_nan=False)]
 
+# what of a protocol is called, and how it is written; the rest is said together with its loop
+IN_WORDS = {
+    "balls": ("balls", "{:,}"),
+    "pulse_ns": ("pulse", "{} ns"),
+    "timeout_ns": ("timeout", "{} ns"),
+    "settle_ns": ("settling", "{} ns"),
+}
+
 
 class Serving(StrictModel):
     """What may be said about the balls of a rally; a description is an option's help."""
