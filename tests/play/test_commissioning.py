@@ -594,14 +594,14 @@ def test_a_made_up_step_that_fails_takes_what_stands_on_it_along(whole, made_up)
 
 
 def test_another_made_up_pico_is_noticed(whole, made_up):
-    made_up["reply"] = Outcome("pass", "x", serial="f00d")
+    made_up["reply"] = Outcome("pass", "x", serial="another pico")
     result = again(whole).do("reply")
     assert (result.verdict, result.reason) == ("fail", "another Pico than in the steps before")
-    made_up["pico"] = Outcome("pass", "x", serial="f00d")
+    made_up["pico"] = Outcome("pass", "x", serial="another pico")
     again(whole).do("pico")
     # what the target said is its own
     assert again(whole).todo() == ["firmware", "jumpers", "ping", "reply", "idle", "load"]
-    assert "f00d" not in (whole / RECORD).read_text()
+    assert "another pico" not in (whole / RECORD).read_text()
 
 
 def test_a_made_up_record_of_older_firmware_is_done_again_from_there(whole, made_up):
