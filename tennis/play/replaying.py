@@ -135,7 +135,7 @@ def plan_again(
             f"{rally.path} was played with other kernel parameters than tennis gives: "
             "it cannot be played again"
         )
-    if linux and (of_a_path(manifest) or not is_named(kernel)):
+    if of_a_path(manifest) or (linux and not is_named(kernel)):
         if tree is None:
             raise UsageError(
                 f"{rally.path} was played on a kernel tree, {plain(kernel, 60)}",
