@@ -169,7 +169,7 @@ def test_stats_and_pictures(whole, tmp_path):
     done = run("plot", whole, whole, "--out", tmp_path / "two")
     assert [path.name for path in (tmp_path / "two").iterdir()] == ["rates.svg"]
     done = run("plot", whole, "--kind", "histogram", "--out", tmp_path / "none")
-    assert "of one sweep there are rates, screens" in done.output
+    assert "no picture of one sweep: use rates, screens" in done.output
 
 
 def test_somebody_elses_folder_is_checked(copy):
