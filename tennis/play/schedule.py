@@ -207,11 +207,12 @@ def _check_settings_of_drills(plan: MatchPlan) -> None:
         for said in part.of_a_match.items()
         if said[0] != "memory"  # a drill is done with that of its kernel
     ]
-    # a drill is not done in each of the settings
+    # a drill is not done in each of the settings: what it could be done in would be missing
     of_each = [
-        (name, one.of_a_match.get(name, SETTINGS[name].default))
+        said
         for one in plan.settings.values()
-        for name in ("processors", "memory")
+        for said in one.of_a_match.items()
+        if said[0] == "processors" or SETTINGS[said[0]].is_asked_by("drill")
     ]
     for name, value in (*of_all, *of_each):
         if value != SETTINGS[name].default:

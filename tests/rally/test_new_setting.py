@@ -29,6 +29,7 @@ from tennis.cli.sweep import sweep
 from tennis.errors import UsageError
 from tennis.match.plan import parse_plan
 from tests.support.plans import plan_of
+from tennis.play.schedule import scheduled_rallies
 from tennis.play.sides import side_of
 from tennis.rally.settings import differences, of_target
 from pathlib import Path
@@ -58,6 +59,9 @@ for other in ({"bench": "pi"}, {"kernel": "sloth"}):
 assert side_of("rt preempt=none", {"balls": 60}).plans[""].preempt == "none"
 text = b'kernels = ["rt"]\\nloads = ["idle"]\\n[settings.full]\\npreempt = "full"\\n'
 assert parse_plan(text, Path("p")).settings["full"].of_a_match == asked
+# a drill would be done without it
+with pytest.raises(UsageError, match="preempt: a drill is done without"):
+    scheduled_rallies(parse_plan(text + b'[[drill]]\\nname = "switch"', Path("p")), {}, Path())
 text += b'[[skip]]\\npreempt = "none"\\n[[rally]]\\nkernel = "rt"\\nload = "idle"\\n'
 made = parse_plan(text + b'preempt = "full"', Path("p"))
 assert (made.rally[0].of_a_match, made.skip[0].of_a_match) == (asked, {"preempt": "none"})
