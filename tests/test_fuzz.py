@@ -45,6 +45,7 @@ DECODES = {
     *("zipfile.ZipFile", "tar.extractall", "pq.ParquetFile", "pq.read_table"),
     *("np.frombuffer", "np.fromfile", "np.load", "struct.unpack", "struct.unpack_from"),
     *("struct.iter_unpack", "parser.read_string", "csv.reader", "csv.DictReader", "parse_qs"),
+    *("RecordFile", "read_table"),  # the kit's own, which read for others
 }
 METHODS = {"model_validate", "model_validate_json", "unpack", "unpack_from"}  # of any object
 # Debian's packages, whose hash is known; our own

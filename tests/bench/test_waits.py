@@ -12,7 +12,7 @@ ENDS = {
     "bench/box.py": {"wait": "it was just killed"},
     "bench/instruments/emulated_clock.py": {"recv": "the socket was made with a timeout"},
     "bench/instruments/acquisition.py": {"wait": "it was killed in the loop before"},
-    "bench/programs.py": {"subprocess.run": "dpkg-query reads its own files, and ends"},
+    "bench/programs.py": {"environment.completed": "dpkg-query reads its own files, and ends"},
     "bench/targets/agent_session.py": {
         "wait": "in a thread: close kills the process",
         "join": "what the thread copies is aborted",
@@ -22,15 +22,17 @@ ENDS = {
     "cli/lab.py": {"subprocess.run": "JupyterLab, which its user ends"},
     "course/checking/plays.py": {"flock": "another marker plays it, with limits; then it is there"},
     "course/checking/module_trial.py": {"recv": "the socket has a timeout"},
-    "course/notebooks.py": {"subprocess.run": "it plays a rally, which has limits"},
-    "course/authoring/release.py": {"subprocess.run": "Sphinx builds a book from files"},
+    "course/notebooks.py": {"environment.completed": "it plays a rally, which has limits"},
+    "course/authoring/release.py": {"environment.completed": "Sphinx builds a book from files"},
+    "environment.py": {"subprocess.run": "each call of completed is looked at"},
     "play/benches.py": {"wait": "timeout(1) runs it"},
     "play/fleet.py": {"join": "each bench's thread ends with its rally, which has limits"},
 }
 
 PROGRAMS = {"run", "call", "check_call", "check_output"}
 WAITS = PROGRAMS | {"wait", "join", "communicate", "select", "recv", "accept"}
-WAITS |= {"create_connection", "flock", "lockf"}
+WAITS |= {"create_connection", "flock", "lockf", "completed"}
+RUNS = {*(("subprocess", name) for name in PROGRAMS), ("environment", "completed")}
 
 
 def unlimited(tree):
@@ -61,8 +63,8 @@ def unlimited(tree):
             or (name in {"flock", "lockf"} and "LOCK_NB" not in ast.unparse(node))
         ):
             yield name
-        elif owner == "subprocess" and name in PROGRAMS:
-            yield f"subprocess.{name}"
+        elif (owner, name) in RUNS:
+            yield f"{owner}.{name}"
 
 
 def test_every_wait_has_a_limit_or_a_reason():

@@ -428,7 +428,7 @@ def drills_told(scratch: Path) -> Run:
     return files(place, whole, lambda: known_drills.read_about(place, "allocate"))
 
 
-@target("sections", "explain/sections/storage")
+@target("sections", "explain/beside explain/sections/storage")
 def recorded_sections(scratch: Path) -> Run:
     """Damage what was recorded of a rally's sections."""
     rally = make_rally(scratch / "with-sections", rise=np.full(50, 1000), schedule=np.arange(50))
@@ -568,7 +568,7 @@ def sweeps(scratch: Path) -> Run:
     return files(folder / SWEEP, (folder / SWEEP).read_bytes(), read)
 
 
-@target("match", "match/folder replicate/mechanisms", slow=10)
+@target("match", "match/folder rally/record_file replicate/mechanisms", slow=10)
 def matches(scratch: Path) -> Run:
     """Damage what a match says of itself, and what was found out about its latest balls."""
     maker = MatchMaker(scratch / "match")

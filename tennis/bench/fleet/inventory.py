@@ -123,8 +123,9 @@ def _list_inventory(place: Path) -> str:
     """Return what ``ansible-inventory`` prints; its warnings are on another stream."""
     try:
         words = [program("ansible-inventory"), "-i", place.resolve(), "--list"]
-        how = {"cwd": ROOT / "ansible", "timeout": INVENTORY_S}
-        done = environment.completed(words, environment.for_ansible(), **how)
+        done = environment.completed(
+            words, environment.for_ansible(), cwd=ROOT / "ansible", timeout=INVENTORY_S
+        )
     except subprocess.TimeoutExpired:
         raise BenchError(
             f"{place}: ansible-inventory did not end within {INVENTORY_S} s: is it a program that "
