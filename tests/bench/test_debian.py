@@ -6,43 +6,44 @@ import http.server
 import os
 import socket
 import threading
-import time
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import pytest
 
 from tennis.bench import cache, debian
 from tennis.errors import BenchError, TennisError
 from tennis.listener import listening
-from tests.support.processes import run_to_end
+from tests.support.processes import run_to_end, stand_in
 from tests.support.terminal import TENNIS
 
 
 @pytest.fixture(autouse=True)
 def _machine(tmp_path, monkeypatch):
-    """A machine with an empty cache, a mirror that nobody reaches, and Debian's keys."""
+    """A machine with an empty cache, and a mirror that nobody reaches."""
     monkeypatch.setenv("TENNIS_CACHE", str(tmp_path))
     monkeypatch.setenv("TENNIS_MIRROR", "http://debian.example/debian")
-    monkeypatch.setattr(debian, "KEYRING", tmp_path / "keyring")
-    debian.KEYRING.touch()
 
 
-def test_commands_at_once_wait_for_each_other(tmp_path, monkeypatch):
+@pytest.fixture
+def programs(tmp_path, monkeypatch) -> Path:
+    """A folder in front, whose programs stand in for apt's, and do nothing so far."""
+    folder = tmp_path / "programs"
+    for name in ("apt-get", "apt-cache", "dpkg-deb"):
+        stand_in(folder / name, "exit 0")
+    monkeypatch.setenv("PATH", f"{folder}:{os.environ['PATH']}")
+    return folder
+
+
+def test_commands_at_once_wait_for_each_other(tmp_path, programs):
     """The first commands on a fresh machine: apt gives up where another apt has its lists."""
-    at_work: list[str] = []
-    most = 0
-
-    def run(_, what, cwd=None, **_limits):
-        nonlocal most
-        at_work.append(what)
-        most = max(most, len(at_work))
-        time.sleep(0.02)
-        if cwd is not None:
-            (cwd / "tea_1_arm64.deb").touch()
-        at_work.remove(what)
-        return "Package: tea\nVersion: 1\nArchitecture: arm64\nSize: 1\n"
-
-    monkeypatch.setattr(debian, "run", run)
+    log = tmp_path / "log"
+    for name, does in (
+        ("apt-get", 'case "$*" in *" download "*) : > tea_1_arm64.deb;; esac'),
+        ("apt-cache", r"printf 'Package: tea\nVersion: 1\nArchitecture: arm64\nSize: 1\n'"),
+        ("dpkg-deb", ""),
+    ):
+        stand_in(programs / name, f"echo + >> {log}\nsleep 0.02\n{does}\necho - >> {log}")
 
     def fetch(number):
         suite = debian.Suite("trixie", "arm64")
@@ -53,7 +54,7 @@ def test_commands_at_once_wait_for_each_other(tmp_path, monkeypatch):
 
     with ThreadPoolExecutor(4) as pool:
         assert list(pool.map(fetch, range(4))) == [0, 1, 2, 3]
-    assert most == 1
+    assert log.read_text() == "+\n-\n" * 4 * 5  # a list, two looks, a download, an unpacking
     assert list((tmp_path / "apt/trixie-arm64/downloads").iterdir()) == []
 
 
@@ -69,9 +70,9 @@ def test_without_a_network_that_is_said():
 
 
 @pytest.mark.parametrize("sources", [False, True])
-def test_only_who_needs_sources_fetches_their_list(monkeypatch, sources):
+@pytest.mark.usefixtures("programs")
+def test_only_who_needs_sources_fetches_their_list(sources):
     """It is as large as the list of packages."""
-    monkeypatch.setattr(debian, "run", lambda *_, **__: "")
     suite = debian.Suite("trixie-backports", "arm64")
     suite.update(sources=sources)
     said = (suite.home / "sources.list").read_text()
@@ -79,7 +80,7 @@ def test_only_who_needs_sources_fetches_their_list(monkeypatch, sources):
     assert said.count("trixie main\n") == said.count("trixie-backports main\n") == 1 + sources
 
 
-OF_UBUNTU = "Ubuntu|Ubuntu|noble|http://archive.ubuntu.example/ubuntu\n"
+OF_UBUNTU = "Ubuntu|Ubuntu|noble|http://archive.ubuntu.example/ubuntu"
 
 
 @pytest.mark.parametrize(
@@ -91,8 +92,8 @@ OF_UBUNTU = "Ubuntu|Ubuntu|noble|http://archive.ubuntu.example/ubuntu\n"
         ("ubuntu", "http://mirror.example/debian ] x", None),
     ],
 )
-def test_ubuntu_gets_kernels_from_debian(monkeypatch, system, named, mirror):
-    monkeypatch.setattr(debian, "run", lambda *_, **__: OF_UBUNTU)
+def test_ubuntu_gets_kernels_from_debian(monkeypatch, programs, system, named, mirror):
+    stand_in(programs / "apt-get", f"echo '{OF_UBUNTU}'")
     monkeypatch.setattr(debian.platform, "freedesktop_os_release", lambda: {"ID": system})
     monkeypatch.setenv("TENNIS_MIRROR", named)
     if mirror is None:
@@ -102,42 +103,37 @@ def test_ubuntu_gets_kernels_from_debian(monkeypatch, system, named, mirror):
         assert debian.mirror() == mirror
 
 
-def test_a_download_says_how_many_bytes_are_there(monkeypatch):
+def test_a_download_says_how_many_bytes_are_there(tmp_path, programs, monkeypatch):
     """apt writes beside, or into a folder for parts; the newest size counts."""
     monkeypatch.setattr(debian, "PROGRESS_S", 0.05)
-
-    def run(_, cwd, **__):
-        (cwd / "partial").mkdir()
-        (cwd / "partial" / "tea_1_arm64.deb").write_bytes(bytes(30_000_000))
-        time.sleep(0.5)
-        (cwd / "partial" / "tea_1_arm64.deb").rename(cwd / "tea_1_arm64.deb")
-
-    monkeypatch.setattr(debian, "run", run)
+    part = "partial/tea_1_arm64.deb"
+    stand_in(
+        programs / "apt-get",
+        f"mkdir partial; truncate -s 30000000 {part}\nsleep 0.5\nmv {part} tea_1_arm64.deb",
+    )
     suite, said = debian.Suite("trixie", "arm64"), []
-    suite.home.mkdir(parents=True)
     with listening(said.append):
-        suite._download(debian.Package("tea", "1", "arm64", "", 96_000_000))
-    assert said
+        tea = debian.Package("tea", "1", "arm64", "", 96_000_000)
+        suite.unpack([tea], tmp_path / "unpacked")
+    assert said[0] == "  tea 1 (96.0 MB)"
+    assert said[1:]
     assert said[-1] == "  tea: 30 of 96 MB"  # the first may be of a file that grows
 
 
-def test_small_packages_are_fetched_in_one_go(tmp_path, monkeypatch):
+def test_small_packages_are_fetched_in_one_go(tmp_path, programs):
     """Each start of apt reads lists of 50 MB: 31 programs of a target took it 62 times."""
-    begun: list[list[str]] = []
-
-    def run(command, cwd=None, **_):
-        begun.append([str(word) for word in command])
-        for name in "abl":
-            if cwd is not None and any(word.startswith(f"{name}=") for word in begun[-1]):
-                (cwd / f"{name}_1_arm64.deb").touch()
-        fields = "Package: {}\nVersion: 1\nArchitecture: arm64\nSize: {}\n"
-        sizes = {"a": 9, "b": 8, "l": 93_000_000}
-        return "\n".join(fields.format(*one) for one in sizes.items())
-
-    monkeypatch.setattr(debian, "run", run)
+    log = tmp_path / "log"
+    makes = "for one; do case $one in ?=1) : > ${one%=1}_1_arm64.deb;; esac; done"
+    stand_in(programs / "apt-get", f'echo "apt-get $*" >> {log}\n{makes}')
+    fields = r"Package: {}\nVersion: 1\nArchitecture: arm64\nSize: {}\n\n"
+    sizes = {"a": 9, "b": 8, "l": 93_000_000}
+    shows = "".join(fields.format(*one) for one in sizes.items())
+    stand_in(programs / "apt-cache", f"echo \"apt-cache $*\" >> {log}\nprintf '{shows}'")
+    stand_in(programs / "dpkg-deb", f'echo "dpkg-deb $*" >> {log}')
     suite, said = debian.Suite("trixie", "arm64"), []
     with listening(said.append):
         suite.unpack(suite.packages(["b", "l", "a"]), tmp_path / "unpacked")
+    begun = [line.split() for line in log.read_text().splitlines()]
     apt = [words for words in begun if words[0].startswith("apt")]
     assert [words[-1] for words in apt] == ["a", "a=1", "l=1"]
     assert apt[1][-2:] == ["b=1", "a=1"]
