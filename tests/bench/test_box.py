@@ -15,7 +15,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from multiprocessing import get_context
 from pathlib import Path
 
@@ -24,6 +24,7 @@ import pytest
 from tennis.bench import box, box_group
 from tennis.checkout import ROOT
 from tennis.errors import BenchError
+from tests.support.processes import stand_in
 
 ORDINARY = 4321  # nobody's number
 LIMIT_S = 60.0
@@ -132,9 +133,8 @@ def test_who_fills_every_place_hurts_nobody(boxed, monkeypatch):
     assert 7 << 20 <= int(ended.words) <= 8 << 20
 
 
-def test_who_makes_files_without_end_hurts_nobody(boxed, monkeypatch):
-    monkeypatch.setattr(box, "ROOM_FILES", 100)
-    ended = boxed("for number in range(200): open(f'/tmp/{number}', 'w')")
+def test_who_makes_files_without_end_hurts_nobody(boxed):
+    ended = boxed(f"for number in range({box.ROOM_FILES}): open(f'/tmp/{{number}}', 'w')")
     assert "No space left on device" in ended.why
 
 
@@ -221,16 +221,14 @@ def test_a_box_that_cannot_be_made_is_the_hosts_fault(boxed):
         boxed("pass", there=Path("/nowhere"))
 
 
-def test_a_box_that_somebody_ends_is_the_hosts_fault(boxed, monkeypatch):
-    ends = box._Held._watch_memory
-
-    def end(held):
-        ends(held)
-        held._kill()
-
-    monkeypatch.setattr(box._Held, "_watch_memory", end)
-    with pytest.raises(BenchError, match="cannot run in a box here"):
-        boxed("time.sleep(60)")
+def test_a_box_that_somebody_ends_is_the_hosts_fault(boxed):
+    with ThreadPoolExecutor(1) as pool:
+        ended = pool.submit(boxed, "time.sleep(61)")
+        for process in when_there("time.sleep(61)", os.getpid()):
+            with contextlib.suppress(ProcessLookupError):  # it ended with another one
+                os.kill(int(process), signal.SIGKILL)
+        with pytest.raises(BenchError, match="cannot run in a box here"):
+            ended.result()
 
 
 def test_only_files_that_are_asked_for_come_out(boxed, tmp_path):
@@ -288,24 +286,29 @@ def test_a_grader_that_is_killed_leaves_no_box():
     code += "run('time.sleep(300)')"
     grader = subprocess.Popen([sys.executable, "-c", code])
 
-    def boxes() -> set[str]:
-        found = set()
-        for process in Path("/proc").glob("[0-9]*"):
-            with contextlib.suppress(OSError):
-                words = (process / "cmdline").read_text().split("\0")
-                if str(grader.pid) in _ancestors(process):
-                    found |= {process.name} if "time.sleep(300)" in "".join(words[-2:]) else set()
-        return found
-
+    seen = when_there("time.sleep(300)", grader.pid)
     deadline = time.monotonic() + 60
-    while not (seen := boxes()) and time.monotonic() < deadline:
-        time.sleep(0.05)
-    assert seen
     os.kill(grader.pid, signal.SIGKILL)
     grader.wait()
     while (left := {n for n in seen if Path("/proc", n).exists()}) and time.monotonic() < deadline:
         time.sleep(0.05)
     assert left == set()
+
+
+def when_there(code: str, above: int) -> set[str]:
+    """Return the processes of a box that runs a code, and was made below a process."""
+    deadline = time.monotonic() + 60
+    while time.monotonic() < deadline:
+        found = set()
+        for process in Path("/proc").glob("[0-9]*"):
+            with contextlib.suppress(OSError):
+                words = (process / "cmdline").read_text().split("\0")
+                if str(above) in _ancestors(process):
+                    found |= {process.name} if code in "".join(words[-2:]) else set()
+        if found:
+            return found
+        time.sleep(0.05)
+    raise AssertionError(code)
 
 
 def _ancestors(process: Path) -> list[str]:
@@ -328,34 +331,30 @@ for created in dict.fromkeys(filter(None, HAS)):
 
 
 @pytest.mark.skipif(os.geteuid() != 0 or None in HAS, reason="no control group can be made here")
-def test_a_box_has_a_small_part_of_the_processors_and_an_end_of_memory(monkeypatch):
+def test_a_box_has_a_small_part_of_the_processors_and_an_end_of_memory():
     """Of the kernel itself: the box's first process stands in a group of its own."""
-    before = {path for own in HAS for path in own.parent.glob("tennis-box-*")}
-    seen = []
-    wait = box._Held.wait
-
-    def look(self, limit_s):
-        until = time.monotonic() + LIMIT_S
-        while len(seen) < len(set(HAS)) and time.monotonic() < until:
+    names = ("cpu.weight", "cpu.shares", "memory.max", "memory.limit_in_bytes")
+    before = groups_of_boxes()
+    with ThreadPoolExecutor(1) as pool:
+        ended = pool.submit(run, "time.sleep(5)")
+        limits: set[str] = set()
+        while not limits and not ended.done():
             time.sleep(0.05)
-            found = [set(own.parent.glob("tennis-box-*")) - before for own in dict.fromkeys(HAS)]
-            folders = [folder for some in found for folder in some]
-            inside = [(folder / "cgroup.procs").read_text().split() for folder in folders]
-            if all(len(processes) > 1 for processes in inside):
-                seen[:] = [told for folder in folders for told in limits_of(folder)]
-        wait(self, limit_s)
-
-    def limits_of(folder):
-        names = ("cpu.weight", "cpu.shares", "memory.max", "memory.limit_in_bytes")
-        return [(folder / n).read_text().strip() for n in names if (folder / n).exists()]
-
-    monkeypatch.setattr(box._Held, "wait", look)
-    assert run("time.sleep(5)").why == ""
-    limits = set(seen)
+            with contextlib.suppress(FileNotFoundError):  # it is being made, or is gone
+                folders = groups_of_boxes() - before
+                inside = [(folder / "cgroup.procs").read_text().split() for folder in folders]
+                if len(folders) == len(set(HAS)) and all(len(one) > 1 for one in inside):
+                    files = [folder / name for folder in folders for name in names]
+                    limits = {file.read_text().strip() for file in files if file.exists()}
+        assert ended.result().why == ""
     most = box.MEMORY_BYTES + box.ROOM_BYTES + box.SLACK_BYTES
     assert str(most) in limits
     assert limits & {str(box_group.WEIGHT), str(box_group.SHARES)}
-    assert {path for own in HAS for path in own.parent.glob("tennis-box-*")} <= before
+    assert groups_of_boxes() <= before
+
+
+def groups_of_boxes() -> set[Path]:
+    return {path for own in HAS if own for path in own.parent.glob("tennis-box-*")}
 
 
 @pytest.mark.skipif(os.geteuid() != 0 or None in HAS, reason="no control group can be made here")
@@ -364,7 +363,6 @@ def test_memory_that_is_taken_at_once_is_the_hand_ins_fault_and_not_the_machines
     monkeypatch.setattr(box, "POLL_S", 60.0)
     monkeypatch.setattr(box, "MEMORY_BYTES", 1 << 27)
     monkeypatch.setattr(box, "ROOM_BYTES", 1 << 24)
-    monkeypatch.setattr(box, "SLACK_BYTES", 1 << 24)
     ended = run("kept = b'x' * (1 << 29); time.sleep(50)")
     assert ended.limit == "it took more than 0 GB of memory"
 
@@ -393,7 +391,6 @@ def test_a_group_of_version_2(groups, tmp_path, monkeypatch):
             (path / "memory.events").write_text("oom 3\noom_kill 0\n")
 
     monkeypatch.setattr(Path, "mkdir", kernel)
-    monkeypatch.setattr(box_group, "GONE_S", 0.1)
     with box_group.memory_group(123, groups) as group:
         (folder,) = group.folders
         assert folder.parent == tmp_path / "cgroup" / "user"
@@ -411,35 +408,34 @@ def test_a_group_of_version_2(groups, tmp_path, monkeypatch):
     assert not folder.exists()
 
 
-@pytest.mark.parametrize(("code", "scope"), [(0, True), (1, False)])
-def test_where_no_group_can_be_made_systemd_may_make_a_scope(
-    groups, tmp_path, monkeypatch, code, scope
-):
-    """systemd-run is a stand-in here, which does what the real one does: it runs the rest."""
-    (tmp_path / "bin").mkdir()
-    program = tmp_path / "bin" / "systemd-run"
-    program.write_text(
-        f'#!/bin/sh\necho "$*" >> {tmp_path}/log\n'
-        f'while [ "$1" != -- ]; do shift; done\nshift\n[ {code} = 0 ] || exit {code}\nexec "$@"\n'
+def scopes(folder: Path, monkeypatch, code: int) -> None:
+    """Put a systemd-run in front. Each is asked once, so that of another folder is asked again."""
+    stand_in(
+        folder / "bin" / "systemd-run",
+        f'echo "$*" >> {folder}/log\n'
+        f'while [ "$1" != -- ]; do shift; done\nshift\n[ {code} = 0 ] || exit {code}\nexec "$@"',
     )
-    program.chmod(0o755)
-    monkeypatch.setenv("PATH", f"{tmp_path}/bin:{os.environ['PATH']}")
+    monkeypatch.setenv("PATH", f"{folder}/bin:{os.environ['PATH']}")
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(folder))
+
+
+@pytest.mark.parametrize(("code", "scope"), [(0, True), (1, False)])
+def test_where_no_group_can_be_made_systemd_may_make_a_scope(tmp_path, monkeypatch, code, scope):
+    """systemd-run is a stand-in here, which does what the real one does: it runs the rest."""
+    scopes(tmp_path, monkeypatch, code)
     monkeypatch.setattr(box_group, "SYSTEMD", tmp_path)
-    monkeypatch.setattr(box_group, "controller_folder", lambda *_: None)
-    box_group._makes_scopes.cache_clear()
-    with box_group.memory_group(123, groups) as group:
+    with box_group.memory_group(123, tmp_path / "no-proc") as group:
         assert group.folders == []
         assert bool(group.words) == scope
     if scope:
         log = (tmp_path / "log").read_text()
         assert "-p CPUWeight=100 -p MemoryMax=123 -p MemorySwapMax=0 -- true" in log
         assert ("--user" in log) == (os.geteuid() != 0)
-    box_group._makes_scopes.cache_clear()
 
 
-def test_without_any_group_a_box_is_as_it_was(groups, monkeypatch):
-    monkeypatch.setattr(box_group, "SYSTEMD", groups / "none")
+def test_without_any_group_a_box_is_as_it_was(tmp_path, monkeypatch):
+    scopes(tmp_path, monkeypatch, 1)
     monkeypatch.setattr(box_group, "controller_folder", lambda *_: None)
-    with box_group.memory_group(123, groups) as group:
+    with box_group.memory_group(123) as group:
         assert (group.folders, group.words, group.ended) == ([], (), False)
     assert run("print('fine', file=sys.stderr)").words == "fine\n"
