@@ -62,12 +62,12 @@ def test_frames_become_columns():
     assert list(balls.batches_from_frames([b""], 10**9)) == []
 
 
-def test_many_frames_come_in_batches(monkeypatch):
-    monkeypatch.setattr(balls, "BATCH_ROWS", 10)
-    frames = (payload(*((i, 1, 2),) * 4) for i in range(9))
+def test_many_frames_come_in_batches():
+    each = balls.BATCH_ROWS * 2 // 5
+    frames = (payload((i, 1, 2)) * each for i in range(9))
     found = list(balls.batches_from_frames(frames, 10**9))
-    assert [batch.num_rows for batch in found] == [12, 12, 12]
-    assert [batch["ball"][0].as_py() for batch in found] == [0, 12, 24]
+    assert [batch.num_rows for batch in found] == [3 * each] * 3
+    assert [batch["ball"][0].as_py() for batch in found] == [0, 3 * each, 6 * each]
 
 
 @pytest.mark.parametrize(

@@ -100,28 +100,28 @@ def test_bytes_do_not_depend_on_batches(tmp_path):
     assert (tmp_path / "a").read_bytes() == (tmp_path / "b").read_bytes()
 
 
-def test_more_than_one_row_group(tmp_path, monkeypatch):
-    monkeypatch.setattr(balls, "GROUP_ROWS", 64)
-    rise = np.arange(1, 1001)
-    found = make_rally(tmp_path / "a", rise=rise, schedule=np.full(1000, 2), misses=5)
-    assert pq.ParquetFile(tmp_path / "a" / "balls.parquet").num_row_groups == 16
-    assert len(interrupt_ticks(found)) == 995
-    assert found.interrupt.n == found.scheduling.n == 995
+def test_more_than_one_row_group(tmp_path):
+    count = 2 * balls.GROUP_ROWS + 1000
+    rise = 1 + np.arange(count) % 1000
+    found = make_rally(tmp_path / "a", rise=rise, schedule=np.full(count, 2), misses=5)
+    assert pq.ParquetFile(tmp_path / "a" / "balls.parquet").num_row_groups == 3
+    assert len(interrupt_ticks(found)) == count - 5
+    assert found.interrupt.n == found.scheduling.n == count - 5
 
 
-def test_columns_hold_nulls_only_where_a_ball_was_missed(tmp_path, monkeypatch):
-    monkeypatch.setattr(balls, "GROUP_ROWS", 64)
-    rise, schedule = np.arange(1, 301), np.full(300, 2)
-    for name, missed in (("none", ()), ("first", (0,)), ("last", (299,))):
-        misses = np.isin(np.arange(300), missed)
+def test_columns_hold_nulls_only_where_a_ball_was_missed(tmp_path):
+    count = 2 * balls.GROUP_ROWS + 1
+    rise, schedule = np.arange(1, count + 1), np.full(count, 2)
+    for name, missed in (("none", ()), ("first", (0,)), ("last", (count - 1,))):
+        misses = np.isin(np.arange(count), missed)
         rows = table(rise, schedule, misses=misses, tick_hz=10**9)
         written = balls.write(tmp_path / name, rows, 10**9)
-        assert (written.balls, written.misses) == (300, len(missed))
+        assert (written.balls, written.misses) == (count, len(missed))
         found = pq.read_table(tmp_path / name)
         assert found.schema.field("rise_ticks").nullable == bool(missed)
         assert found.schema.field("fall_ticks").nullable == bool(missed)
-        assert found.to_pydict() == rows.to_pydict()
-        assert pq.read_metadata(tmp_path / name).num_row_groups == 5
+        assert found.cast(rows.schema) == rows
+        assert pq.read_metadata(tmp_path / name).num_row_groups == 3
     assert sorted(path.name for path in tmp_path.iterdir()) == ["first", "last", "none"]
 
 
@@ -426,13 +426,14 @@ def test_columns_that_contradict_each_other_or_the_manifest(rally, name, at, val
     refused(rally, words, "damaged or made up")
 
 
-def test_row_groups_that_contradict_each_other(rally, monkeypatch):
-    monkeypatch.setattr(balls, "GROUP_ROWS", 100)
+def test_row_groups_that_contradict_each_other(tmp_path):
+    rows = balls.MIN_GROUP_ROWS
+    rally = make_rally(tmp_path / "two", balls=rows + 100).path
 
     def back(numbers):
-        numbers[100:] -= numbers[100] - numbers[50]
+        numbers[rows:] -= numbers[rows] - numbers[rows // 2]
 
-    forge(rally, changed(rally, "served_ns", back), row_group_size=100)
+    forge(rally, changed(rally, "served_ns", back), row_group_size=rows)
     refused(rally, "before the one before it was over")
 
 
@@ -474,8 +475,14 @@ def test_too_many_different_latencies(tmp_path, monkeypatch):
     refused(made.path, "more than 400 different latencies")
 
 
-def test_huge_row_groups_are_refused(rally, monkeypatch):
-    monkeypatch.setattr(balls, "MAX_GROUP_ROWS", 100)
+def test_huge_row_groups_are_refused(rally):
+    rows = balls.MAX_GROUP_ROWS + 1
+    number = pa.array(np.arange(rows, dtype=np.uint32))
+    served = pa.array(np.arange(rows) * 10**8)
+    same = pa.array(np.full(rows, 7, np.uint32))
+    schema = balls.schema(10**9, nulls=False)
+    forge(rally, pa.table([number, served, same, same], schema=schema), row_group_size=rows)
+    reseal(rally, counts__balls=rows, counts__misses=0, protocol__balls=rows)
     refused(rally, "row groups")
 
 

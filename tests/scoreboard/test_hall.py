@@ -50,15 +50,16 @@ def test_a_rally_is_followed_from_look_to_look(tmp_path):
     assert first.counted.balls == 20
 
 
-def test_newest_first_and_not_all(tmp_path, monkeypatch):
-    monkeypatch.setattr(halls, "SEALED_MAX", 3)
-    for number in range(5):
+def test_newest_first_and_not_all(tmp_path):
+    count = halls.SEALED_MAX + 2
+    for number in range(count):
         rally = make_rally(tmp_path / f"r{number}", balls=5)
         os.utime(rally.path / "manifest.json", (1000 + number, 1000 + number))
     hall = scanned(tmp_path)
     score = hall.score
-    assert [entry.name for entry in score.sealed] == ["r4", "r3", "r2"]
-    assert score.sealed_in_all == 5
+    newest = [f"r{number}" for number in reversed(range(2, count))]
+    assert [entry.name for entry in score.sealed] == newest
+    assert score.sealed_in_all == count
     assert hall.sealed("r0").path == tmp_path / "r0"  # an old one can be explored, too
     assert hall.sealed("nothing") is None
     assert "and 2 older ones" in words.sealed(score)

@@ -3,6 +3,7 @@
 """Inventories, and what the list of benches makes of what benches say."""
 
 import json
+import shlex
 import shutil
 import time
 from datetime import UTC, datetime, timedelta
@@ -75,7 +76,7 @@ def test_what_the_inventory_says_of_a_host_reaches_ssh():
         },
     )
     with bench.connect() as target:
-        words = target._words([])
+        words = shlex.split(target.scp_script("/x"))
     assert {"HostName=192.0.2.11", "Port=2222", "User=pi", "ProxyJump=gate"} <= set(words)
 
 
