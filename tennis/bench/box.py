@@ -36,7 +36,7 @@ from pathlib import Path
 from tennis.bench import box_filter, box_group
 from tennis.errors import BenchError
 from tennis.rally.text import plain
-from tennis.share import free_memory_bytes
+from tennis.share import PROC, free_memory_bytes
 
 HOME = Path("/home/s")
 WORK = HOME / "work"  # where the copy of what was handed in is, always the same place
@@ -54,8 +54,7 @@ FILE_BYTES = 64 << 20
 PROCESSES = 256
 SAID_MAX = 1 << 16  # bytes of what was said first, and of what was said last
 POLL_S = 0.2
-VMSTAT = Path("/proc/vmstat")
-OWN_STATUS = Path("/proc/self/status")
+OWN_STATUS = PROC / "self/status"
 FILTERED = 2  # this process' calls to the kernel are: SECCOMP_MODE_FILTER
 GONE_S = 60.0  # the kernel ends what a box leaves behind, as quickly as it can
 # Runs outside of the box, where no process of the box is seen. It makes the folder in memory, which
@@ -329,13 +328,13 @@ def _memory(name_space: int) -> int:
     return total
 
 
-def oom_kills() -> int:
+def oom_kills(proc: Path = PROC) -> int:
     """Return how many processes the kernel has ended for want of memory; 0 where it does not say.
 
     It counts for the whole machine: whoever failed while it grew may have failed for that.
     """
     with contextlib.suppress(OSError):
-        lines = VMSTAT.read_text(encoding="ascii").splitlines()
+        lines = (proc / "vmstat").read_text(encoding="ascii").splitlines()
         return next((int(line.split()[1]) for line in lines if line.startswith("oom_kill ")), 0)
     return 0
 

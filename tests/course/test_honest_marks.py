@@ -603,12 +603,11 @@ def test_what_failed_while_the_kernel_ended_processes_is_not_the_boxs_fault(tmp_
     assert box.run(*words).code == 1
 
 
-def test_the_kernel_counts_what_it_ended(tmp_path, monkeypatch):
+def test_the_kernel_counts_what_it_ended(tmp_path):
     assert box.oom_kills() >= 0
-    monkeypatch.setattr(box, "VMSTAT", tmp_path / "vmstat")
-    assert box.oom_kills() == 0
-    box.VMSTAT.write_text("pgfault 12\noom_kill 7\n")
-    assert box.oom_kills() == 7
+    assert box.oom_kills(tmp_path) == 0
+    (tmp_path / "vmstat").write_text("pgfault 12\noom_kill 7\n")
+    assert box.oom_kills(tmp_path) == 7
 
 
 def test_a_build_that_took_too_long_is_no_compile_error(tmp_path, monkeypatch):

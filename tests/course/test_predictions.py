@@ -11,7 +11,7 @@ import pytest
 from click.testing import CliRunner
 
 from tennis.cli import cli
-from tennis.course import load_lab, predictions, work
+from tennis.course import load_lab, work
 from tennis.course.checking import running as checking
 from tennis.course.hand_ins import hand_in
 from tennis.course.predictions import Seal, keep, read_seals, sealing, standing
@@ -171,8 +171,8 @@ def test_a_look_before_any_rally_is_kept(folder):
     assert known(folder)[0] == "nothing"
 
 
-def test_a_folder_that_cannot_be_written_can_be_checked(folder, monkeypatch):
-    monkeypatch.setattr(predictions, "SEALS", "no-such-folder/predictions.jsonl")
+def test_a_file_that_cannot_be_written_leaves_a_folder_to_be_checked(folder):
+    (folder / "predictions.jsonl").mkdir()
     done = CliRunner().invoke(cli, ["lab", "check", "01", "--in", str(folder)])
     assert "your prediction is not kept: cannot write" in done.output
     assert "5 of 5 answered" in done.output

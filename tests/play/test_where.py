@@ -14,7 +14,7 @@ from tennis.match.folder import another
 from tennis.match.plan import ScheduledRally
 from tennis.play import sealing
 from tennis.rally.manifest import OnProcessor
-from tennis.stats.summary import _on_processor
+from tennis.stats.summary import summarize
 from tests.support.plans import plan_of
 from tests.support.synthetic import make_rally
 
@@ -89,9 +89,9 @@ def test_only_the_target_knows_where_a_program_was_interrupted():
     assert not list(sealing.raised_elsewhere(plan_of(program=ANSWER, processors=2), seen))
 
 
-def test_what_nobody_counted_is_not_said():
-    told = {"processor": 1, "pings": None, "replies": 7, "busy": None}
-    assert _on_processor(told) == "1 gave 7 replies"
+def test_what_nobody_counted_is_not_said(tmp_path):
+    rally = make_rally(tmp_path / "r", balls=7, where=[on(1, None, 7)])
+    assert "Counted on each processor: 1 gave 7 replies." in summarize(rally).claims()
 
 
 def test_a_match_knows_where_its_process_was_pinned(tmp_path):

@@ -4,6 +4,7 @@
 
 import itertools
 import os
+import re
 import resource
 import struct
 import time
@@ -263,10 +264,14 @@ def test_sessions_that_are_none(session, members, words):
         all_edges(open_capture(session))
 
 
-def test_a_zip_bomb_is_refused_before_it_is_unpacked(session, monkeypatch):
-    monkeypatch.setattr("tennis.umpire.captures.srzip.MAX_TICKS", 1 << 20)
-    rezip(session, **{"logic-1-1": bytes(1 << 21)})
-    with pytest.raises(CaptureError, match="more than 1048576 samples"):
+def test_a_zip_bomb_is_refused_before_it_is_unpacked(session):
+    """Its directory says that each of its members has 4 GB."""
+    rezip(session, **{f"logic-1-{number}": b"\0" for number in range(1, 66)})
+    data = bytearray(session.read_bytes())
+    for entry in re.finditer(rb"PK\x01\x02(?s:.{42})logic-1-", bytes(data)):
+        data[entry.start() + 24 : entry.start() + 28] = (0xFFFFFFF0).to_bytes(4, "little")
+    session.write_bytes(data)
+    with pytest.raises(CaptureError, match="more than 274877906944 samples"):
         open_capture(session)
 
 

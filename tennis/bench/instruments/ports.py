@@ -51,10 +51,10 @@ def picos() -> list[Port]:
     return [port for port in ports() if port.pico]
 
 
-def bootsel() -> int:
+def bootsel(devices: Path = USB_DEVICES) -> int:
     """Return how many Picos wait in BOOTSEL mode for a UF2 file."""
     count = 0
-    for vendor in USB_DEVICES.glob("*/idVendor"):
+    for vendor in devices.glob("*/idVendor"):
         try:
             product = (vendor.parent / "idProduct").read_text().strip()
             count += vendor.read_text().strip() == BOOTSEL[0] and product in BOOTSEL[1]

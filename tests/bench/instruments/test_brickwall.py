@@ -394,13 +394,12 @@ def test_the_only_pico_is_the_default(monkeypatch, there, bootsel, words):
             ports.the_port(None)
 
 
-def test_picos_in_bootsel_mode_are_found(tmp_path, monkeypatch):
+def test_picos_in_bootsel_mode_are_found(tmp_path):
     for name, vendor, product in (("1-1", "2e8a", "0003"), ("1-2", "2e8a", "0005")):
         (tmp_path / name).mkdir()
         (tmp_path / name / "idVendor").write_text(vendor + "\n")
         (tmp_path / name / "idProduct").write_text(product + "\n")
-    monkeypatch.setattr(ports, "USB_DEVICES", tmp_path)
-    assert ports.bootsel() == 1
+    assert ports.bootsel(tmp_path) == 1
 
 
 def test_a_line_that_stays_away(fake):

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 """What the plugins are given, and what one of them finds out about QEMU by experiment."""
 
+import re
 import subprocess
 from typing import get_args
 
@@ -141,7 +142,15 @@ def test_sources_of_two_versions_are_said_to_be_that(tmp_path, monkeypatch):
         "qemu: Could not load plugin a/instrument.so: plugin requires version 9, but this QEMU {}",
     ],
 )
-def test_both_ways_to_say_which_plugins_it_takes(said):
-    qemu = plugins.Qemu(plugins.Path("/usr/bin/qemu"), "10.0")
-    said = said.format("supports only up to version 4\n")
-    assert plugins._api_said(said, qemu, "instrument.so") == 4
+def test_both_ways_to_say_which_plugins_it_takes(said, tmp_path, monkeypatch):
+    monkeypatch.setenv("TENNIS_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
+    log, said = tmp_path / "log", said.format("supports only up to version 4")
+    qemu = plugins.Qemu(stand_in(tmp_path / "qemu", f"echo '{said}' >&2; exit 1"), "10.0")
+    stand_in(
+        tmp_path / "gcc",
+        '[ "$1" != --version ] || exec echo gcc\n'
+        f'echo "$*" >> {log}\nfor last; do :; done; : > $last',
+    )
+    plugins.build(qemu)
+    assert re.findall(r"-DPLUGIN_API=(\d+)", log.read_text())[1:] == ["4"]
