@@ -14,7 +14,7 @@ import importlib
 import os
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -97,6 +97,12 @@ class Entry:
             raise EntryError(f"{self} has no {files[0]} in {folder}", next_step=self.repair)
         return folder
 
+    def check_has(self, found: Any, names: Iterable[str]) -> None:
+        """Raise EntryError where what was loaded does not have all that such an entry has."""
+        if lacking := [name for name in names if not hasattr(found, name)]:
+            why = f"it has no {', '.join(lacking)}"
+            raise EntryError(f"{self} is broken ({why})", next_step=self.repair)
+
     @property
     def repair(self) -> str:
         """Say what to do about one that is broken."""
@@ -155,16 +161,16 @@ def find(group: str, name: str) -> Entry | None:
     return next((entry for entry in entries(group) if entry.name == name), None)
 
 
-def need(group: str, name: str, why: str) -> Any:
+def need(group: str, name: str, why: str, read: Callable[[Entry], Any] = Entry.load) -> Any:
     """Load what must be there; ``why`` begins the line that is said if it is not.
 
-    Raises EntryError.
+    ``read``: how an entry of the group is read. Raises EntryError.
     """
     entry = find(group, name)
     if entry is None:
         raise EntryError(f"{why} needs a package that is not installed", next_step="install it")
     try:
-        return entry.load()
+        return read(entry)
     except EntryError as error:
         raise EntryError(f"{why}: {error.message}", next_step=error.next_step) from error
 

@@ -405,7 +405,10 @@ def fails():
     raise ValueError("no barometer")
     yield
 """
-    points = {"tennis.doctor": {"weather": "outdoor.checks:look", "air": "outdoor.checks:fails"}}
+    points = {
+        "tennis.doctor": {"weather": "outdoor.checks:look", "air": "outdoor.checks:fails"},
+        "tennis.plots.rally": {"clouds": "outdoor.checks:gone"},
+    }
     install(site, "outdoor", points, checks=source)
     program = """
 from tennis.play.doctor import host
@@ -418,6 +421,7 @@ for finding in host.examine():
     )
     assert "good weather dry" in done.stdout
     assert "note outdoor the check air of the package outdoor failed: no barometer" in done.stdout
+    assert "note outdoor the picture clouds of the package outdoor is broken (" in done.stdout
 
 
 @pytest.mark.parametrize(
@@ -446,6 +450,52 @@ def test_a_broken_package_is_named_and_breaks_nothing(tmp_path, source, said):
     assert (done.returncode, said in done.stderr) == (1, True)
     rally = make_rally(tmp_path / "r", rise=np.array([1000, 2000]))
     assert tennis(site, "stats", rally.path).returncode == 0
+
+
+def test_doctor_names_each_broken_entry_of_a_package(site, tmp_path):
+    there = tmp_path / "site"
+    points = {
+        "tennis.benches": {"b": "crack.bench:Bench", "half": "crack.parts:Half"},
+        "tennis.commands.read": {"c": "crack.parts:Half"},
+        "tennis.drills": {"d": "crack", "Big": "crack"},
+        "tennis.instruments": {"i": "crack.parts"},
+        "tennis.kernels": {"k": "crack.parts:Half"},
+        "tennis.labs": {"15-l": "crack"},
+        "tennis.loads": {"l": "crack"},
+        "tennis.plots.rally": {"p": "crack.parts:gone"},
+        "tennis.beneath": {"u": "crack.parts:gone"},
+    }
+    half = block("A new bench", "python").replace("def answers", "def replies")
+    half = half.replace("ConstantBench", "Half")
+    install(there, "crack", points, bench="import nothing_there", parts=half)
+    for file in ("drills.toml", "lab.toml", "load.toml"):
+        (there / "crack" / file).write_text('oops = 1\ntitle = "T"\n[d]\ntitle = 1\n')
+    program = "from tennis.play.doctor.packages import examine_packages as look\n"
+    program += "for one in look(): print(one.verdict, one.what, one.found, '->', one.advice)"
+    found = {}
+    for place in (site, there):
+        environment = {**os.environ, "PYTHONPATH": str(place)}
+        done = run_to_end([sys.executable, "-c", program], env=environment, check=True)
+        assert done.stderr == ""
+        found[place] = done.stdout.splitlines()
+    assert found[site] == []
+    assert len(found[there]) == sum(map(len, points.values()))
+    for kind, why in {
+        "bench b": "needs the Python module nothing_there, which is not installed -> ",
+        "bench half": "is broken (it has no answers) -> repair the package crack, or remove it",
+        "command c": "is no command of click's",
+        "drill d": "drills.toml is not right: d.title: ",
+        "drill Big": "cannot be called so",
+        "instrument i": "is broken (it has no plugin, versions, describe, session)",
+        "kernel k": "does not say about, suite, image, headers",
+        "lab 15-l": "lab.toml: ",
+        "load l": "load.toml is not right: ",
+        "picture p": "is broken (AttributeError: ",
+        "system u": "is broken (AttributeError: ",
+    }.items():
+        (line,) = (one for one in found[there] if f"the {kind} of the package crack" in one)
+        assert line.startswith(f"note crack the {kind} of the package crack")
+        assert why in line
 
 
 def test_one_kernel_of_two_packages(tmp_path):

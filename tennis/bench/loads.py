@@ -331,6 +331,11 @@ def _added(entry: Entry) -> Path | None:
         return None
 
 
+def read(entry: Entry) -> list[LoadPart]:
+    """Return the parts of a package's load. Raises TennisError where it is broken."""
+    return _parts_in(entry.folder(FILE), entry.name)
+
+
 def _folder(name: str) -> Path | None:
     """Return a load's folder: the kit's own, else a package's; None: there is no such load.
 
@@ -379,7 +384,11 @@ def find(name: str, options: Mapping[str, int] | None = None, system: System = "
 
 def _parts(name: str, within: tuple[str, ...] = ()) -> list[LoadPart]:
     """Return a load's folder behind those of the loads that belong to it, each once."""
-    path = (_folder(name) or FOLDER / name) / FILE
+    return _parts_in(_folder(name) or FOLDER / name, name, within)
+
+
+def _parts_in(folder: Path, name: str, within: tuple[str, ...] = ()) -> list[LoadPart]:
+    path = folder / FILE
     try:
         file = LoadFile.model_validate(toml_of(path.read_bytes()))
     except EditedError as error:

@@ -15,14 +15,19 @@ from tennis.bench.fitting import Capabilities, refuse_misfits, settings_of
 from tennis.bench.kernels import catalogue
 from tennis.bench.loads import System
 from tennis.bench.protocol import Access, Bench, PreparingBench, RegisteredBench
-from tennis.entries import OWN, EntryError
+from tennis.entries import OWN, Entry, EntryError
 from tennis.errors import UsageError
 from tennis.listener import say
-from tennis.rally.manifest import BenchKind
+from tennis.rally.manifest import TIMELESS, BenchKind
 from tennis.rally.plan import Plan
 from tennis.rally.text import plain
 
 GROUP = "tennis.benches"
+# what a class must have, as RegisteredBench says
+MEMBERS = (
+    *("kind", "repeats", "kernels", "can", "plays", "defaults", "of"),
+    *("time_note", "versions", "start", "circumstances"),
+)
 
 
 def benches() -> tuple[type[RegisteredBench], ...]:
@@ -40,12 +45,24 @@ def _registered() -> tuple[list[tuple[str, type[RegisteredBench]]], list[EntryEr
     troubles = []
     for entry in entries.entries(GROUP):
         try:
-            found.append((entry.package, entry.load()))
+            found.append((entry.package, read(entry)))
         except EntryError as error:
             troubles.append(error)
             if entry.package != OWN:
                 say(str(error))
     return found, troubles
+
+
+def read(entry: Entry) -> type[RegisteredBench]:
+    """Return the bench that an entry names. Raises EntryError for what is none."""
+    found: type[RegisteredBench] = entry.load()
+    if not isinstance(found, type):
+        raise EntryError(f"{entry} is no class", next_step=entry.repair)
+    entry.check_has(found, MEMBERS)
+    if missing := sorted(getattr(found, "__abstractmethods__", ())):
+        why = f"it has no {', '.join(missing)}"
+        raise EntryError(f"{entry} is broken ({why})", next_step=entry.repair)
+    return found
 
 
 def forget() -> None:
@@ -105,6 +122,12 @@ def check_kind(kind: BenchKind) -> None:
     there = [one for one in kinds() if one != "replay"]
     if kind not in there:
         raise UsageError(f"bench: {kind!a} is not one of {', '.join(map(repr, there))}")
+
+
+def timeless() -> set[BenchKind]:
+    """Return the words of benches whose rallies do not depend on when they are played."""
+    once = {bench.kind for bench in benches() if not bench.repeats}
+    return {*TIMELESS, *(kind for kind in kinds() if kind not in once)}
 
 
 def boots_afresh(bench: type[RegisteredBench]) -> bool:
@@ -178,6 +201,13 @@ class Benches:
         return self._made[kind]
 
 
+def _refuse_elsewhere(plan: Plan) -> None:
+    """Raise UsageError for a kernel that only benches of other kinds have."""
+    words = dict.fromkeys(bench.kind for bench in benches() if plan.kernel in bench.kernels)
+    if words and plan.bench not in words:
+        raise UsageError(f"the kernel {plan.kernel} needs --bench {' or '.join(words)}")
+
+
 def _class_of(plan: Plan) -> type[RegisteredBench]:
     """Return the bench that plays a plan: first one whose own kernel it is, then any."""
     found, troubles = _registered()
@@ -189,8 +219,11 @@ def _class_of(plan: Plan) -> type[RegisteredBench]:
             f"the kernel {plan.kernel} is that of several benches, of {packages}",
             next_step="remove one of the packages",
         )
+    if plan.bench == "virtual" and plan.kernel not in catalogue.catalogue():
+        _refuse_elsewhere(plan)
     for _, bench in owning or playing:
         return bench
+    _refuse_elsewhere(plan)
     if own := kernels_of(plan.bench):
         raise UsageError(
             f"the bench {plan.bench} has no kernel {plain(plan.kernel, 60)}",

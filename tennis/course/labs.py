@@ -26,7 +26,7 @@ from pydantic import (
 from tennis import entries
 from tennis.bench.registry import system_of
 from tennis.checkout import ROOT
-from tennis.entries import OWN
+from tennis.entries import OWN, Entry
 from tennis.errors import TennisError
 from tennis.listener import say
 from tennis.rally.edited import EditedError, toml_of
@@ -465,6 +465,12 @@ def labs_of_packages() -> list[tuple[str, Path, str]]:
         except TennisError as error:
             say(str(error))
     return found
+
+
+def read(entry: Entry) -> list[Lab]:
+    """Return the labs that an entry of a package names. Raises TennisError where one is broken."""
+    found = _labs_of(entry.name, entry.folder(LAB, COURSE))
+    return [_read_lab(slug, folder, entry.package) for slug, folder in found]
 
 
 def _labs_of(name: str, folder: Path) -> list[tuple[str, Path]]:

@@ -6,6 +6,7 @@ The group ``tennis.plots.rally`` holds functions that take a rally and return a 
 where there is none of this rally. ``tennis.plots.rallies`` has those that take several.
 """
 
+from collections.abc import Callable
 from typing import Any
 
 from tennis import entries
@@ -30,12 +31,20 @@ def every(of: str) -> dict[str, Entry]:
     return found
 
 
+def read(entry: Entry) -> Callable[[Any], Any]:
+    """Return the function that an entry names. Raises EntryError for what is none."""
+    found: Callable[[Any], Any] = entry.load()
+    if not callable(found):
+        raise EntryError(f"{entry} is no function", next_step=entry.repair)
+    return found
+
+
 def draw(entry: Entry, what: Any) -> Picture | None:
     """Draw what was opened; None: there is no such picture of it.
 
     Raises EntryError where a package is broken, and what the picture itself raises, as RallyError.
     """
-    function = entry.load()
+    function = read(entry)
     try:
         picture = function(what)
     except TennisError:

@@ -36,6 +36,7 @@ from tennis.rally.text import plain
 GROUP = "tennis.drills"
 FOLDER = ROOT / "target" / "drills"  # the kit's own, and the headers that all include
 FILE = "drills.toml"
+NO_NAME = "cannot be called so: use a to z, 0 to 9 and _, up to 40 of them"
 EXAMPLE = "write it as docs/how-it-is-built.md has it"
 # among the versions of a rally: whose drill it was, and a hash of what was told of it then
 VERSION = "drill"
@@ -111,7 +112,7 @@ def _is_name(entry: Entry) -> bool:
     try:
         _NAME.validate_python(entry.name)
     except ValidationError:
-        say(f"{entry} cannot be called so: use a to z, 0 to 9 and _, up to 40 of them")
+        say(f"{entry} {NO_NAME}")
         return False
     return True
 
@@ -130,7 +131,7 @@ def find(name: str) -> KnownDrill:
             f"the drill {name} is that of several packages, of {packages}",
             next_step="remove one of the packages",
         )
-    return _known(named[0])
+    return read(named[0])
 
 
 def every() -> Iterator[KnownDrill]:
@@ -174,8 +175,10 @@ def read_about(path: Path, name: str) -> DrillAbout:
         raise TennisError(why, next_step=EXAMPLE) from error
 
 
-def _known(entry: Entry) -> KnownDrill:
+def read(entry: Entry) -> KnownDrill:
     """Return a drill that a package names. Raises EntryError."""
+    if not _is_name(entry):
+        raise EntryError(f"{entry} {NO_NAME}", next_step=entry.repair)
     found = entry.load()
     place = next(iter(getattr(found, "__path__", [found])))
     if not isinstance(place, str | Path):

@@ -89,13 +89,18 @@ def catalogue() -> dict[str, dict[str, str]]:
 def _named_by(entry: Entry) -> dict[str, str] | None:
     """Return a package's kernel; None, and a line is said, where it is none."""
     try:
-        found = entry.load()
-        if not (isinstance(found, dict) and set(NEEDED) <= set(found)):
-            wanted = ", ".join(NEEDED)
-            raise EntryError(f"{entry} does not say {wanted}", next_step=entry.repair)
+        return read(entry)
     except EntryError as error:
         say(str(error))
         return None
+
+
+def read(entry: Entry) -> dict[str, str]:
+    """Return the kernel that an entry names. Raises EntryError for what is none."""
+    found = entry.load()
+    if not (isinstance(found, dict) and set(NEEDED) <= set(found)):
+        wanted = ", ".join(NEEDED)
+        raise EntryError(f"{entry} does not say {wanted}", next_step=entry.repair)
     return {str(name): str(value) for name, value in found.items()}
 
 

@@ -17,6 +17,7 @@ from tennis.bench.qemu import plugins
 from tennis.bench.qemu.plugins import Qemu, QemuPlugin
 from tennis.bench.virtual import answering, drivers, memory
 from tennis.bench.virtual.answering import TARGET, Answerer
+from tennis.entries import Entry
 from tennis.rally.manifest import Witness
 from tennis.rally.plan import Plan
 
@@ -75,9 +76,16 @@ def parts_of(plan: Plan, application: str | Path) -> Parts:
 def instrument_of(name: str) -> Any:
     """Return an instrument by name: a module with plugin, versions, describe and session.
 
-    Raises EntryError where no room brings it.
+    Raises EntryError where no room brings it, or where it is broken.
     """
-    return entries.need(INSTRUMENTS, name, f"--instrument {name}")
+    return entries.need(INSTRUMENTS, name, f"--instrument {name}", read_instrument)
+
+
+def read_instrument(entry: Entry) -> Any:
+    """Return the instrument that an entry names. Raises EntryError for what is none."""
+    found = entry.load()
+    entry.check_has(found, ("plugin", "versions", "describe", "session"))
+    return found
 
 
 def packages_of(load: Load, witness: Witness) -> list[str]:

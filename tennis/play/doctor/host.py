@@ -21,6 +21,7 @@ from tennis.checkout import SETUP, cache_folder
 from tennis.entries import EntryError
 from tennis.errors import TennisError
 from tennis.play.doctor.folder import examine_folder
+from tennis.play.doctor.packages import examine_packages
 from tennis.share import processors
 
 GROUP = "tennis.doctor"  # what packages have checked: functions that yield findings
@@ -39,6 +40,7 @@ def examine() -> Iterator[Finding]:
             if entry.package == entries.OWN:
                 raise
             yield Finding("note", entry.package, f"{entry} failed: {error}", entry.repair)
+    yield from examine_packages()
     for entry in entries.entries(entries.DAMAGED):
         yield Finding("note", entry.package, f"{entry.name} cannot be read", entry.repair)
 
