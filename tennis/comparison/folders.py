@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 """The rallies of two sides, read from folders: which belong together, and in what they differ."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
 from pathlib import Path
@@ -23,7 +23,7 @@ from tennis.rally import Rally
 from tennis.rally.copies import Copies, answers_of
 from tennis.rally.cycles import too_short
 from tennis.rally.folder import MANIFEST
-from tennis.rally.manifest import TIMELESS
+from tennis.rally.manifest import TIMELESS, BenchKind
 from tennis.rally.memory import stalls_in
 from tennis.rally.opening import open_folder
 from tennis.rally.serving import IN_WORDS
@@ -218,8 +218,16 @@ class Sides:
         ]
 
 
-def matched(before: Sequence[Cell], after: Sequence[Cell], *, recorded: bool = True) -> Sides:
+def matched(
+    before: Sequence[Cell],
+    after: Sequence[Cell],
+    *,
+    recorded: bool = True,
+    timeless: Collection[BenchKind] = TIMELESS,
+) -> Sides:
     """Put the kinds of two sides beside each other. Raises UsageError where that cannot be.
+
+    ``timeless``: benches on which it does not matter when a boot is played.
 
     ``recorded``: somebody names folders, which may be copies. Two sides that were played for this
     may be alike to the byte, as builds that differ in a comment are.
@@ -248,7 +256,8 @@ def matched(before: Sequence[Cell], after: Sequence[Cell], *, recorded: bool = T
         remarks += _one_run_until(one, other)
         is_loop = one.rallies[0].manifest.drill is not None
         latencies = (loops.JITTER,) if is_loop else LATENCIES
-        times.append(in_time({"before": one.rallies}, {"after": other.rallies}, latencies))
+        sides = ({"before": one.rallies}, {"after": other.rallies})
+        times.append(in_time(*sides, latencies, timeless))
         name = one.name or other.name
         pairs += [
             Pair(name, latency, *_partners(one, other, latency, min(lengths)))
@@ -289,13 +298,14 @@ def in_time(
     before: Mapping[str, Sequence[Rally]],
     after: Mapping[str, Sequence[Rally]],
     latencies: Sequence[Measured] = LATENCIES,
+    timeless: Collection[BenchKind] = TIMELESS,
 ) -> InTime:
     """Say in which order the boots of two sides were played, and which of them drifted meanwhile.
 
     A side is one cell or more, by what people call it.
     """
     sides = [[rally for some in side.values() for rally in some] for side in (before, after)]
-    if not all(sides) or sides[0][0].manifest.bench in TIMELESS:
+    if not all(sides) or sides[0][0].manifest.bench in timeless:
         return InTime()
     drifts = []
     cells = {**before, **after}

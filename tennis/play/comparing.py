@@ -17,7 +17,7 @@ from math import inf, isfinite
 from pathlib import Path
 
 from tennis.bench.protocol import Access
-from tennis.bench.registry import Benches
+from tennis.bench.registry import Benches, timeless
 from tennis.comparison import BOOTS_MAX
 from tennis.comparison.before_after import Judgement, first_look, judge, statement_count
 from tennis.comparison.folders import LATENCIES, RECORD, Cell, Sides, matched, read_side
@@ -80,7 +80,7 @@ class Compared:
 
 def compare_recorded(before: Recorded, after: Recorded, margin: float) -> Compared:
     """Compare what was played already. Raises UsageError where it cannot be."""
-    sides = matched(before.cells, after.cells)
+    sides = matched(before.cells, after.cells, timeless=timeless())
     return Compared(
         sides, judge(sides.pairs, margin=margin, suspects=sides.suspects, time=sides.time), None
     )
@@ -114,7 +114,7 @@ def play_one_pair(
         if not game.play(1):
             raise KeyboardInterrupt
         both = (recorded.get(side) or game.cells(side, 1) for side in SIDES)
-        return matched(*both, recorded=False), game.plans
+        return matched(*both, recorded=False, timeless=timeless()), game.plans
 
 
 @contextmanager
@@ -167,7 +167,7 @@ def _until_decided(
                 next_step="the same command continues",
             )
         both = (recorded.get(side) or game.cells(side, there) for side in SIDES)
-        sides = matched(*both, recorded=False)
+        sides = matched(*both, recorded=False, timeless=timeless())
         if there not in record.looks:
             record = record.model_copy(update={"looks": [*record.looks, there]})
             record.write(game.out)

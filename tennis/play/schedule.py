@@ -80,7 +80,9 @@ def scheduled_rallies(
             scheduled.append(_scheduled(plan, kernels[combination.kernel], combination, repetition))
             _check_count(scheduled)
     if twice := repeated(scheduled, "the plan"):
-        raise UsageError(twice, next_step="for more boots use repetitions, or another seed")
+        raise UsageError(
+            twice, next_step="leave one out; for more boots use repetitions, or another seed"
+        )
     if not scheduled:
         whys = "; ".join(dict.fromkeys(f"{entry.name}: {entry.why}" for entry in left))
         raise UsageError(f"nothing is left to play: {plain(whys, 600)}")

@@ -14,6 +14,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from tennis.bench.registry import timeless
 from tennis.comparison.before_after import Verdict
 from tennis.comparison.folders import Cell, Sides, matched, unlike
 from tennis.errors import UsageError
@@ -114,7 +115,7 @@ def compare_worst(
     for one in (before, after):
         _refuse_unfit(one)
     if isinstance(before, Recorded) and isinstance(after, Recorded):
-        sides = matched(before.cells, after.cells)
+        sides = matched(before.cells, after.cells, timeless=timeless())
     else:
         sides, plans = play_one_pair(before, after, out, playing)
     changes, same = [], []

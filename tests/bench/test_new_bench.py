@@ -248,6 +248,9 @@ def test_a_bench_with_a_word_of_its_own_is_checked_and_compared(tmp_path):
     done = run("rally", "--bench", "tunnel", "--out", tmp_path / "r")
     said = "the bench tunnel has no kernel unknown: use --kernel constant or later"
     assert said in str(done.exception)
+    for words in (("rally", "--kernel", "later"), ("compare", "later", "rt")):
+        done = run(*words, "--out", tmp_path / "no")
+        assert "the kernel later needs --bench tunnel" in str(done.exception)
     of = ("--bench", "tunnel", "--balls", "300")
     assert run("rally", *of, "--kernel", "later", "--out", tmp_path / "r").exit_code == 0
     done = run("check", tmp_path / "r")
@@ -257,6 +260,7 @@ def test_a_bench_with_a_word_of_its_own_is_checked_and_compared(tmp_path):
     done = run("compare", *words, "--out", tmp_path / "c")
     assert done.exit_code in {0, 1}, done.exception
     assert "later" in done.stdout
+    assert "in which order" not in done.stdout  # the bench repeats: no time changes it
     assert len(list((tmp_path / "c" / "after").glob("0*"))) == 7
     done = run("explain", tmp_path / "r")
     assert "was played on the bench constant, which has no kernel code" in str(done.exception)

@@ -492,7 +492,7 @@ SENSELESS = [
         SMALL + 'stage = "in-band"',
         "kernels.mainline: --stage in-band: a kernel of flavour mainline",
     ),
-    (SMALL + "[settings.a]\n[settings.b]", "they are one boot, not two"),
+    (SMALL + "[settings.a]\n[settings.b]", "they are one boot, not two: leave one out"),
     (SMALL + BOARD + "processors = 2", "--processors needs --bench virtual"),
     (SMALL + "rallies = false", "rallies = false, and no ..drill..: nothing is left"),
     (SMALL + "[settings.two]\nprocessors = 2" + DRILL, "processors: a drill is done on one"),
