@@ -268,7 +268,7 @@ def test_bytes_do_not_depend_on_how_many_children_run(shots, tmp_path):
 
 @virtual
 def test_its_folder_says_what_it_is(shots, tmp_path):
-    assert shots.label.endswith("/ shots")
+    assert shots.label.endswith("/ shots / hold_us=200")
     assert "loop shots" in unusual(shots.manifest)
     told = CliRunner().invoke(cli, ["stats", str(shots.path)]).output
     assert "Shots: instants drawn at random from one boot" in " ".join(told.split())
