@@ -256,8 +256,8 @@ def matched(
         remarks += _one_run_until(one, other)
         is_loop = one.rallies[0].manifest.drill is not None
         latencies = (loops.JITTER,) if is_loop else LATENCIES
-        sides = ({"before": one.rallies}, {"after": other.rallies})
-        times.append(in_time(*sides, latencies, timeless))
+        both = ({"before": one.rallies}, {"after": other.rallies})
+        times.append(in_time(*both, latencies, timeless))
         name = one.name or other.name
         pairs += [
             Pair(name, latency, *_partners(one, other, latency, min(lengths)))
