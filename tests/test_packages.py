@@ -13,11 +13,14 @@ import numpy as np
 import pytest
 
 from tennis import entries
+from tennis.bench.virtual.parts import INSTRUMENTS, instrument_of
 from tennis.checkout import ROOT
+from tennis.cli.settings import _help
 from tennis.course.hand_ins.graded import Graded
 from tennis.rally import open_folder, open_rally
 from tennis.rally.drills import KnownDrill, read_about
 from tennis.rally.manifest import Drill
+from tennis.rally.settings import SETTINGS
 from tennis.stats.balls import latencies_ns
 from tennis.stats.drill import summarize_drill
 from tests.support.packages import block, install, install_drill
@@ -550,6 +553,17 @@ def test_the_kits_own_entries_exist():
         for entry in entries.entries(group):
             if entry.package == entries.OWN:
                 assert entry.load()
+
+
+def test_an_instrument_is_named_and_may_be_broken(monkeypatch):
+    every = entries.entries
+    half = entries.Entry(INSTRUMENTS, "half", "tests.support.terminal", "half-made")
+    added = {INSTRUMENTS: (half,)}
+    monkeypatch.setattr(entries, "entries", lambda group: (*every(group), *added.get(group, ())))
+    assert "Packages add half. [default: builtin" in _help(SETTINGS["instrument"])
+    said = "the instrument half of the package half-made is broken (it has no plugin, versions, "
+    with pytest.raises(entries.EntryError, match=re.escape(said)):
+        instrument_of("half")
 
 
 @pytest.mark.virtual

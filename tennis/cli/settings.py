@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 
 import click
 
+from tennis import entries
 from tennis.bench import loads
 from tennis.cli import completion
 from tennis.cli.options import type_of
@@ -107,7 +108,16 @@ def _help(row: Setting) -> str:
         "sloth_loads": ", ".join(loads.names("sloth")),
         "memory": ", ".join(memory.names()),
     }
-    return row.help.format(**every) if row.name in FILLED else row.help
+    text = row.help.format(**every) if row.name in FILLED else row.help
+    if row.name == "instrument" and (added := _instruments_of_packages()):
+        return text.replace(" [default", f" Packages add {', '.join(added)}. [default")
+    return text
+
+
+def _instruments_of_packages() -> list[str]:
+    """Return the instruments that are not the kit's; none of them is imported for that."""
+    every = entries.entries("tennis.instruments")
+    return [entry.name for entry in every if entry.package != entries.OWN]
 
 
 def _type(row: Setting) -> Any:

@@ -6,6 +6,7 @@ Each number of a lab has one owner, its ``lab.toml``. Handouts, notebooks and ch
 Packages add labs; the course itself is such an entry: a folder with several, and their order.
 """
 
+import inspect
 import json
 import os
 import re
@@ -24,7 +25,8 @@ from pydantic import (
 )
 
 from tennis import entries
-from tennis.bench.registry import system_of
+from tennis.bench.kernels.catalogue import catalogue
+from tennis.bench.registry import bench_with, own_kernels, system_of
 from tennis.checkout import ROOT
 from tennis.entries import OWN, Entry
 from tennis.errors import TennisError
@@ -32,6 +34,7 @@ from tennis.listener import say
 from tennis.rally.edited import EditedError, toml_of
 from tennis.rally.manifest import BottomHalf, Drill, DrillContext, DrillName, Sha256
 from tennis.rally.memory import name_of
+from tennis.rally.plan import UNKNOWN, Plan
 from tennis.rally.request import RallyRequest, serving_of
 from tennis.rally.serving import Serving
 from tennis.rally.settings import EVERY_BENCH, OF_TARGET, SETTINGS, Settings, option_of
@@ -41,6 +44,7 @@ COURSE, LAB = "course.toml", "lab.toml"
 GROUP = "tennis.labs"  # of packages: the Python package, or the path, that is the folder
 # in the processes that judge a hand-in: where labs of packages are, JSON. They import no package.
 FOLDERS = "TENNIS_LABS"
+DEFAULTS = "TENNIS_BENCH_DEFAULTS"  # what benches of packages take, by kernel, JSON
 
 OneLine = Annotated[str, StringConstraints(min_length=1, max_length=200, pattern=r"^[^\n]*$")]
 Prose = Annotated[str, StringConstraints(min_length=1, max_length=4000, strip_whitespace=True)]
@@ -139,6 +143,14 @@ class LabRally(Settings):
     # opened, and never played
     recorded: Sha256 | None = None
 
+    @model_validator(mode="before")
+    @classmethod
+    def _has_what_its_bench_has(cls, content: Any) -> Any:
+        """Let a rally that says nothing of its halves have those of a package's bench."""
+        if isinstance(content, dict) and isinstance(kernel := content.get("kernel"), str):
+            return {**bench_defaults(kernel), **content}
+        return content
+
     @property
     def verb(self) -> str:
         """Return the command without its options."""
@@ -197,6 +209,7 @@ class LabRally(Settings):
         defaults = {name: row.default for name, row in SETTINGS.items()}
         defaults["bottom_half"] = "task" if sloth else "tasklet"
         defaults["priorities"] = "native" if sloth else "default"
+        defaults |= bench_defaults(self.kernel)
         of_load = {"kernel", "load", "load_options"}
         for row in OF_TARGET:
             value = getattr(self, row.name)
@@ -244,6 +257,26 @@ class LabSweep(StrictPart):
     def display(self, seed: int) -> str:
         """Return the command as people read and copy it."""
         return in_short_lines(self.command(seed))
+
+
+def bench_defaults(kernel: str) -> dict[str, Any]:
+    """Return what a package's bench takes where nobody says it, by the names of settings.
+
+    Empty for Linux and SLOTH: a lab says itself what is not as usual there.
+    """
+    if (told := os.environ.get(DEFAULTS)) is not None:
+        found: dict[str, Any] = json.loads(told).get(kernel, {})
+        return found
+    if kernel in catalogue() or (bench := bench_with(kernel, "virtual")) is None:
+        return {}
+    if bench.can.system == "sloth":
+        return {}
+    protocol = Serving().protocol()
+    unknown = dict.fromkeys(("load", "bottom_half", "priorities"), UNKNOWN)
+    plan = Plan(bench="virtual", kernel=kernel, protocol=protocol, **unknown)
+    taken = bench.defaults(plan, {"kernel": kernel})
+    known = {row.name for row in OF_TARGET}
+    return {name: value for name, value in taken.items() if name in known and value != UNKNOWN}
 
 
 def under_load(item: LabRally | LabSweep) -> list[str]:
@@ -445,7 +478,22 @@ def _read_lab(slug: str, folder: Path, package: str) -> Lab:
     try:
         return Lab.model_validate(content | {"slug": slug, "folder": folder, "package": package})
     except ValidationError as error:
-        raise LabError(f"{path}: {first_error(error)}") from error
+        raise LabError(f"{path}: {first_error(error)}", next_step=_instead(error)) from error
+
+
+def _instead(error: ValidationError) -> str:
+    """Say what a lab's file may say where it is wrong; empty: the error says it."""
+    first = error.errors()[0]
+    part = first["loc"][0] if len(first["loc"]) > 1 else ""
+    if first["type"] == "extra_forbidden":
+        model = {"rallies": LabRally, "questions": Question, "match": LabMatch, "sweep": LabSweep}
+        own = inspect.get_annotations(model.get(str(part), Lab))
+        keys = ", ".join(name for name in own if name not in {"slug", "folder", "package"})
+        settings = ", and the settings of tennis rally --help" if part == "rallies" else ""
+        return f"there are {keys}{settings}"
+    if first["type"] == "string_too_short" and first["loc"][-1] == "unit":
+        return 'write what the number is in, as "µs" or "Hz"; of a ratio "times"'
+    return ""
 
 
 def labs_of_packages() -> list[tuple[str, Path, str]]:
@@ -491,9 +539,11 @@ def _labs_of(name: str, folder: Path) -> list[tuple[str, Path]]:
 
 
 def in_other_processes() -> dict[str, str]:
-    """Return the variable by which processes that judge a hand-in find the labs of packages."""
+    """Return the variables by which processes that judge a hand-in know the labs of packages."""
     found = [(slug, str(folder), package) for slug, folder, package in labs_of_packages()]
-    return {FOLDERS: json.dumps(found)}
+    defaults = {kernel: bench_defaults(kernel) for kernel in own_kernels()}
+    told = {kernel: taken for kernel, taken in defaults.items() if taken}
+    return {FOLDERS: json.dumps(found), DEFAULTS: json.dumps(told)}
 
 
 def every_lab() -> list[Lab]:

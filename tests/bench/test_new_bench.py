@@ -3,6 +3,7 @@
 """A new bench is a folder and a line, as docs/how-it-is-built.md has it."""
 
 import re
+import shlex
 import struct
 import sys
 import tomllib
@@ -18,15 +19,18 @@ from tennis.bench import calculated, registry
 from tennis.bench.registry import Benches, bench_for
 from tennis.checkout import ROOT
 from tennis.cli import cli
+from tennis.course.labs import LabRally, in_other_processes
 from tennis.entries import Entry
 from tennis.errors import BenchError, UsageError
 from tennis.gaps import gap_ns
 from tennis.match.folder import open_match
 from tennis.match.plan import read_plan
 from tennis.play.checking import check_rally
+from tennis.play.planning import plan_for
 from tennis.play.rally import Watch, play
 from tennis.play.schedule import scheduled_rallies
-from tennis.rally import Rally
+from tennis.rally import Rally, open_rally
+from tennis.rally.settings import OF_TARGET, differences
 from tennis.stats.summary import summarize
 from tests.support.plans import plan_of
 
@@ -241,6 +245,27 @@ def test_what_cannot_be_done_with_it_is_said_by_its_name(tmp_path):
     done = run("check", tmp_path / "r")
     said = "was played on constant, which is no Linux, and no bench here has it"
     assert said in str(done.exception)
+
+
+@pytest.mark.usefixtures("constant")
+def test_a_labs_rally_that_says_no_halves_has_those_of_the_bench(monkeypatch, tmp_path):
+    asked = LabRally(name="r", kernel="constant", balls=20)
+    assert asked.command(7) == (
+        "tennis rally --kernel constant --load idle --balls 20 --seed 7 --out r"
+    )
+    # what the command plays, and what the marker does
+    out = tmp_path / "r"
+    assert run(*shlex.split(asked.command(7))[1:-1], out).exit_code == 0
+    assert list(differences(open_rally(out).manifest, asked, OF_TARGET)) == []
+    plan = plan_for(asked.request(None), asked.served(7))
+    assert (plan.bottom_half, plan.top_half) == ("thread", "hard")
+    # processes that judge a hand-in import no package: they are told
+    told = in_other_processes()
+    registry.forget()
+    for name, value in told.items():
+        monkeypatch.setenv(name, value)
+    assert LabRally(name="r", kernel="constant", balls=20) == asked
+    assert LabRally(name="r", kernel="mainline", balls=20).bottom_half == "tasklet"
 
 
 @pytest.mark.usefixtures("tunnel")

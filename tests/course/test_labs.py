@@ -69,7 +69,17 @@ def test_a_lab_is_read(tmp_path):
         ('kind = "text"', 'kind = "essay"', "questions[0].kind: Input should be 'prediction'"),
         ("{balls} balls", "{bulls} balls", "{bulls} names no parameter of the lab; there are"),
         ("minutes = 30", "", "minutes: Field required"),
-        ("minutes = 30", "minutes = 30\nhours = 1", "hours: Extra inputs are not permitted"),
+        (
+            "minutes = 30",
+            "minutes = 30\nhours = 1",
+            "hours: Extra inputs are not permitted: there are title",
+        ),
+        (
+            "minutes = 30",
+            "minutes = 30\nrallies = [{ name = 'a', kernel = 'rt', bench = 'pi' }]",
+            "drill, recorded, and the settings of tennis rally --help",
+        ),
+        ('unit = "ns"', 'unit = ""', '; of a ratio "times"'),
         ("minutes = 30", "minutes =", "is not TOML"),
         (
             "minutes = 30",
