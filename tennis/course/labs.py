@@ -272,7 +272,7 @@ def bench_defaults(kernel: str) -> dict[str, Any]:
     if bench.can.system == "sloth":
         return {}
     protocol = Serving().protocol()
-    unknown = dict.fromkeys(("load", "bottom_half", "priorities"), UNKNOWN)
+    unknown: dict[str, Any] = dict.fromkeys(("load", "bottom_half", "priorities"), UNKNOWN)
     plan = Plan(bench="virtual", kernel=kernel, protocol=protocol, **unknown)
     taken = bench.defaults(plan, {"kernel": kernel})
     known = {row.name for row in OF_TARGET}
