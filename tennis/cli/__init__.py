@@ -14,6 +14,7 @@ from click.shell_completion import CompletionItem
 
 from tennis import entries
 from tennis.cli import plugged, streams
+from tennis.cli.removed import REMOVED
 from tennis.credentials import refuse_credentials
 from tennis.edition import VERSION
 from tennis.errors import TennisError, UsageError
@@ -36,7 +37,6 @@ CORE = {
         "plot": "Draw a rally: histograms, distribution, time series.",
         "report": "Write one HTML report about one or more rallies.",
         "explain": "Name the kernel code that ran while a late ball waited.",
-        "pack": "Pack a late ball as one file that somebody else can play again.",
         "witness": "Show what cyclictest saw inside, beside what the Brickwall saw.",
         "export": "Print the balls of a rally, drill or sweep for a spreadsheet.",
     },
@@ -57,13 +57,6 @@ CORE = {
     },
 }
 CORE_COMMANDS = {name: text for group in CORE.values() for name, text in group.items()}
-# commands of 0.1 -> what does it now
-MOVED = {
-    "flash": "tennis brickwall flash",
-    "verify": "tennis brickwall verify",
-    "boot": "tennis benches boot",
-    "release": "tennis course release",
-}
 
 
 def listed() -> tuple[dict[str, dict[str, str]], list[str]]:
@@ -115,12 +108,11 @@ class Commands(click.Group):
         return names()
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
-        """Import and return a command. Raises UsageError for one that has another name now."""
-        if cmd_name in MOVED:
-            raise UsageError(
-                f"tennis {cmd_name} has another name now", next_step=f"run '{MOVED[cmd_name]}'"
-            )
-        return command_of(cmd_name)
+        """Import and return a command. Raises UsageError for a command that was removed."""
+        command = command_of(cmd_name)
+        if command is None and cmd_name in REMOVED:
+            raise UsageError(f"there is no tennis {cmd_name} now", next_step=REMOVED[cmd_name])
+        return command
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:  # noqa: ARG002
         """Offer the commands without importing them."""

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from tennis import wire
+from tennis.cli.removed import REMOVED
 from tennis.rally.disk import write_whole
 from tests.support.plans import plan_of
 from tests.support.synthetic import make_rally
@@ -50,6 +51,7 @@ USAGE = [
     ["kernels", "fetch", "windows"],
     ["demo", "--balls", "0"],
     ["stats"],
+    *([name, "first"] for name in REMOVED),
 ]
 
 
