@@ -70,7 +70,9 @@ def write(boot: Path, *, host: str, user: str, key: Path | None, replace: bool) 
 @card.command()
 @click.argument("boot", type=Folder(), metavar="BOOT")
 def check(boot: Path) -> None:
-    """Check a card before it is put in: image, key, SSH, room. The exit code is 0 if it is sound.
+    """Check a card before it is put in: image, key, SSH, room.
+
+    BOOT is the folder of its first partition. The exit code is 0 if the card is sound.
 
     \b
     Examples:

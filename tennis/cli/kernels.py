@@ -83,7 +83,9 @@ def list_kernels(*, as_json: bool = False) -> None:
     "--again", is_flag=True, help="Fetch even what is here: there may be a newer version."
 )
 def fetch(names: tuple[str, ...], again: bool) -> None:
-    """Fetch kernels by name (default: mainline rt) and the target's programs; build what they need.
+    """Fetch the kernels NAMES and the target's programs; build what they need.
+
+    Without NAMES, it fetches mainline and rt.
 
     They are Debian packages, from the mirror that this machine's apt uses. Nothing is installed:
     they go to the cache folder (TENNIS_CACHE). Packages that are there already are not fetched

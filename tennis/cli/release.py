@@ -21,7 +21,8 @@ if TYPE_CHECKING:
 def release(audience: "Audience", out: Path) -> None:
     """Copy this tree for students, without answers, or for those who teach.
 
-    Students' tree lacks solutions, wrong answers and tests; everything else plays there.
+    AUDIENCE is student or instructor. Students' tree lacks solutions, wrong answers and
+    tests; everything else plays there.
 
     \b
     Examples:

@@ -13,12 +13,12 @@ from tennis.listener import listening
 @click.option("--plan", is_flag=True, help="Only say what is missing.")
 @click.argument("kernels", nargs=-1, metavar="[KERNEL]...")
 def setup(plan: bool, kernels: tuple[str, ...]) -> None:
-    """Make an installed Tennis ready to play: QEMU, compilers, and kernels (mainline and rt).
+    """Make an installed Tennis ready to play: QEMU, compilers, and kernels.
 
     It names the packages that are missing, and the command that installs them (apt-get, dnf or
-    pacman): it never asks for root. Once they are there, it fetches Debian's kernels into the cache
-    folder (TENNIS_CACHE). Without apt, TENNIS_MIRROR names a mirror of Debian, and gpgv checks who
-    signed. In a checkout, `make setup` does all of that.
+    pacman): it never asks for root. Once they are there, it fetches each KERNEL (default: mainline
+    and rt) into the cache folder (TENNIS_CACHE). Without apt, TENNIS_MIRROR names a mirror of
+    Debian, and gpgv checks who signed. In a checkout, `make setup` does all of that.
 
     \b
     Examples:

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 """What the first evening says of each fault on a desk, and of each pair of faults.
 
-The real firmware on one emulated Pico, whose wires are a net of resistors. `TENNIS_SCREENS=write`
+The real firmware on one emulated Pico, whose wires are a net of resistors. `TENNIS_FAULTS=write`
 writes what is found: the table of docs/faults.md, and docs/evidence/fault-pairs.csv.
 """
 
@@ -23,7 +23,7 @@ pytestmark = [pytest.mark.virtual, pytest.mark.xdist_group("faults")]
 PAGE = ROOT / "docs/faults.md"
 PAIRS = ROOT / "docs/evidence/fault-pairs.csv"
 BEGIN, END = "<!-- made by tests/play/test_faults.py -->\n", "<!-- until here -->\n"
-WRITES = os.environ.get("TENNIS_SCREENS") == "write"
+WRITES = os.environ.get("TENNIS_FAULTS") == "write"
 PASSES = "passes"
 
 

@@ -1,0 +1,63 @@
+# SPDX-FileCopyrightText: The Tennis authors
+# SPDX-License-Identifier: MIT
+"""Each command says what it does, and what each of its options and arguments is."""
+
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import click
+import pytest
+
+from tennis.cli import cli, command_of, names
+
+
+def commands() -> Iterator[tuple[str, click.Command]]:
+    """Yield all commands, those of groups too, each with the words that run it."""
+    for name in names():
+        command = command_of(name)
+        assert command
+        yield name, command
+        if isinstance(command, click.Group):
+            context = click.Context(command)
+            for inner in command.list_commands(context):
+                within = command.get_command(context, inner)
+                assert within
+                yield f"{name} {inner}", within
+
+
+@pytest.mark.parametrize(("words", "command"), [("", cli), *commands()])
+def test_no_help_is_empty(words, command):
+    text = command.get_help(click.Context(command, info_name=f"tennis {words}".strip()))
+    usage, sentence, *_ = text.split("\n\n")
+    assert usage.startswith(f"Usage: tennis {words}".strip())
+    assert sentence.strip().endswith((".", ":"))
+    for parameter in command.params:
+        if isinstance(parameter, click.Option):
+            assert parameter.hidden or parameter.help, parameter.opts
+        else:
+            for word in re.findall(r"\w+", parameter.human_readable_name):
+                assert re.search(rf"\b{word}\b", text.partition("\n")[2], re.IGNORECASE), word
+
+
+@pytest.mark.parametrize(
+    ("typed", "now"),
+    [
+        ("flash --port /dev/ttyACM1", "tennis brickwall flash"),
+        ("verify", "tennis brickwall verify"),
+        ("boot bench-1 rt", "tennis benches boot"),
+        ("release student --out t", "tennis course release"),
+        ("rally --resume r", "tennis resume DIR"),
+        ("rally --check=r", "tennis check DIR"),
+        ("rally --bench replay --from r", "tennis replay DIR --out DIR"),
+        ("drill --resume r", "tennis resume DIR"),
+    ],
+)
+def test_what_was_typed_in_0_1_is_answered_with_what_it_is_now(typed, now):
+    words = [str(Path(sys.executable).with_name("tennis")), *typed.split()]
+    done = subprocess.run(words, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (2, "")
+    (line,) = done.stderr.splitlines()
+    assert line.endswith(f"now: run '{now}'")
