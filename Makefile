@@ -125,17 +125,6 @@ dist: ## build what people install, into dist/: wheel, sdist, list of parts, che
 	@$(if $(READY),:,scripts/setup.sh --dist)
 	@scripts/dist.sh dist
 
-ARCH :=
-
-.PHONY: image
-image: ## build dist/tennis.oci.tar: a container that plays without a network (ARCH=arm64: for such machines)
-	@$(if $(READY),:,scripts/setup.sh --dist)
-	@IMAGE_ARCH=$(ARCH) scripts/image.sh dist/tennis$(if $(ARCH),-$(ARCH)).oci.tar
-
-.PHONY: release-check
-release-check: ## is this tree, with its dist/, a release? a line for each check (docs/releasing.md)
-	@$(BIN)/python scripts/release_check.py
-
 .PHONY: slides
 slides: docs ## print each deck of slides as a PDF, a page a slide
 	@for page in slides/_build/html/[0-9]*.html; do \

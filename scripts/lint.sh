@@ -4,7 +4,7 @@
 #
 # Check the tree's style, types, tiers and licences: one line a check, details where one fails.
 #
-#   scripts/lint.sh [CHECK...]     ruff format types tiers errors shell c ansible licences; default: all
+#   scripts/lint.sh [CHECK...]     ruff format types tiers shell c ansible licences; default: all
 set -uo pipefail
 
 cd "$(dirname "${BASH_SOURCE[0]}")/.." || exit 1
@@ -30,13 +30,12 @@ check() {
         format) ruff format --quiet --check --diff . ;;
         types) mypy --no-error-summary ;;
         tiers) lint-imports ;;
-        errors) python scripts/errors.py ;;
         shell) shell_scripts | xargs -0 shellcheck -- ;;
         c) sources '*.c' '*.h' | xargs -0r clang-format --dry-run -Werror -- ;;
         ansible) (cd ansible && ansible-lint --offline --nocolor --profile production -q .) ;;
         licences) reuse lint --lines ;;
         *)
-            echo "no such check; the checks are: ruff format types tiers errors shell c ansible licences"
+            echo "no such check; the checks are: ruff format types tiers shell c ansible licences"
             return 2
             ;;
     esac
@@ -44,7 +43,7 @@ check() {
 
 LINES_SHOWN=40
 [[ $# != 1 ]] || LINES_SHOWN=10000 # who asks for one check wants all of it
-[[ $# -gt 0 ]] || set -- ruff format types tiers errors shell c ansible licences
+[[ $# -gt 0 ]] || set -- ruff format types tiers shell c ansible licences
 failed=0
 for name in "$@"; do
     if output=$(check "$name" 2>&1); then

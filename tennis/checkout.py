@@ -74,17 +74,6 @@ def source_address() -> str | None:
     return str(address)
 
 
-def site_address() -> str | None:
-    """Return where the site can be seen; None as long as ``[project.urls]`` does not say it.
-
-    Raises ValueError if it is no address of the web.
-    """
-    address = project().get("urls", {}).get("Site")
-    if address is not None and not re.fullmatch(r"https://[\w.~:/@+-]{4,200}", address, re.ASCII):
-        raise ValueError(f"pyproject.toml: the address {address!r} is not https://")
-    return None if address is None else str(address)
-
-
 def cache_folder() -> Path:
     """Return the folder for what can be fetched or built again; ``TENNIS_CACHE`` overrides it."""
     named = os.environ.get("TENNIS_CACHE")
