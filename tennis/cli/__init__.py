@@ -4,6 +4,7 @@
 
 import codecs
 import contextlib
+import difflib
 import gc
 import importlib
 import os
@@ -14,7 +15,7 @@ from click.shell_completion import CompletionItem
 
 from tennis import entries
 from tennis.cli import plugged, streams
-from tennis.cli.removed import REMOVED
+from tennis.cli.removed import REMOVED, instead_of
 from tennis.credentials import refuse_credentials
 from tennis.edition import VERSION
 from tennis.errors import TennisError, UsageError
@@ -113,6 +114,18 @@ class Commands(click.Group):
         if command is None and cmd_name in REMOVED:
             raise UsageError(f"there is no tennis {cmd_name} now", next_step=REMOVED[cmd_name])
         return command
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Name the command that was probably meant. Raises click's UsageError."""
+        try:
+            return super().resolve_command(ctx, args)
+        except click.UsageError as error:
+            if close := difflib.get_close_matches(args[0], names(), 1, 0.7):
+                meant = f"{error.message} Did you mean '{close[0]}'?"
+                raise click.UsageError(meant, ctx) from error
+            raise
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:  # noqa: ARG002
         """Offer the commands without importing them."""
@@ -213,8 +226,7 @@ def _said_of(error: BaseException) -> tuple[str, int]:
     """Return the line that says what went wrong, and the exit code."""
     match error:
         case click.UsageError():
-            command = error.ctx.command_path if error.ctx else "tennis"
-            return f"{error.format_message()} ({command} --help)", 2
+            return _misused(error), 2
         case TennisError():
             return str(error), _failed() if error.exit_code == 1 else error.exit_code
         case click.Abort() | KeyboardInterrupt():
@@ -225,6 +237,15 @@ def _said_of(error: BaseException) -> tuple[str, int]:
             why = "there is not enough memory for this: a folder so large was not made by tennis"
             return why, _failed()
     return _defect(error), _failed()
+
+
+def _misused(error: click.UsageError) -> str:
+    command = error.ctx.command_path if error.ctx else "tennis"
+    if isinstance(error, click.NoSuchOption):
+        instead = instead_of(command.removeprefix("tennis "), error.option_name)
+        if instead:
+            return f"{command} has no {error.option_name} now: {instead}"
+    return f"{error.format_message()} ({command} --help)"
 
 
 def _defect(error: BaseException) -> str:

@@ -63,7 +63,6 @@ class Drills(Grouped):
         INSIDE: ("--umpire", *options_under(INSIDE, "drill")),
         ELSEWHERE: ("--bench", *options_under(ELSEWHERE, "drill")),
     },
-    moved={"--resume": "tennis resume DIR"},
 )
 @click.argument("name", metavar="DRILL", type=click.Choice(drills.names()), required=False)
 @click.option(

@@ -13,7 +13,6 @@ from pydantic.fields import FieldInfo
 
 from tennis.cli.completion import BenchWord
 from tennis.cli.numbers import Real, Whole
-from tennis.errors import UsageError
 from tennis.share import free_memory_bytes, processors
 
 TARGET_BYTES = 3 << 29  # of the host's memory: a target's 1 GiB, QEMU, and what plays it
@@ -186,7 +185,6 @@ class Grouped(click.Command):
 
     ``groups``: heading -> names of options, as they are typed. What is in none comes last.
     ``usual``: those that --help shows, where that is not all; --help-all shows all.
-    ``moved``: words of 0.1 -> what does it now.
     """
 
     def __init__(
@@ -194,25 +192,13 @@ class Grouped(click.Command):
         *args: Any,
         groups: Mapping[str, Sequence[str]],
         usual: Sequence[str] = (),
-        moved: Mapping[str, str] | None = None,
         **more: Any,
     ) -> None:
         super().__init__(*args, **more)
         self.groups = groups
         self.usual = usual
-        self.moved = moved or {}
         if usual:
             self.params.append(_HELP_ALL)
-
-    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Name the command that does now what was asked for. Raises UsageError."""
-        typed = " ".join(args).replace("=", " ") + " "
-        for words, command in self.moved.items():
-            if f" {words} " in f" {typed}":
-                raise UsageError(
-                    f"{words} is a command of its own now", next_step=f"run '{command}'"
-                )
-        return super().parse_args(ctx, args)
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the options under their headings."""

@@ -49,13 +49,9 @@ from tennis.rally.text import quoted
     },
     usual=(
         *("--kernel", "--load", "--bottom-half", "--top-half", "--priorities", "--balls"),
-        *("--shots", "--seed", "--out", "--loop", "--rate-hz", "--stages", "--bench"),
+        *("--shots", "--seed", "--out", "--loop", "--rate-hz", "--stages", "--racquet"),
+        *("--program", "--bench", "--target"),
     ),
-    moved={
-        "--resume": "tennis resume DIR",
-        "--check": "tennis check DIR",
-        "--bench replay": "tennis replay DIR --out DIR",
-    },
     epilog="Units are in the names of the options. `tennis kernels` lists the kernels.",
 )
 @bench_option(
@@ -82,21 +78,13 @@ def rally(*, request: RallyRequest, serving: Serving, out: Path | None, holder: 
       tennis rally --kernel mainline --load stress --out mainline-stress
       tennis rally --kernel rt --load stress --bottom-half thread \\
           --priorities chrt --balls 20000 --seed 7 --out rt-stress
-      tennis rally --kernel rt --load stress --top-half forced \\
-          --priorities irq=90,ksoftirqd=50 --command-line rcu_nocbs=0 --out mapped
-      tennis rally --load hog --load-option hold_us=200 --out known-answer
       tennis rally --kernel rt --top-half forced --balls 2000 --stages \\
           --out every-ball
-      tennis rally --load stress --balls 2000 --sections --out every-instant
-      tennis rally --kernel rt --load stress --witness cyclictest --out inside
       tennis rally --loop open --rate-hz 10000 --out koeker
       tennis rally --racquet racquet.c --load stress --out my-own
       tennis rally --program answer.c --kernel rt --load stress --out my-program
-      tennis rally --kernel ../linux-evl --stage in-band --bottom-half thread \\
-          --priorities chrt --load stress --out in-band
       tennis rally --bench pi --target bench1 --kernel rt --load stress \\
           --out on-the-board
-      tennis rally --bench pi --out a-board-that-nobody-manages
 
     Ctrl-C ends a rally, and seals the balls that were played. `tennis resume` continues it, also
     after `kill -9`, a crash or a full disk.

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The Tennis authors
 # SPDX-License-Identifier: MIT
-"""Commands that earlier versions had, and what to do instead."""
+"""Commands and options that earlier versions had, and what to do instead."""
 
 REMOVED = {
     "boot": "run 'tennis benches boot'",
@@ -9,3 +9,16 @@ REMOVED = {
     "release": "run 'tennis course release'",
     "verify": "run 'tennis brickwall verify'",
 }
+
+# an option of one command, or of all that had it
+OPTIONS = {
+    "drill --resume": "run 'tennis resume DIR'",
+    "rally --check": "run 'tennis check DIR'",
+    "rally --from": "run 'tennis replay DIR --out DIR'",
+    "rally --resume": "run 'tennis resume DIR'",
+}
+
+
+def instead_of(command: str, option: str) -> str:
+    """Return what to do instead of an option that a command had; empty: it never had it."""
+    return OPTIONS.get(f"{command} {option}") or OPTIONS.get(option, "")

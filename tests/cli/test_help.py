@@ -12,6 +12,7 @@ import click
 import pytest
 
 from tennis.cli import cli, command_of, names
+from tennis.cli.removed import OPTIONS
 
 
 def commands() -> Iterator[tuple[str, click.Command]]:
@@ -61,3 +62,40 @@ def test_what_was_typed_in_0_1_is_answered_with_what_it_is_now(typed, now):
     assert (done.returncode, done.stdout) == (2, "")
     (line,) = done.stderr.splitlines()
     assert line.endswith(f"now: run '{now}'")
+
+
+@pytest.mark.parametrize(
+    ("words", "command"), [one for one in commands() if not isinstance(one[1], click.Group)]
+)
+def test_help_shows_the_options_that_its_examples_use(words, command):
+    text = command.get_help(click.Context(command, info_name=f"tennis {words}"))
+    examples = text.partition("Options")[0].replace("\\\n", " ")
+    uses = re.findall(rf"^ +(?:\w+=\S+ )?tennis {words}\b(.*)$", examples, re.MULTILINE)
+    used = {option for line in uses for option in re.findall(r" (--[a-z-]+)", line)}
+    shown = set(re.findall(r"^ +(?:-\w, )?(--[a-z-]+)", text, re.MULTILINE))
+    shown |= set(re.findall(r"^ +--[a-z-]+ / (--[a-z-]+)", text, re.MULTILINE))
+    assert not used - shown
+
+
+def test_removed_options_are_removed():
+    there = {
+        f"{words} {option}"
+        for words, command in commands()
+        for parameter in command.params
+        for option in parameter.opts
+    }
+    assert not there & set(OPTIONS)
+    anywhere = {one.rpartition(" ")[2] for one in there}
+    assert not anywhere & {option for option in OPTIONS if option.startswith("--")}
+
+
+def test_what_was_probably_meant_is_named():
+    for typed, meant in (
+        ("rallly", "'rally'"),
+        ("kernels ftch", "'fetch'"),
+        ("stats --jsn", "--json"),
+    ):
+        words = [str(Path(sys.executable).with_name("tennis")), *typed.split()]
+        done = subprocess.run(words, capture_output=True, text=True, check=False)
+        (line,) = done.stderr.splitlines()
+        assert (done.returncode, meant in line) == (2, True)
