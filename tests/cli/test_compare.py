@@ -13,11 +13,8 @@ from markdown_it import MarkdownIt
 
 from tennis.cli import cli
 from tennis.errors import UsageError
-from tennis.pages.circumstances import written_by
 from tennis.pages.compare_markdown import escaped
-from tennis.play.sides import NAMED, side_of
-from tennis.rally.manifest import Fault, Tool
-from tennis.rally.plan import Plan
+from tennis.rally.manifest import Fault
 from tests.support.synthetic import latencies, make_rally
 from tests.support.terminal import tennis
 
@@ -47,29 +44,6 @@ def sides(tmp_path_factory):
 
 def run(*words):
     return CliRunner().invoke(cli, ["compare", *map(str, words)], terminal_width=120)
-
-
-def test_boots_of_less_than_a_cycle_are_no_side(sides, tmp_path):
-    """Whole cycles of the load decide, and these have none: no table without a row."""
-    rise = latencies(600, 3)
-    make_rally(tmp_path / "short", rise=rise, schedule=rise, load="stress", cycle_ns=5 * 10**9)
-    done = run(sides / "before", tmp_path / "short", "--out", tmp_path / "page")
-    assert isinstance(done.exception, UsageError)
-    assert re.fullmatch(
-        "after has no boot that can be compared: short has 600 balls, less than a cycle of stress "
-        r"\(5 s\): [\d,]+ would do",
-        str(done.exception),
-    )
-    assert not (tmp_path / "page").exists()
-
-
-def test_a_folder_that_has_a_kernels_name_is_named_with_its_place(sides, tmp_path, monkeypatch):
-    """A new rally of the kernel was meant as likely as the one in the folder."""
-    shutil.copytree(sides / "before", tmp_path / "rt")
-    monkeypatch.chdir(tmp_path)
-    said = str(run("rt", sides / "later", "--no-explain").exception)
-    assert said == "rt is a kernel, and a folder here: say kernel=rt, or ./rt"
-    assert run("./rt", sides / "later", "--no-explain").exit_code == 1
 
 
 def test_a_process_that_was_pinned_is_not_one_that_was_not(sides, tmp_path):
@@ -103,13 +77,6 @@ def test_worse_is_1_and_says_what_differs(sides, tmp_path):
     assert "http" not in page.replace("http://www.w3.org", "").split("</style>")[1]
 
 
-def test_what_only_one_side_asked_for_is_a_dash_before(sides):
-    done = run(sides / "before", sides / "moved", "--no-explain")
-    words = " ".join(done.output.split())
-    assert "differs: processors: 1 before, 2 after" in words
-    assert "differs: interrupt's CPU: - before, 1 after" in words
-
-
 def test_no_worse_is_0(sides):
     done = run(sides / "before", sides / "alike", "--json", "--no-explain")
     assert done.exit_code == 0, done.output
@@ -140,46 +107,6 @@ def test_boots_without_a_partner_are_left_out(sides, tmp_path):
     assert done.exit_code == 1
 
 
-def test_a_suspect_boot_is_left_out_by_name(sides, tmp_path):
-    folder = shutil.copytree(sides / "later", tmp_path / "later")
-    fault = Fault(code="no_answer", message="it hung")
-    make_rally(folder / "99", balls=600, seed=99, faults=[fault], release="6.13.0-synthetic")
-    done = run(sides / "before", folder, "--no-explain")
-    assert done.exit_code == 1
-    assert "after: 99 is suspect (it hung)" in done.output
-
-
-REFUSED = [
-    ("are one boot", "before", "before"),
-    ("played on different benches", "before", "elsewhere"),
-    ("names no side", "before", "nowhere"),
-    ("names no side", "before", "mainline --balls"),
-    ("a quotation mark is missing", "before", 'kernel="'),
-    ("both sides are the same", "mainline", "mainline"),
-    ("a side has one kernel", "mainline", "kernel=rt kernel=rt"),
-    ("write load-option=NAME=NUMBER", "mainline", "rt load-option=x"),
-    ("write bottom-half-cpu=NUMBER", "mainline", "mainline bottom-half=user bottom-half-cpu=first"),
-    ("instruction", "mainline", "mainline instruction-ns=3"),
-    ("a side is empty", "mainline", ""),
-    ("names no side", "mainline", "rt load=stress --balls"),
-    ("less than a cycle of stress", "mainline", "rt", "--load", "stress", "--balls", 600),
-    ("name it with --target", "mainline", "rt", "--bench", "pi"),
-    ("choose one", "before", "alike", "--markdown", "--json"),
-    ("leave it out", "before", "alike", "--markdown", "--worst-instant", "5us"),
-    ("leave it out", "rt", "rt", "--worst-instant", "5us", "--summary", "s.md"),
-]
-
-
-@pytest.mark.parametrize("words", REFUSED)
-def test_what_cannot_be_compared_is_one_line(sides, words, tmp_path):
-    said, *both = words[:3]
-    both = [sides / name if name and (sides / name).is_dir() else name for name in both]
-    done = run(*both, *words[3:], "--out", tmp_path / "out")
-    assert isinstance(done.exception, UsageError), done.output
-    assert said in str(done.exception)
-    assert not (tmp_path / "out").exists()
-
-
 def test_a_copy_is_found_whatever_it_is_called(sides, tmp_path):
     folder = tmp_path / "copies"
     shutil.copytree(sides / "before", folder)
@@ -198,34 +125,6 @@ def test_what_fails_is_not_called_worse(sides, tmp_path):
     done = tennis("compare", sides / "before", folder)
     assert done.returncode == 4, done.stderr
     assert "was truncated or altered" in done.stderr
-
-
-def test_every_setting_of_a_plan_can_be_a_sides():
-    """What a side cannot say belongs to both: how balls are served, and the bench."""
-    of_both = {"bench", "instrument", "port", "target", "protocol", "drill", "operator", "umpire"}
-    not_asked = {
-        "schema_version",
-        "analyser",
-        "versions",
-        "phase_of_a_second",
-        "recording",
-        "speed",
-    }
-    assert set(NAMED.values()) == set(Plan.model_fields) - of_both - not_asked
-
-
-@pytest.mark.parametrize(
-    ("words", "name", "value"),
-    [
-        ("mainline instruction-ns=4", "instruction_ns", 4),
-        ("rt witness=cyclictest", "witness", "cyclictest"),
-        ("mainline beneath=sloth", "beneath", "sloth"),
-        ("rt processors=2 bottom-half=user bottom-half-cpu=1", "bottom_half_cpu", 1),
-    ],
-)
-def test_a_side_names_what_a_rally_can_be_asked_for(words, name, value):
-    asked = side_of(words, {"balls": 60})
-    assert getattr(asked.plans[""], name) == value
 
 
 def test_undecided_is_3_or_may_pass_and_says_so(sides):
@@ -384,29 +283,8 @@ def test_a_summary_is_read_in_ten_seconds(sides, tmp_path):
     assert "--summary" not in text.rpartition("`tennis compare")[2]
 
 
-def test_a_summary_of_no_change_has_the_largest_that_was_judged(sides, tmp_path):
-    done = run(sides / "before", sides / "alike", "--no-explain", "--summary", tmp_path / "s.md")
-    assert done.exit_code == 0, done.output
-    text = (tmp_path / "s.md").read_text()
-    assert text.startswith("**No worse: ")
-    assert len([line for line in text.splitlines() if line.startswith("| ")]) == 2  # with its head
-    assert "Not judged: " in text
-
-
-def test_a_summary_that_cannot_be_written_is_refused_before_anything_is_played(sides, tmp_path):
-    done = run(sides / "before", sides / "alike", "--summary", tmp_path / "none" / "s.md")
-    assert "cannot be written" in str(done.exception)
-
-
 def test_a_name_is_no_markup():
     hostile = "<img src=x> | [a](b) `c` *d*\n# e"
     html = MarkdownIt("commonmark").enable("table").render(f"| a |\n|---|\n| {escaped(hostile)} |")
     assert html.count("<td>") == 1
     assert not re.search("<(img|a|code|em|h1)", html)
-
-
-def test_the_edition_is_shown_if_a_manifest_has_one():
-    old = Tool(tennis="0.2.0", versions={})
-    assert written_by(old) == "0.2.0"
-    new = Tool(tennis="0.3.0", versions={"edition": "4"})
-    assert written_by(new) == "0.3.0, edition 4 of the bench"

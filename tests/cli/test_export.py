@@ -119,13 +119,6 @@ def test_a_sweep_rate_by_rate(tmp_path):
         assert row["suspect"] == "0"
 
 
-def test_nothing_played_has_a_header(tmp_path):
-    rally = make_rally(tmp_path / "r", balls=0, ended="interrupted", planned=50)
-    notes, rows = read(run(rally.path).stdout)
-    assert "# ended: interrupted" in notes
-    assert rows == []
-
-
 def test_a_file_is_written_whole_and_none_is_overwritten(tmp_path):
     rally = make_rally(tmp_path / "r", balls=20)
     out = tmp_path / "r.csv"
@@ -143,16 +136,3 @@ def test_a_file_is_written_whole_and_none_is_overwritten(tmp_path):
     (rally.path / "balls.parquet").write_bytes(data)
     assert "altered" in str(run(rally.path, "--out", tmp_path / "other.csv").exception)
     assert {path.name for path in tmp_path.iterdir()} == {"r", "r.csv"}
-
-
-@pytest.mark.parametrize(
-    ("file", "said"),
-    [
-        ("match.json", "is a match: name one of the rallies in it"),
-        ("store.json", "is a store: ask it: `tennis store query`"),
-        ("x", "holds no manifest.json"),
-    ],
-)
-def test_what_has_no_balls_of_its_own(file, said, tmp_path):
-    (tmp_path / file).write_text("{}")
-    assert said in str(run(tmp_path).exception)

@@ -13,7 +13,6 @@ import pytest
 
 from tennis.rally.text import quoted
 from tennis.stats.summary import STATISTICS
-from tests.support.forging import reseal
 from tests.support.synthetic import TIME_NOTE, make_rally
 
 
@@ -117,19 +116,6 @@ def test_matplotlib_without_a_home(rally, tmp_path):
     assert list((tmp_path / "tmp").iterdir()) == []
 
 
-def test_events_that_are_no_json(typed, rally, tmp_path):
-    copy = tmp_path / "copy"
-    shutil.copytree(rally, copy)
-    (copy / "events.jsonl").write_bytes(b'{"what": "\xff\n' + b"[" * 100_000)
-    reseal(copy)
-    assert typed("stats", copy)[0] == 0
-    code, out, err = typed("report", copy, "--out", tmp_path / "page.html")
-    assert (code, out) == (1, "")
-    assert "events.jsonl line 1 is not a JSON object" in err
-    assert err.count("\n") == 1
-    assert not (tmp_path / "page.html").exists()
-
-
 def test_plot_writes_what_it_says(typed, rally, tmp_path):
     out = tmp_path / "pictures"
     code, said, _ = typed("plot", rally, "--out", out)
@@ -176,59 +162,6 @@ def test_report(typed, rally, tmp_path):
     assert typed("report", rally, rally, "--out", out, "--force")[0] == 0
 
 
-@pytest.mark.parametrize("command", ["stats", "plot", "report"])
-def test_failures_are_one_line_and_exit_1(typed, tmp_path, command, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    for folder in (tmp_path / "none", tmp_path):
-        code, out, err = typed(command, folder)
-        assert (code, out) == (1, "")
-        assert err.startswith("tennis: ")
-        assert err.count("\n") == 1
-    assert list(tmp_path.iterdir()) == []
-
-
-@pytest.mark.parametrize(
-    "words",
-    [
-        ("stats",),
-        ("stats", "a", "--what"),
-        ("plot", "a", "--kind", "pie"),
-        ("plot", "a", "--format", "gif"),
-        ("report",),
-    ],
-)
-def test_usage_errors_exit_2(typed, words):
-    code, out, err = typed(*words)
-    assert (code, out) == (2, "")
-    assert err.startswith("tennis: ")
-    assert "--help" in err
-    assert err.count("\n") == 1
-
-
-def test_a_place_that_cannot_be_written(typed, rally, tmp_path):
-    (tmp_path / "file").write_text("x")
-    for words in (
-        ("report", rally, "--out", tmp_path / "file" / "page.html"),
-        ("report", rally, "--out", tmp_path / "none" / "page.html"),
-        ("plot", rally, "--out", tmp_path / "file" / "pictures"),
-    ):
-        code, _, err = typed(*words)
-        assert code == 1, err
-        assert "cannot write" in err
-        assert err.count("\n") == 1
-
-
-@pytest.mark.parametrize("scheme", ["spy", "SPY", "loop", "hwgrep", "rfc2217", "alt"])
-@pytest.mark.parametrize("command", [("doctor",), ("brickwall", "flash"), ("brickwall", "verify")])
-def test_a_port_is_a_device_or_a_socket(typed, command, scheme, tmp_path):
-    """One of pyserial's other ports writes a file where it is told to."""
-    spied = tmp_path / "spied"
-    code, out, err = typed(*command, "--port", f"{scheme}:///dev/null?file={spied}")
-    assert code != 0
-    assert "name a serial device (/dev/ttyACM0) or socket://HOST:PORT" in out + err
-    assert not spied.exists()
-
-
 def test_no_name_moves_the_cursor(typed, rally, tmp_path):
     named = tmp_path / "a\x1b[31mred"
     shutil.copytree(rally, named)
@@ -246,8 +179,3 @@ def test_a_path_with_control_characters_is_shown_as_a_shell_reads_it(tmp_path):
     )
     assert listed.stdout.decode() == f"{named}\n"
     assert quoted(named).isprintable()
-
-
-def test_a_line_that_somebody_typed_is_cut(typed):
-    code, _, err = typed("rally", "--seed", "9" * 100_000, "--out", "x")
-    assert (code, len(err) < 2100, err.endswith("\n")) == (2, True, True)

@@ -5,13 +5,12 @@
 from math import inf
 
 import numpy as np
-import pytest
 
 from tennis.comparison.before_after import Pair, judge
 from tennis.comparison.boots import Boot
 from tennis.comparison.rare import Boots
 from tennis.comparison.sides import Side
-from tennis.play.causes import Cause, causes_of, near, sentence
+from tennis.play.causes import causes_of, near
 from tennis.play.replaying import NONE
 
 
@@ -80,9 +79,3 @@ def test_only_what_repeats_is_named():
     # as much in one half of the balls as in the other: chance
     torn = [{"idle": 900 + 500 * (number % 2)} for number in range(15)]
     assert causes_of([torn, torn[::-1]]) == ([], [])
-
-
-@pytest.mark.parametrize("ball", ["usual ball", "late ball"])
-def test_the_sentence_says_of_which_ball(ball):
-    said = sentence(Cause("the Racquet: racquet_top_half", "__delay", 0, 200_000, ball))
-    assert said.startswith(f"200 µs more a {ball} in the Racquet")

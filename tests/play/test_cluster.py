@@ -14,14 +14,10 @@ from functools import partial
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner
 
 from tennis.checkout import ROOT
-from tennis.cli import cli
-from tennis.errors import BenchError, RallyError, UsageError
+from tennis.errors import BenchError, RallyError
 from tennis.listener import listening
-from tennis.play.checking import check_rally
-from tennis.play.cluster import tasks
 from tennis.play.cluster.client import Cluster, sample
 from tennis.play.match import Match, play_match
 from tennis.rally import open_rally
@@ -140,22 +136,6 @@ def test_a_worker_that_plays_other_balls_is_named(scheduler, tmp_path):
 
 @virtual
 @one_cluster
-def test_what_is_in_the_store_is_no_workers_of_today(scheduler, tmp_path):
-    """Whoever finds a rally there did not play it; it is compared, too."""
-    said: list[str] = []
-    with workers(scheduler, tmp_path, DISHONEST):
-        play(scheduler, tmp_path / "first", match(1), said.append)
-    more = tmp_path / "more"
-    more.mkdir()
-    with workers(scheduler, more, None, None):
-        outcome = play(scheduler, tmp_path / "m", match(1), said.append, check_every=1)
-    assert not outcome.bad
-    assert [line for line in said if line.startswith("an earlier run played other balls")]
-    assert check_rally(tmp_path / "m" / outcome.folder.scheduled[0].name).balls == 40
-
-
-@virtual
-@one_cluster
 def test_a_scheduler_that_is_killed(scheduler, tmp_path):
     """kill -9 of the scheduler: one line, nothing is lost; the match goes on with another one."""
     with socket.socket() as free:
@@ -187,27 +167,6 @@ def test_a_scheduler_that_is_killed(scheduler, tmp_path):
 
 @virtual
 @one_cluster
-def test_told_to_stop_and_gone_on_with(scheduler, tmp_path):
-    said: list[str] = []
-    with workers(scheduler, tmp_path, None):
-        cluster = Cluster(scheduler, str(tmp_path / "store"), 0)
-        with listening(said.append):
-            outcome = play_match(
-                match(3),
-                tmp_path / "m",
-                silent,
-                lambda: any("1/3" in s for s in said),
-                cluster,
-            )
-        assert outcome.interrupted
-        assert 1 <= len(files(tmp_path / "m")) < 3
-        outcome = play(scheduler, tmp_path / "m", match(3), said.append)
-    assert not outcome.interrupted
-    assert len(files(tmp_path / "m")) == 3
-
-
-@virtual
-@one_cluster
 def test_a_worker_of_another_version_plays_nothing(scheduler, tmp_path):
     """Its checkout differs: the rally fails there, and says in what."""
     preload = tmp_path / "other.py"
@@ -217,42 +176,6 @@ def test_a_worker_of_another_version_plays_nothing(scheduler, tmp_path):
         outcome = play(scheduler, tmp_path / "m", match(1), said.append)
     (why,) = outcome.bad.values()
     assert "this machine has checkout other instead of" in why
-
-
-def test_a_scheduler_that_is_not_there(tmp_path, monkeypatch):
-    monkeypatch.setattr("tennis.play.cluster.scheduler.CONNECT_S", 1)
-    cluster = Cluster("tcp://127.0.0.1:1", str(tmp_path / "store"))
-    with pytest.raises(BenchError, match=r"no Dask scheduler answers at tcp://127\.0\.0\.1:1"):
-        play_match(match(1), tmp_path / "m", silent, lambda: False, cluster)
-    assert list((tmp_path / "store").iterdir()) == []  # it can be written to, nothing is left
-
-
-@pytest.mark.parametrize(
-    ("words", "said"),
-    [
-        (["--cluster", "tcp://127.0.0.1:1"], "--cluster needs --store"),
-        (["--store", "x"], "--store needs --cluster"),
-        (["--cluster", "x", "--store", "no-such://y"], "Protocol not known: no-such"),
-        (["--cluster", "nonsense://x", "--store", "y"], "nonsense://x is not an address"),
-    ],
-)
-def test_what_does_not_go_together(tmp_path, words, said):
-    (tmp_path / "plan.toml").write_text('kernels = ["mainline"]\nloads = ["idle"]\nballs = 40\n')
-    asked = ["match", str(tmp_path / "plan.toml"), "--out", str(tmp_path / "m"), *words]
-    done = CliRunner().invoke(cli, asked)
-    assert done.exit_code != 0
-    assert said in str(done.exception)
-    assert "\n" not in str(done.exception)
-
-
-def test_a_tree_of_ones_own_stays_here(tmp_path):
-    wanted = match(1)
-    plan = wanted.scheduled[0].plan.model_copy(update={"kernel": "/some/tree"})
-    one = wanted.scheduled[0].model_copy(update={"plan": plan})
-    from tennis.play.cluster.client import seen_by_cluster
-
-    with pytest.raises(UsageError, match="and no built trees"):
-        next(seen_by_cluster([one], tmp_path, lambda: False, Cluster("x", str(tmp_path))))
 
 
 def test_which_rallies_are_played_twice():
@@ -294,35 +217,3 @@ def test_a_folder_comes_back_as_it_was_or_not_at_all(tmp_path):
     stored.write_bytes(stored.read_bytes()[:-1] + b"x")
     with pytest.raises(RallyError, match="is damaged"):
         store.get_folder(key, tmp_path / "bad")
-
-
-def test_a_store_without_rights_or_room(tmp_path, monkeypatch):
-    monkeypatch.setattr("tennis.store.place.WAIT_S", 0.01)
-    (tmp_path / "file").write_text("")
-    with pytest.raises(BenchError, match=r"cannot write to .*nothing is lost") as error:
-        Place(str(tmp_path / "file" / "store")).check()
-    assert "\n" not in str(error.value)
-
-
-def test_a_transfer_that_breaks_off_is_tried_again(tmp_path, monkeypatch):
-    monkeypatch.setattr("tennis.store.place.WAIT_S", 0.01)
-    store = Place(str(tmp_path / "store"))
-    (tmp_path / "x").write_text("x")
-    put, broken = store._fs.put_file, []
-
-    def cut(*words, **more):
-        if len(broken) < 2:
-            broken.append(words)
-            raise TimeoutError("the network is cut")
-        return put(*words, **more)
-
-    monkeypatch.setattr(store._fs, "put_file", cut)
-    store.put(tmp_path / "x", "x")
-    assert len(broken) == 2
-    assert (tmp_path / "store" / "x").read_text() == "x"
-
-
-def test_a_machine_says_what_it_is():
-    mine = tasks.describe()
-    assert tasks.unlike(mine) == ""
-    assert "QEMU" in tasks.unlike({**mine, "QEMU": "1.0"})

@@ -3,10 +3,8 @@
 """`tennis compare` of what is to be played: real boots in pairs, until it is decided."""
 
 import json
-import math
 import re
 from contextlib import nullcontext
-from math import inf
 
 import numpy as np
 import pytest
@@ -21,10 +19,9 @@ from tennis.comparison.sides import Side
 from tennis.course.starters import solved
 from tennis.errors import BenchError, RallyError
 from tennis.listener import listening
-from tennis.play import clock
 from tennis.play.causes import find_causes, sentence
 from tennis.play.compare_record import CompareRecord
-from tennis.play.comparing import Budget, Compared, Game, Playing, compare_played, warn_of_budget
+from tennis.play.comparing import Budget, Compared, Game, Playing, compare_played
 from tennis.play.rally import Watch, play
 from tennis.play.sides import side_of
 from tests.support import terminal
@@ -77,29 +74,6 @@ def test_the_same_command_plays_nothing_twice(compared):
     assert CompareRecord.model_validate_json((out / "compare.json").read_text()).looks == [9]
 
 
-def test_both_sides_can_be_compared_again(compared):
-    out, _ = compared
-    code, _, said = tennis("compare", out / "before", out / "after", "--no-explain")
-    assert code == 0, said
-    code, _, said = tennis("compare", out, out / "after")
-    assert code == 2
-    assert "holds both sides of a comparison" in said
-
-
-@pytest.mark.parametrize(
-    ("words", "said"),
-    [
-        (("sloth", "sloth-m0", "--balls", "9"), "was begun with another side after"),
-        (("sloth", "sloth-m33", "--balls", "8"), "was begun with another side before"),
-        ((*WORDS, "--seed", "2"), "was begun with --seed 1"),
-    ],
-)
-def test_another_comparison_is_not_mixed_in(compared, words, said):
-    code, _, told = tennis("compare", *words, "--out", compared[0])
-    assert code == 4
-    assert said in told
-
-
 def test_a_recorded_side_is_met_by_boots_of_its_seeds(compared, tmp_path):
     before = compared[0] / "before"
     code, _, said = tennis("compare", before, "sloth-m33", "--balls", 9, "--out", tmp_path / "o")
@@ -126,33 +100,6 @@ def test_of_two_plans_only_what_both_have_is_played(tmp_path):
     assert code == 2
     assert "no combination is on both sides: before has sloth-" in said
     assert not (tmp_path / "q").exists()
-
-
-def test_a_spent_budget_is_undecided_and_says_how_to_go_on(tmp_path):
-    code, _, said = tennis("compare", *WORDS, "--boots", 1, "--no-explain", "--out", tmp_path / "o")
-    assert code == 3
-    assert "Undecided: 2 of 2 levels." in said
-    assert "To decide it: the same command with --boots 9" in said
-
-
-@pytest.mark.parametrize(
-    ("needed", "budget", "said"),
-    [
-        (400, Budget(32), "if nothing changed, it takes about 400 pairs to say so, and --boots"),
-        (30, Budget(32), ""),
-        (inf, Budget(32), ""),
-        (30, Budget(32, 0.1), "about 30 pairs and 45 minutes to say so, and --minutes allows 0.1"),
-    ],
-)
-def test_a_budget_that_is_likely_not_to_decide_is_said(needed, budget, said):
-    playing = Playing(1, budget, 1, None, lambda: False)  # type: ignore[arg-type]
-    game = Game(None, None, {}, range(budget.pairs), playing)  # type: ignore[arg-type]
-    game.began -= 15 * 60 if budget.minutes else 0
-    told: list[str] = []
-    with listening(told.append):
-        warn_of_budget(game, needed, 10)
-    assert said in "".join(told)
-    assert bool(told) == bool(said)
 
 
 def unseen(_):
@@ -218,52 +165,6 @@ def test_one_look_takes_fewer_boots_to_say_that_nothing_changed():
         for look in no_worse:
             no_worse[look] += said[look] == "no worse"
     assert no_worse[None] > no_worse[3]
-
-
-def game_of(pairs, *, minutes=None, boots=32, ago_s=0.0, played=0):
-    """A comparison of so many pairs, begun a while ago."""
-    playing = Playing(1, Budget(boots, minutes), 1, unseen, lambda: False)
-    plans = {"before": {"": None}, "after": {"": None}}
-    game = Game(None, None, plans, range(pairs), playing)  # type: ignore[arg-type]
-    game.began -= ago_s
-    game.boots_played = played
-    return game
-
-
-def test_spent_minutes_want_minutes_and_no_other_number_of_boots():
-    judged = judge([])
-    game = game_of(32, minutes=10, ago_s=601, played=16)
-    assert game.spent(8) == "10 minutes"
-    assert game.next_step(8, 16, judged, {}) == (
-        "the same command: it goes on with pair 9 of at most 32. The next look is at 16, in some "
-        "10 min"
-    )
-    # all pairs are there: no minute brings another one
-    assert game.spent(32) == "32 pairs of boots"
-    assert game.next_step(32, 32, judged, {}) == "the same command with --boots 64"
-
-
-def test_a_recorded_side_has_no_more_boots_than_it_has():
-    """--boots is 32 already: a larger number would play nothing."""
-    game = game_of(2)
-    words = "before has 2 boots: play more of it, then this again"
-    assert game.next_step(2, 2, judge([]), {"before": []}) == words
-
-
-@pytest.mark.parametrize("at_once", [1, 2, 4])
-def test_the_time_that_is_left_is_right_at_any_number_of_workers(monkeypatch, at_once):
-    """Rallies of 10 s each, some of them there before: from the first end on it is right."""
-    now = [0.0]
-    monkeypatch.setattr(clock.time, "monotonic", lambda: now[0])
-    seen = clock.Clock([20.0] * 40, at_once)
-    for _ in range(8):
-        seen.finish(20.0, played=False)
-    for number in range(1, 25):
-        now[0] = 10.0 * math.ceil(number / at_once)
-        seen.finish(20.0, played=True)
-        if number in {1, 2 * at_once, 24}:
-            left = 10.0 * (32 / at_once) - now[0]
-            assert seen.left_s() == pytest.approx(left, rel=0.25), (at_once, number)
 
 
 def test_boards_are_played_in_turns():

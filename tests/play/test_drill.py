@@ -193,39 +193,6 @@ def test_killed_and_gone_on_with(periodic, tmp_path):
     assert open_folder(out).manifest.files == open_folder(periodic).manifest.files
 
 
-def test_ctrl_c_says_how_to_go_on(tmp_path):
-    out = tmp_path / "d"
-    asked = [*words("periodic", "hrtimer", kernel="rt", repetitions=200_000), "--out", str(out)]
-    process = subprocess.Popen([TENNIS, *asked], stdout=subprocess.PIPE, text=True)
-    journal = part_path(out) / "frames.bin"
-    wait_until(lambda: journal.exists() and journal.stat().st_size > 10_000, process, limit_s=600)
-    process.send_signal(signal.SIGINT)
-    said, _ = process.communicate()
-    assert "interrupted after" in said
-    assert f"to continue: tennis resume {out}" in said
-    done = run("stats", out)
-    assert (done.exit_code, "did not finish" in done.output) == (1, True)
-
-
-def test_stopped_behind_the_last_repetition_it_is_not_complete(tmp_path):
-    """The instrument has seen all; what the target measured by itself is yet to come."""
-    out = tmp_path / "d"
-    asked = [*words("periodic", "kernel", kernel="rt", load="hog"), "--out", str(out)]
-    process = subprocess.Popen([TENNIS, *asked], stdout=subprocess.PIPE, text=True)
-    console = part_path(out) / "console.log"
-    wait_until(
-        lambda: console.exists() and b"fact over_s" in console.read_bytes(), process, limit_s=600
-    )
-    process.send_signal(signal.SIGINT)
-    said, _ = process.communicate()
-    assert f"to continue: tennis resume {out}" in said
-    stopped = open_folder(out).manifest
-    assert (stopped.ended, stopped.counts.balls) == ("interrupted", REPETITIONS)
-    done = run("resume", out, "--quiet")
-    assert done.exit_code == 0, done.output
-    assert read_inside(open_folder(out)).since_last_ns.size == REPETITIONS
-
-
 def test_stats_and_a_picture(periodic, tmp_path):
     _both_sides_agree(open_folder(periodic), "periodic")
     done = run("stats", periodic)
@@ -241,22 +208,6 @@ def test_stats_and_a_picture(periodic, tmp_path):
     assert "inside: mean" in (tmp_path / "p" / "spans.svg").read_text()
 
 
-@pytest.mark.parametrize(
-    ("options", "said"),
-    [
-        (["--ball", "0"], "repetition 0 was not late"),
-        (["--ball", "400"], "there are the repetitions 0 to 399"),
-        (["--over", "1s"], "the latest repetition of"),
-        (["--stages"], "is a drill"),
-        (["--try", "kernel=mainline"], "is a drill"),
-    ],
-)
-def test_what_of_a_drill_cannot_be_explained(periodic, options, said):
-    done = run("explain", periodic, *options)
-    assert done.exit_code != 0
-    assert said in done.output
-
-
 def test_a_repetition_that_took_long_is_held_against_a_typical_one(tmp_path):
     """Most of it is the usual work, which says nothing: what grew is the reason."""
     rally = play(tmp_path / "d", "switch", "user-rt", kernel="rt", period_us=171.3)
@@ -269,48 +220,6 @@ def test_a_repetition_that_took_long_is_held_against_a_typical_one(tmp_path):
     assert durations[int(told[1])] == np.sort(durations)[REPETITIONS // 2]
 
 
-def test_a_typical_repetition_has_nothing_that_grew(tmp_path):
-    rally = play(tmp_path / "d", "switch", "user-rt", kernel="rt", period_us=171.3)
-    durations = spans_of(rally).durations[1]
-    typical = int(np.argsort(durations, kind="stable")[REPETITIONS // 2])
-    assert "longer than" not in explain(rally, ball=typical).story.sentence
-
-
-@pytest.mark.parametrize("command", ["replicate", "witness"])
-def test_a_drill_is_no_rally(periodic, command):
-    done = run(command, periodic)
-    assert done.exit_code == 1
-    assert len(done.output.strip().splitlines()) == 1
-    assert "is a drill" in done.output or command == "replicate"
-
-
-@pytest.mark.parametrize(
-    ("asked", "said"),
-    [
-        (["drill"], "no drill is named: say which: periodic, response"),
-        (["drill", "periodic"], "say where to keep the drill"),
-        (["drill", "switch", "--context", "hrtimer", "--out", "x"], "use user or user-rt or ker"),
-        (["drill", "response", "--context", "user", "--out", "x"], "use kernel"),
-        (["drill", "tea", "--out", "x"], "'tea' is not one of"),
-        (["drill", "periodic", "--period-us", "1", "--out", "x"], "--period-us"),
-        (["drill", "periodic", "--kernel", "vxworks", "--out", "x"], "vxworks"),
-        (["drill", "periodic", "--load", "tea", "--out", "x"], "tea"),
-        (["drill", "periodic", "--bench", "pi", "--out", "x"], "nothing would start the drill"),
-        (
-            ["drill", "response", "--bench", "pi", "--target", "t", "--out", "x"],
-            "a wire from the reply line back",
-        ),
-        (["drill", "periodic", "--umpire", "--analyser", "fx2", "--out", "x"], "--analyser"),
-    ],
-)
-def test_bad_input_is_one_line(tmp_path, monkeypatch, asked, said):
-    monkeypatch.chdir(tmp_path)
-    done = run(*asked)
-    assert (done.exit_code, len(done.output.strip().splitlines())) == (2, 1), done.output
-    assert said in done.output
-    assert not list(tmp_path.iterdir())
-
-
 def test_an_umpire_looks_on(tmp_path):
     done = run(*words("periodic", "hrtimer", kernel="rt"), "--umpire", "--out", tmp_path / "d")
     assert done.exit_code == 0, done.output
@@ -318,14 +227,6 @@ def test_an_umpire_looks_on(tmp_path):
     assert done.exit_code == 0, done.output
     assert "Duration bias" in done.output
     assert f"pass: {REPETITIONS} repetitions" in done.output
-
-
-def test_a_rally_is_no_drill(tmp_path):
-    from tests.support.synthetic import make_rally
-
-    rally = make_rally(tmp_path / "r")
-    with pytest.raises(RallyError, match="is a rally, and no drill"):
-        summarize_drill(rally)
 
 
 def sealed_again(folder: Path, console: bytes):
@@ -382,18 +283,6 @@ def test_damaged_times_are_refused(periodic, tmp_path, raw, said):
         read_inside(sealed_again(copy, told(raw)))
 
 
-def test_lines_that_are_not_base64_or_not_what_was_announced(periodic, tmp_path):
-    copy = tmp_path / "d"
-    shutil.copytree(periodic, copy)
-    console = (copy / CONSOLE).read_bytes()
-    with pytest.raises(RallyError, match="cannot be unpacked"):
-        read_inside(sealed_again(copy, console.replace(MARK, MARK + b"*", 1)))
-    good = told(HEADER.pack(*HEAD) + bytes(8 * REPETITIONS))
-    assert read_inside(sealed_again(copy, good)).clock_ns == pytest.approx(0.001)
-    with pytest.raises(RallyError, match="they differ from those that the target announced"):
-        read_inside(sealed_again(copy, good.replace(b"sha256 ", b"sha256 0", 1)))
-
-
 def test_a_replay_finds_times_that_the_target_never_told(periodic, tmp_path):
     """Whoever seals a folder again can write times that fit: here a tenth of each."""
     copy = tmp_path / "d"
@@ -424,19 +313,3 @@ def test_the_brickwall_listens_as_well(tmp_path):
     # a tick of 8 ns at each end, and the target's clock has steps of 16
     assert np.abs(outside - inside).max() <= 40
     assert summarize_drill(rally).page_faults == 0
-
-
-def test_what_the_brickwall_heard_repeats(tmp_path):
-    asked = [*words("periodic", "kernel", repetitions=300, period_us=1000), "--instrument", "pico"]
-    for name in ("first", "second"):
-        done = run(*asked, "--out", tmp_path / name)
-        assert done.exit_code == 0, done.output
-    first, second = (open_folder(tmp_path / name).manifest.files for name in ("first", "second"))
-    assert first == second
-
-
-def test_what_the_brickwall_cannot_listen_to(tmp_path):
-    asked = words("response", "kernel")
-    done = run(*asked, "--instrument", "pico", "--out", tmp_path / "r")
-    assert done.exit_code != 0
-    assert "built-in instrument has" in done.output

@@ -112,18 +112,6 @@ def test_no_failure_blames_the_other_wire():
             assert blamed == wires[0], (fault, step, failure)
 
 
-def test_what_is_held_or_shorted_is_pulled_out_and_not_plugged_again():
-    """As a jumper, too: to count the pins leaves it in ground or 3.3 V."""
-    advice = {
-        tuple(row[:2]): row[3]
-        for line in PAGE.read_text(encoding="utf-8").splitlines()
-        if len(row := [cell.strip("` ") for cell in line.strip("|").split("|")]) == 4
-    }
-    for (fault, step), words in advice.items():
-        if " touches " in fault and words:
-            assert "pull" in words, (fault, step, words)
-
-
 # What else is true of a fault when it meets another one, by the step
 ALSO: dict[str, set[tuple[str, str]]] = {
     # its sentences name ground
@@ -189,20 +177,3 @@ def test_each_pair_is_called_by_what_is_true_of_one_of_the_two():
         if row[step] not in honest(pair, step)
     ]
     assert other == []
-
-
-def test_each_pair_of_faults_on_one_pico(pico, tmp_path):
-    found = {
-        pair: {step: named(pico, step, pair, tmp_path) for step in STEPS}
-        for pair in combinations(FAULTS, 2)
-    }
-    if WRITES:
-        with PAIRS.open("w", encoding="utf-8", newline="") as file:
-            rows = [[*pair, *row.values()] for pair, row in found.items()]
-            csv.writer(file, lineterminator="\n").writerows([["one", "other", *STEPS], *rows])
-    known = pairs()
-    for pair, row in found.items():
-        if BROKEN.keys() & set(pair):
-            assert all(row[step] in honest(pair, step) for step in STEPS), pair
-        else:
-            assert row == known[pair], pair

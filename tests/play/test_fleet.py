@@ -13,13 +13,12 @@ from functools import partial
 import pytest
 
 from tennis.bench.sloth.bench import SlothBench
-from tennis.errors import BenchError, UsageError
+from tennis.errors import BenchError
 from tennis.listener import listening
-from tennis.play.fleet import FleetBench, FleetCrew, fleet_of, seen_by_fleet
+from tennis.play.fleet import FleetBench, FleetCrew, seen_by_fleet
 from tennis.play.match import play_match
 from tennis.rally import open_rally, part_path
 from tests.support.small_match import silent, small_match
-from tests.support.terminal import run
 
 # all on one worker: they share a match
 pytestmark = pytest.mark.xdist_group("fleet")
@@ -94,25 +93,6 @@ def test_a_bench_that_fails_is_put_aside(tmp_path, serial):
 
 
 @virtual
-def test_one_failure_is_no_reason_to_put_a_bench_aside(tmp_path, serial):
-    once, good = Board(fails=lambda number: number == 1), Board()
-    outcome = play_match(match(4), tmp_path / "m", silent, lambda: False, crew(a=once, b=good))
-    assert outcome.bad == {}
-    assert hashes(tmp_path / "m") == serial
-    assert len(once.played) > 1
-
-
-@virtual
-def test_no_bench_is_left(tmp_path):
-    plan = match(4)
-    benches = fleet(a=Board(fails=lambda _: True), b=Board(fails=lambda _: True))
-    out = tmp_path / "m"
-    out.mkdir()
-    with pytest.raises(BenchError, match=r"no bench is left for \d rallies; nothing is lost"):
-        list(seen_by_fleet(benches, plan.scheduled, out, lambda: False))
-
-
-@virtual
 def test_what_a_bench_began_waits_for_that_bench(tmp_path):
     """A rally on a board goes on where it was begun, and nowhere else."""
     wanted, out = match(2), tmp_path / "m"
@@ -131,61 +111,3 @@ def test_what_a_bench_began_waits_for_that_bench(tmp_path):
 
 def test_told_to_stop(tmp_path):
     assert list(seen_by_fleet(fleet(a=Board()), match(3).scheduled, tmp_path, lambda: True)) == []
-
-
-INVENTORY = """
-all:
-  children:
-    targets:
-      hosts:
-        one: {tennis_port: /dev/ttyACM0}
-        two: {tennis_port: /dev/ttyACM1}
-        three: {}
-        four: {tennis_port: /dev/ttyACM1}
-"""
-
-
-@pytest.fixture
-def inventory(tmp_path):
-    path = tmp_path / "hosts.yml"
-    path.write_text(INVENTORY)
-    return path
-
-
-def test_benches_of_an_inventory(inventory):
-    found = fleet_of("two,one", inventory)
-    assert [(b.name, b.target, b.port) for b in found] == [
-        ("two", "two", "/dev/ttyACM1"),
-        ("one", "one", "/dev/ttyACM0"),
-    ]
-    assert {bench.bench.kind for bench in found} == {"pi"}
-    planned = match(1).scheduled[0]
-    assert found[0].own(planned).plan.target == "two"
-    assert found[0].own(planned).plan.port == "/dev/ttyACM1"
-
-
-@pytest.mark.parametrize(
-    ("names", "said"),
-    [
-        ("all", "three has no tennis_port in the inventory"),
-        ("one,three", "three has no tennis_port"),
-        ("two,four", "four and two have one tennis_port: /dev/ttyACM1"),
-        ("one,one", "one and one have one tennis_port"),
-        ("nobody", "no target 'nobody'"),
-    ],
-)
-def test_what_is_wrong_with_a_fleet(inventory, names, said):
-    with pytest.raises(UsageError, match=said):
-        fleet_of(names, inventory)
-
-
-def test_words_that_do_not_go_together(tmp_path):
-    plan = tmp_path / "p.toml"
-    plan.write_text('kernels = ["mainline"]\nloads = ["idle"]\n')
-    for words, said in (
-        (["--targets", "all", "--cluster", "x:1", "--store", "s"], "one of them"),
-        (["--inventory", "x"], "needs --targets"),
-    ):
-        done = run("match", plan, *words)
-        assert done.exit_code != 0
-        assert said in done.output

@@ -182,46 +182,6 @@ def test_killed_interrupted_and_gone_on_with(tmp_path, path, request, kernels):
     assert f"kept, {balls} balls" not in hushed.stdout
 
 
-def test_killed_at_any_moment_before_the_first_ball(tmp_path, path, whole):
-    """Leftovers of a rally that never began do not stop the next sitting."""
-    out = tmp_path / "m"
-    process = begin(path, out)
-    wait_for(out / "match.json", process)
-    process.kill()
-    process.communicate()
-    for name, files in ((NAMES[0], ()), (NAMES[1], ("plan.json",)), (NAMES[2], ("frames.bin",))):
-        part = out / f"{name}.part"
-        part.mkdir(exist_ok=True)
-        for file in files:
-            (part / file).touch()
-    done = tennis("match", path, "--out", out)
-    assert done.returncode == 0, done.stderr
-    assert hashes(out) == hashes(whole)
-
-
-def test_other_data_are_left_alone(tmp_path, path, whole, monkeypatch):
-    (tmp_path / "mine").mkdir()
-    (tmp_path / "mine" / "thesis.doc").touch()
-    done = tennis("match", path, "--out", tmp_path / "mine")
-    assert done.returncode == 2
-    assert "holds something else than a match" in done.stderr
-    assert [file.name for file in (tmp_path / "mine").iterdir()] == ["thesis.doc"]
-
-    (tmp_path / "plan").touch()  # where a match of plan.toml is kept unless --out says otherwise
-    monkeypatch.chdir(tmp_path)
-    done = tennis("match", path)
-    assert done.returncode == 2
-    assert "plan is not a folder" in done.stderr
-
-    before = (whole / "match.json").read_bytes()
-    path.write_text(PLAN.replace("50000", "50001"))
-    done = tennis("match", path, "--out", whole)
-    assert done.returncode == 1
-    assert "was begun with another plan (its balls differs)" in done.stderr
-    assert len(done.stderr.splitlines()) == 1
-    assert (whole / "match.json").read_bytes() == before
-
-
 def test_a_folder_that_leads_elsewhere(tmp_path, path, whole):
     """What is there was put there by somebody: another kernel to play on, links to follow."""
     out = tmp_path / "m"
@@ -269,34 +229,6 @@ def only(bench: VirtualBench) -> SimpleNamespace:
     """Return a bench as those of a match: it plays all plans."""
     prepared = isinstance(bench, PreparingBench)
     return SimpleNamespace(kind=bench.kind, prepared=prepared, of=lambda _plan: bench)
-
-
-class Changing(VirtualBench):
-    """A bench whose Racquet is built anew while a match is played."""
-
-    asked = 0
-
-    def versions(self, plan):  # noqa: ARG002
-        self.asked += 1
-        # by the match once for each kernel and load; then before each rally
-        return {"racquet_sha256": "new" if self.asked > len(LINUX_NAMES) else "old"}
-
-
-def test_what_changes_during_a_match_ends_it_for_that_rally(tmp_path, path, monkeypatch):
-    bench, said = Changing(), []
-    path.write_text(LINUX)
-    monkeypatch.setattr("tennis.play.match.benches_of_match", lambda *_: only(bench))
-    plan = read_plan(path)
-    wanted = Match(plan, *scheduled_rallies(plan, {}, path.parent))
-    with listening(said.append):
-        outcome = play_match(wanted, tmp_path / "m", silent, lambda: False)
-    assert outcome.played == []
-    refused = [line for line in said if "less than a cycle of stress" not in line]
-    assert len(refused) < len(said)
-    assert len(refused) == len(wanted.scheduled)
-    for line in refused:
-        assert "was planned with racquet_sha256 old, now it is new" in line
-    assert not list((tmp_path / "m").glob("*.part"))
 
 
 def test_two_players_do_not_share_a_match(tmp_path, path):
@@ -416,14 +348,6 @@ def test_a_full_disk_ends_the_match_and_it_goes_on(tmp_path, path, whole):
         assert hashes(rest) == hashes(whole)
     finally:
         subprocess.run(["umount", "--lazy", small], check=True)
-
-
-def test_a_folder_that_cannot_be_written(tmp_path, path):
-    (tmp_path / "file").touch()
-    done = tennis("match", path, "--out", tmp_path / "file" / "m")
-    assert done.returncode in {1, 2}
-    assert len(done.stderr.splitlines()) == 1
-    assert "defect" not in done.stderr
 
 
 def test_drills_beside_rallies(tmp_path, path):

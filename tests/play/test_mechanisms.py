@@ -13,8 +13,7 @@ import pytest
 from click.testing import CliRunner
 
 from tennis.cli.replicate import replicate
-from tennis.errors import BenchError, RallyError, UsageError
-from tennis.listener import listening
+from tennis.errors import BenchError
 from tennis.match.folder import MatchFolder, open_match
 from tennis.pages.match import match_report
 from tennis.play import mechanisms
@@ -80,30 +79,3 @@ def test_verdicts_name_it(maker, monkeypatch):
     told = json.loads(CliRunner().invoke(replicate, [str(maker.path), "--json"]).stdout)
     side = told["claims"][0]["parts"][0]["sides"][0]
     assert (side["mechanism"]["sentence"], side["mechanism"]["ball"]) == (SAID, 1234)
-
-
-def test_one_that_cannot_be_explained_does_not_stop_the_others(maker, monkeypatch):
-    asked_of(monkeypatch, fails=["interrupt"])
-    said: list[str] = []
-    with listening(said.append):
-        found = find(maker.path)
-    assert any("cannot be explained: it does not repeat" in line for line in said)
-    assert "rt/chrt/forced/idle/interrupt" not in found.cells
-
-
-@pytest.mark.parametrize("text", ["[]", "{", '{"cells": {"x": 1}}', " " * (1 << 23)])
-def test_a_file_from_somebody_else_is_refused(maker, text):
-    (maker.path / "mechanisms.json").write_text(text)
-    words = "was not written by tennis|is not (JSON|a list of mechanisms of schema 1)"
-    with pytest.raises(RallyError, match=words):
-        Replication(open_match(maker.path))
-
-
-def test_only_the_virtual_bench_can_be_asked(tmp_path):
-    made = MatchMaker(tmp_path / "m")
-    made.cell("mainline", "default", "idle", bursts(5000))
-    made.sealed()
-    with pytest.raises(UsageError, match="a match of the bench replay cannot be explained"):
-        find(made.path)
-    done = CliRunner().invoke(replicate, [str(made.path), "--kernel", "rt=x"])
-    assert "--kernel needs --explain" in str(done.exception)

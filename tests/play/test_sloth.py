@@ -8,18 +8,16 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tennis.bench.sloth import KERNELS, bench
+from tennis.bench.sloth import KERNELS
 from tennis.bench.sloth.bench import SlothBench
 from tennis.bench.sloth.image import SLOTH
-from tennis.bench.virtual.bench import VirtualBench
-from tennis.errors import BenchError, UsageError
+from tennis.errors import UsageError
 from tennis.match.plan import MatchPlan
 from tennis.play import checking, replaying
-from tennis.play.explain import explain
 from tennis.play.planning import command_again
 from tennis.play.rally import Watch, play, resume
 from tennis.play.schedule import scheduled_rallies
-from tennis.rally import open_rally, part_path
+from tennis.rally import open_rally
 from tennis.rally.manifest import seal_of
 from tennis.rally.plan import Plan
 from tests.support.plans import plan_of
@@ -127,48 +125,6 @@ def test_a_folder_of_schema_1_is_read(tmp_path):
     assert Plan.read(tmp_path).kernel == "mainline"
 
 
-@pytest.mark.parametrize(
-    ("asked", "words"),
-    [
-        ({"load": "stress"}, "the load stress is not for SLOTH: use hog, idle, storm"),
-        ({"load": "hog", "load_options": {"softirqs": 1}}, "has no option softirqs"),
-        ({"load": "hog", "load_options": {"ceiling": 4}}, "takes 1 to 3"),
-        ({"load": "hog", "load_options": {"hold_us": 9000}}, "must be less than period_us"),
-        ({"bottom_half": "tasklet"}, "bottom-half tasklet is not for .* sloth.*use task"),
-        ({"top_half": "forced"}, "top-half forced is not for"),
-        ({"priorities": "chrt"}, "priorities chrt is not for .*use native"),
-        ({"witness": "cyclictest"}, "--witness needs a Linux kernel"),
-        ({"instrument": "pico"}, "--instrument pico is not for --kernel sloth, .* sloth-pico"),
-        ({"kernel": "sloth-pico", "instrument": "builtin"}, "use --instrument pico"),
-        ({"kernel": "sloth-pico", "instruction_ns": 4}, "--instruction-ns is QEMU's"),
-        ({"command_line": "quiet"}, "--command-line needs a Linux kernel"),
-        ({"timeout_ms": 5000}, "at most 4 s"),
-        ({"load": "storm", "racquet": Path("r.c")}, "storm is an application of its own"),
-    ],
-)
-def test_what_sloth_has_not_is_refused_before_play(tmp_path, asked, words):
-    with pytest.raises(UsageError, match=words):
-        play(SlothBench(), plan_of(**{"kernel": "sloth", **asked}), tmp_path / "r", Watch())
-    assert not part_path(tmp_path / "r").exists()
-
-
-@pytest.mark.parametrize("asked", [{"load": "storm"}, {"load_options": {"ceiling": 3}}])
-def test_what_linux_has_not_is_refused_before_play(tmp_path, asked):
-    with pytest.raises(UsageError, match=r"storm is not for Linux|has no option ceiling"):
-        play(VirtualBench(), plan_of(**{"load": "hog", **asked}), tmp_path / "r", Watch())
-
-
-def test_an_emulator_without_the_board(tmp_path, monkeypatch):
-    monkeypatch.setattr(bench, "_machines", lambda _: frozenset({"virt"}))
-    with pytest.raises(BenchError, match="has no board lm3s6965evb: use the QEMU of Debian"):
-        play(SlothBench(), plan_of(kernel="sloth"), tmp_path / "r", Watch())
-
-
-def test_a_ball_is_explained_of_linux_only(hog):
-    with pytest.raises(UsageError, match="only balls of Linux can be explained"):
-        explain(hog.path)
-
-
 # --- in a match ---
 
 
@@ -225,35 +181,6 @@ def test_ones_own_application_plays(tmp_path, hog):
     assert not idle.misses
 
 
-@pytest.mark.parametrize(
-    ("code", "header", "words"),
-    [
-        ("reply_up(); -> reply_upp();", "", r"racquet\.c:8: .*reply_upp"),
-        ("", "U(Hog, Line) -> U(Raise, Line)", "Line: its ceiling is below its user Raise"),
-        ("", "FREE_LINE(1), 1 -> FREE_LINE(0), 1", "two tasks have the same line"),
-        ('"sloth.h" -> "/etc/hostname"', "", r"racquet\.c:4: /etc/hostname: No such file"),
-    ],
-)
-def test_what_cannot_be_built_is_one_line(tmp_path, code, header, words):
-    plan = plan_of(
-        kernel="sloth", racquet=own(tmp_path, code, header), load="hog", load_options={"ceiling": 1}
-    )
-    with pytest.raises(BenchError, match=words) as caught:
-        play(SlothBench(), plan, tmp_path / "r", Watch())
-    assert "\n" not in str(caught.value)
-
-
-def test_ones_own_application_without_its_configuration(tmp_path):
-    source = own(tmp_path)
-    source.with_suffix(".h").unlink()
-    plan = plan_of(kernel="sloth", racquet=source)
-    with pytest.raises(UsageError, match=r"mine\.h cannot be read"):
-        play(SlothBench(), plan, tmp_path / "r", Watch())
-    plan = plan_of(kernel="sloth", racquet=tmp_path / "mine.h")
-    with pytest.raises(UsageError, match="is no C file"):
-        play(SlothBench(), plan, tmp_path / "r", Watch())
-
-
 def test_ones_own_application_that_is_never_ready(tmp_path):
     """The instrument waits for ten seconds of virtual time, and says so."""
     source = own(tmp_path, "ready_up(); -> ;")
@@ -301,16 +228,3 @@ def test_two_picos_play_each_other(picos):
     assert rise.max() < 110
     assert np.median(fall - rise) == 88
     assert 10_000 < (fall - rise).max() < 12_700
-
-
-def test_two_picos_repeat(picos, tmp_path):
-    options = picos.manifest.load.options
-    again = played(tmp_path / "r", kernel="sloth-pico", balls=200, load="hog", load_options=options)
-    assert again.manifest.files == picos.manifest.files
-
-
-def test_a_pico_that_is_never_ready(tmp_path):
-    source = own(tmp_path, "ready_up(); -> ;")
-    rally = played(tmp_path / "r", kernel="sloth-pico", balls=10, racquet=source)
-    assert (rally.balls, rally.manifest.ended) == (0, "fault")
-    assert [fault.code for fault in rally.manifest.faults] == ["never_ready"]

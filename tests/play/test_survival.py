@@ -18,7 +18,6 @@ from tennis import wire
 from tennis.bench.kernels.requirements import virtual_needs
 from tennis.bench.sloth.bench import SlothBench
 from tennis.bench.virtual.bench import VirtualBench
-from tennis.bench.virtual.machine import Machine
 from tennis.errors import DiskFullError
 from tennis.play.checking import check_rally
 from tennis.play.progress import Progress
@@ -121,23 +120,6 @@ def test_killed_twice_and_resumed_it_equals_the_undisturbed_one(tmp_path, reques
     assert open_rally(out).manifest.files == whole.manifest.files
     assert not part.exists()
     assert "sealed: there is nothing to resume" in tennis("resume", out).stderr
-
-
-def test_a_resumed_target_that_says_no_more_than_before_is_not_silent(tmp_path, monkeypatch):
-    """Playing again what is kept takes long, and the console is as it was: that is no silence."""
-    out = tmp_path / "r"
-    process = begin(out)
-    process.kill()
-    process.wait()
-    before = (tmp_path / "r.part" / CONSOLE).stat().st_size
-    assert before
-
-    def worked_s(machine: Machine) -> float:
-        said = machine._said
-        return 1e9 if said.exists() and said.stat().st_size == before else 0.0
-
-    monkeypatch.setattr(Machine, "_worked_s", worked_s)
-    assert resume(VirtualBench(), out, Watch()).balls == BALLS
 
 
 @pytest.mark.parametrize("kernel", ["sloth", "linux"])
@@ -272,16 +254,6 @@ def test_an_emulator_that_is_killed_makes_the_rally_suspect(tmp_path, quick):
     rally = open_rally(out)
     assert rally.manifest.suspect
     assert interrupt_ticks(rally) == interrupt_ticks(quick)[: rally.balls]
-
-
-def test_nothing_is_left_of_a_rally_that_never_began(tmp_path, monkeypatch):
-    def no_space(*_: object) -> None:
-        raise DiskFullError("no space is left")
-
-    monkeypatch.setattr("tennis.rally.plan.Plan.text", property(no_space))
-    with pytest.raises(DiskFullError):
-        played(tmp_path / "r", balls=10)
-    assert list(tmp_path.iterdir()) == []
 
 
 def test_two_players_do_not_share_a_rally(tmp_path):

@@ -13,7 +13,7 @@ import pytest
 from tennis.errors import RallyError
 from tennis.rally import open_rally, part_path
 from tennis.stats.pairing import pairing
-from tennis.sweep.folder import SWEEP, open_sweep
+from tennis.sweep.folder import open_sweep
 from tests.support.patience import wait_until
 from tests.support.shared import made_once
 from tests.support.terminal import TENNIS, run
@@ -120,42 +120,6 @@ def test_ctrl_c_keeps_what_was_played_and_goes_on(whole, copy):
         assert open_rally(copy / path.name).manifest.files == open_rally(path).manifest.files
 
 
-@pytest.mark.parametrize(
-    ("words", "said"),
-    [
-        (("--seed", "8"), "was begun as another sweep (its seed differs)"),
-        (("--to-hz", "150001"), "was begun as another sweep (its to_hz differs)"),
-        (("--kernel", "mainline"), "was begun as another sweep (its kernel differs)"),
-        (("--processors", "2"), "was begun as another sweep (its processors differs)"),
-        (("--from-hz", "200000"), "--from-hz 200000 is not below --to-hz 150000"),
-        (("--to-hz", "500001"), "'--to-hz'"),
-        (("--balls", "1"), "'--balls'"),
-        (("--kernel", "vxworks"), "vxworks"),
-        (("--bottom-half", "thread", "--kernel", "no/such/tree"), "no/such/tree"),
-    ],
-)
-def test_what_cannot_be_played_here_is_one_line(copy, words, said):
-    done = run(*WORDS, *words, "--out", copy)
-    assert done.exit_code != 0
-    assert said in done.output
-    assert len(done.output.strip().splitlines()) == 1
-
-
-def test_other_folders_are_named(whole, tmp_path):
-    (tmp_path / "full").mkdir()
-    (tmp_path / "full" / "thesis.txt").write_text("mine")
-    done = run(*WORDS, "--out", tmp_path / "full")
-    assert (done.exit_code, "holds something else than a sweep" in done.output) == (2, True)
-    for command in ("report", "explain"):
-        done = run(command, whole)
-        assert done.exit_code == 1
-        assert "is a sweep" in done.output, done.output
-    done = run("plot", whole, whole / "50000-hz")
-    assert "50000-hz is a rally, and" in done.output
-    done = run(*WORDS, "--out", whole / "50000-hz")
-    assert "holds something else than a sweep" in done.output
-
-
 def test_stats_and_pictures(whole, tmp_path):
     done = run("stats", whole, "--json")
     told = json.loads(done.output)
@@ -180,16 +144,3 @@ def test_somebody_elses_folder_is_checked(copy):
     shutil.copytree(copy / "50000-hz", copy / "70000-hz")
     with pytest.raises(RallyError, match=r"70000-hz is not a rally of this sweep \(protocol"):
         open_sweep(copy)
-
-
-@pytest.mark.parametrize(
-    "content",
-    [b"", b"{", b"[]", b'{"schema_version": 2}', b"{}" + b" " * (1 << 20), b'{"a": ' * 5000],
-    ids=["empty", "cut", "list", "newer", "large", "deep"],
-)
-def test_a_broken_record_is_one_line(copy, content):
-    (copy / SWEEP).write_bytes(content)
-    done = run("stats", copy)
-    assert done.exit_code == 1
-    assert len(done.output.strip().splitlines()) == 1
-    assert SWEEP in done.output
