@@ -34,9 +34,9 @@ from tennis.explain.sections.calibration import calibrate
 from tennis.explain.sections.model import WAYS, Model
 from tennis.play.planning import plan_for
 from tennis.play.rally import Watch, play
-from tennis.play.replaying import balls_of
+from tennis.play.repeat import balls_of
 from tennis.play.sections import _Machine
-from tennis.play.shooting import first_ball_at
+from tennis.play.shots import first_ball_at
 from tennis.rally import Rally, open_rally
 from tennis.rally.balls import records
 from tennis.rally.plan import Plan

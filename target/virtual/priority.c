@@ -34,7 +34,7 @@ extern uint64_t qemu_ram_get_used_length(void *block);
 #define RAM_BLOCK "mach-virt.ram"
 #define SHOTS_MAX 7 /* bytes of a positive number */
 #define COMM_SIZE 16
-/* the child's exit code: why it did nothing (tennis/play/shooting.py) */
+/* the child's exit code: why it did nothing (tennis/play/shots.py) */
 enum why { AWAKE = 5, NOT_FOUND, AMBIGUOUS };
 #define USUAL 120 /* the priority of a task that has no other */
 #define MAX_RT 100

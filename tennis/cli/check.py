@@ -40,7 +40,8 @@ def check(folder: Path, *, kernel: str | None, racquet: Path | None, program: Pa
       tennis check own-kernel --kernel ../linux
       tennis check first-ball-3923.zip
     """
-    from tennis.play import checking, unpacking
+    from tennis.play import unpacking
+    from tennis.play.check import check_rally
 
     if unpacking.is_packed(folder):
         if racquet is not None:
@@ -51,9 +52,7 @@ def check(folder: Path, *, kernel: str | None, racquet: Path | None, program: Pa
         _check_packed(folder, kernel, program)
         return
     with watching("check", lambda _: None) as watch:
-        checked = checking.check_rally(
-            folder, kernel=kernel, racquet=racquet, program=program, watch=watch
-        )
+        checked = check_rally(folder, kernel=kernel, racquet=racquet, program=program, watch=watch)
     echo(
         f"{quoted(folder)} is what it claims to be: {format_count(checked.balls, 'ball')} "
         "played again, every tick the same, and so is all else that was compared"

@@ -31,7 +31,7 @@ from tennis.pages.compare import CauseShown
 from tennis.play.comparing import Compared
 from tennis.play.explain import profile_balls, refuse_shots
 from tennis.play.rally import Stop, Watch
-from tennis.play.replaying import NONE, balls_of, plan_again
+from tennis.play.repeat import NONE, balls_of, plan_again
 from tennis.rally import Rally
 from tennis.rally.plan import Plan
 from tennis.rally.text import plain, quoted

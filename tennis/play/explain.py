@@ -34,8 +34,8 @@ from tennis.explain.story import Latency, Story
 from tennis.explain.telling import tell
 from tennis.listener import say
 from tennis.play.rally import Watch
-from tennis.play.replaying import NONE, balls_of, changes, edges_of, plan_again, replay, unlike
-from tennis.play.shooting import first_ball_at
+from tennis.play.repeat import NONE, balls_of, changes, edges_of, plan_again, replay, unlike
+from tennis.play.shots import first_ball_at
 from tennis.rally import Rally
 from tennis.rally.drills import Span, told_of
 from tennis.rally.folder import CONSOLE

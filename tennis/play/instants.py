@@ -18,8 +18,8 @@ from tennis.explain.instants.storage import About, Instants, Until
 from tennis.listener import say
 from tennis.play.instant_search import SHOTS_MAX, begin, search
 from tennis.play.rally import Watch
-from tennis.play.replaying import NONE, balls_of, changes, plan_again, unlike
-from tennis.play.shooting import ready_ns, refuse_unfit, shoot
+from tennis.play.repeat import NONE, balls_of, changes, plan_again, unlike
+from tennis.play.shots import ready_ns, refuse_unfit, shoot
 from tennis.rally import Rally
 from tennis.rally.plan import Plan
 from tennis.rally.shots import are_shots, span_ns

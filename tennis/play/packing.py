@@ -20,7 +20,7 @@ from tennis.explain.packed_ball import BALL, SIZE_MAX, PackedBall, packed_ball
 from tennis.pages.mail import ball_text
 from tennis.play.explain import explain
 from tennis.play.rally import Watch
-from tennis.play.replaying import plan_again
+from tennis.play.repeat import plan_again
 from tennis.rally import Rally, open_rally
 from tennis.rally.disk import write_whole
 from tennis.rally.folder import BALLS, CAPTURE, CONSOLE, EVENTS, MANIFEST

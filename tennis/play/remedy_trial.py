@@ -22,7 +22,7 @@ from tennis.explain.story import Latency
 from tennis.listener import say
 from tennis.play.planning import plan_for
 from tennis.play.rally import Watch, play
-from tennis.play.replaying import NONE, balls_of, changes, plan_again
+from tennis.play.repeat import NONE, balls_of, changes, plan_again
 from tennis.rally import Rally, open_rally
 from tennis.rally.plan import Plan
 from tennis.rally.request import RallyRequest

@@ -37,8 +37,8 @@ from tennis.explain.sections.thread_model import ThreadModel
 from tennis.play.explain import facts_of, refuse_others
 from tennis.play.progress import Progress
 from tennis.play.rally import Watch
-from tennis.play.replaying import NONE, balls_of, plan_again, replay, unlike
-from tennis.play.shooting import first_ball_at, ready_ns, rows, shoot
+from tennis.play.repeat import NONE, balls_of, plan_again, replay, unlike
+from tennis.play.shots import first_ball_at, ready_ns, rows, shoot
 from tennis.rally import Rally
 from tennis.rally.manifest import CORES, Protocol
 from tennis.rally.plan import Plan

@@ -12,7 +12,7 @@ from tennis.bench.virtual.machine import Extras
 from tennis.errors import BenchError
 from tennis.play.planning import plan_for
 from tennis.play.rally import Watch, play
-from tennis.play.replaying import balls_of
+from tennis.play.repeat import balls_of
 from tennis.rally.request import RallyRequest
 from tennis.rally.serving import Serving
 

@@ -11,7 +11,7 @@ from tennis.errors import UsageError
 from tennis.explain import stages
 from tennis.play.explain import profile_balls, refuse_shots
 from tennis.play.rally import Watch
-from tennis.play.replaying import balls_of, plan_again
+from tennis.play.repeat import balls_of, plan_again
 from tennis.rally import Rally
 from tennis.rally.plan import Plan
 

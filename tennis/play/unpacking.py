@@ -29,7 +29,7 @@ from tennis.play.packing import (
     refuse_other_tools,
 )
 from tennis.play.rally import Watch
-from tennis.play.replaying import plan_again
+from tennis.play.repeat import plan_again
 from tennis.rally import Rally, open_rally
 from tennis.rally.disk import writing
 from tennis.rally.text import plain, quoted

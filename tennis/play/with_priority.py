@@ -20,9 +20,9 @@ from tennis.bench.virtual.machine import Extras
 from tennis.errors import UsageError
 from tennis.listener import say
 from tennis.play.rally import Watch
-from tennis.play.replaying import NONE, balls_of, plan_again, unlike
+from tennis.play.repeat import NONE, balls_of, plan_again, unlike
 from tennis.play.sections import answers_in_thread
-from tennis.play.shooting import shoot
+from tennis.play.shots import shoot
 from tennis.rally import Rally
 from tennis.rally.shots import are_shots
 

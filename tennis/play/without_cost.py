@@ -30,8 +30,8 @@ from tennis.listener import say
 from tennis.play.explain import explain
 from tennis.play.progress import Progress
 from tennis.play.rally import Watch
-from tennis.play.replaying import Edges, balls_of, compare_balls, edges_of, plan_again, unlike
-from tennis.play.shooting import shoot
+from tennis.play.repeat import Edges, balls_of, compare_balls, edges_of, plan_again, unlike
+from tennis.play.shots import shoot
 from tennis.rally import Rally
 from tennis.rally.balls import records
 from tennis.rally.memory import NONE as NO_PROFILE

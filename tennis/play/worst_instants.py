@@ -24,7 +24,7 @@ from tennis.listener import say
 from tennis.play.compare_record import SIDES
 from tennis.play.comparing import Playing, play_one_pair
 from tennis.play.rally import Watch
-from tennis.play.replaying import plan_again
+from tennis.play.repeat import plan_again
 from tennis.play.sections import Shot, all_sections, check, play_at, why_not
 from tennis.play.sides import Recorded, SideRequest
 from tennis.play.worst_search import Play, search

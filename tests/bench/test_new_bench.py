@@ -25,7 +25,7 @@ from tennis.errors import BenchError, UsageError
 from tennis.gaps import gap_ns
 from tennis.match.folder import open_match
 from tennis.match.plan import read_plan
-from tennis.play.checking import check_rally
+from tennis.play.check import check_rally
 from tennis.play.planning import plan_for
 from tennis.play.rally import Watch, play
 from tennis.play.schedule import scheduled_rallies

@@ -18,7 +18,7 @@ from tennis.course.checking.host_faults import is_of_this_machine
 from tennis.course.checking.module_trial import RELOADS, judge, trial
 from tennis.course.starters import solved
 from tennis.errors import NotBuiltError
-from tennis.play.replaying import NONE
+from tennis.play.repeat import NONE
 
 RIGHT = solved((ROOT / "labs/03-write-the-racquet/racquet.c").read_text())
 HANDLER = "__handle_irq_event_percpu"

@@ -23,9 +23,9 @@ from tennis.explain.telling import tell
 from tennis.pages.explain import FLAME, NUMBERS, PAGE, TIMELINE
 from tennis.pages.flame import flame_svg
 from tennis.pages.timeline import timeline_svg
-from tennis.play.checking import check_rally
+from tennis.play.check import check_rally
 from tennis.play.explain import explain
-from tennis.play.replaying import plan_again
+from tennis.play.repeat import plan_again
 from tennis.rally import open_rally
 from tests.support.phases import made_phase
 from tests.support.shared import made_once

@@ -30,7 +30,7 @@ from tennis.pages.mail import COLUMNS, ball_text
 from tennis.play import packing
 from tennis.play.explain import explain
 from tennis.play.packing import CONFIG, README, SCRIPT, archive, pack
-from tennis.play.replaying import plan_again
+from tennis.play.repeat import plan_again
 from tennis.play.unpacking import check_packed, unpack
 from tennis.rally import open_rally
 from tennis.rally.manifest import Drill

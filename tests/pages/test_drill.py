@@ -11,7 +11,7 @@ from click.testing import CliRunner
 from tennis.cli import cli
 from tennis.pages.drill import drill_report
 from tennis.play.explain import latest_balls, waits_of
-from tennis.play.replaying import balls_of
+from tennis.play.repeat import balls_of
 from tennis.rally.inside import LONGEST
 from tennis.rally.manifest import Drill
 from tennis.stats.drill import summarize_drill

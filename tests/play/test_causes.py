@@ -11,7 +11,7 @@ from tennis.comparison.boots import Boot
 from tennis.comparison.rare import Boots
 from tennis.comparison.sides import Side
 from tennis.play.causes import causes_of, near
-from tennis.play.replaying import NONE
+from tennis.play.repeat import NONE
 
 
 def table(late=(), lost=(), balls=3000):

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from tennis.bench.virtual.machine import COMMAND_LINE
-from tennis.play.replaying import plan_again
+from tennis.play.repeat import plan_again
 from tennis.rally.command import command_of
 from tennis.rally.manifest import Drill, LoadRecord, Manifest, Protocol
 from tennis.rally.memory import canonical

@@ -13,7 +13,8 @@ from tennis.bench.sloth.bench import SlothBench
 from tennis.bench.sloth.image import SLOTH
 from tennis.errors import UsageError
 from tennis.match.plan import MatchPlan
-from tennis.play import checking, replaying
+from tennis.play import repeat
+from tennis.play.check import check_rally
 from tennis.play.planning import command_again
 from tennis.play.rally import Watch, play, resume
 from tennis.play.schedule import scheduled_rallies
@@ -36,7 +37,7 @@ def hog(tmp_path_factory):
 
 
 def answers(rally):
-    return replaying.balls_of(rally)[:, 1:]
+    return repeat.balls_of(rally)[:, 1:]
 
 
 def test_the_folder_says_who_answered_and_with_which_priorities(hog):
@@ -82,7 +83,7 @@ def test_what_an_instruction_takes_can_be_chosen(tmp_path, nanoseconds):
 
 
 def test_a_rally_is_played_again_ball_by_ball(hog, tmp_path):
-    assert checking.check_rally(hog.path).balls == 500
+    assert check_rally(hog.path).balls == 500
     again = played(tmp_path / "r", kernel="sloth", balls=500, **HOG)
     for name in ("balls.parquet", "console.log", "events.jsonl"):
         assert (again.path / name).read_bytes() == (hog.path / name).read_bytes()
@@ -105,7 +106,7 @@ def test_an_interrupted_rally_goes_on(tmp_path):
     assert 100 < first.balls < balls
     assert command_again(tmp_path / "r", plan) == f"tennis resume {tmp_path / 'r'}"
     resumed = resume(SlothBench(), tmp_path / "r", Watch())
-    assert np.array_equal(replaying.balls_of(resumed), replaying.balls_of(whole))
+    assert np.array_equal(repeat.balls_of(resumed), repeat.balls_of(whole))
 
 
 def test_a_folder_of_schema_1_is_read(tmp_path):
@@ -171,9 +172,9 @@ def test_ones_own_application_plays(tmp_path, hog):
     rally = played(tmp_path / "r", kernel="sloth", balls=500, racquet=source, **HOG)
     assert np.array_equal(answers(rally), answers(hog))
     assert rally.manifest.target.module == "racquet, one's own"
-    assert checking.check_rally(rally.path, racquet=source).balls == 500
+    assert check_rally(rally.path, racquet=source).balls == 500
     with pytest.raises(UsageError, match="was not played with the kit"):
-        checking.check_rally(rally.path)
+        check_rally(rally.path)
     # a bottom half that is as high as the top half runs behind it all the same
     other = own(tmp_path, header="FREE_LINE(0), 2 -> FREE_LINE(0), 3")
     idle = played(tmp_path / "s", kernel="sloth", balls=100, racquet=other)

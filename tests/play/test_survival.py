@@ -19,7 +19,7 @@ from tennis.bench.kernels.requirements import virtual_needs
 from tennis.bench.sloth.bench import SlothBench
 from tennis.bench.virtual.bench import VirtualBench
 from tennis.errors import DiskFullError
-from tennis.play.checking import check_rally
+from tennis.play.check import check_rally
 from tennis.play.progress import Progress
 from tennis.play.rally import Watch, play, resume
 from tennis.rally import open_rally

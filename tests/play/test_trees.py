@@ -13,10 +13,10 @@ from tennis.digests import sha256_of
 from tennis.errors import UsageError
 from tennis.match.folder import another
 from tennis.match.plan import ScheduledRally
-from tennis.play.checking import first_difference
+from tennis.play.check import first_difference
 from tennis.play.planning import replay_of
 from tennis.play.rally import Watch, play
-from tennis.play.replaying import changes, plan_again
+from tennis.play.repeat import changes, plan_again
 from tennis.plots.compare import names
 from tennis.rally import open_rally
 from tennis.rally.plan import Plan

@@ -138,7 +138,7 @@ def test_balls_are_written_and_read_without_pandas(rally, tmp_path):
     """Some functions of pyarrow would, which takes longer than to count ten million balls."""
     code = (
         "import sys; from pathlib import Path; from tennis.rally import balls, open_rally\n"
-        "from tennis.play.replaying import balls_of\n"
+        "from tennis.play.repeat import balls_of\n"
         "assert balls_of(open_rally(Path(sys.argv[1]))).shape[1] == 3\n"
         "frames = [bytes(2 * balls.RECORD.itemsize)]\n"
         "balls.write(Path(sys.argv[2]), balls.batches_from_frames(frames, 1000), 1000)\n"

@@ -25,9 +25,9 @@ from tennis.errors import RallyError, UsageError
 from tennis.match.folder import another
 from tennis.match.plan import repeated
 from tennis.pages.rally import of_thesis
-from tennis.play.checking import difference
+from tennis.play.check import difference
 from tennis.play.planning import replay_of
-from tennis.play.replaying import plan_again
+from tennis.play.repeat import plan_again
 from tennis.publications import result
 from tennis.rally import open_folder
 from tennis.rally.manifest import Protocol

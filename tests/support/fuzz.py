@@ -387,7 +387,7 @@ def folder_of(
 
 @target(
     "rally",
-    "bench/replay play/checking rally/balls rally/folder rally/opening rally/footer rally/rows",
+    "bench/replay play/check rally/balls rally/folder rally/opening rally/footer rally/rows",
 )
 def rallies(scratch: Path) -> Run:
     """Damage a rally."""
@@ -999,7 +999,7 @@ NOT_DAMAGED = {
         bench/sloth/emulated bench/virtual/initramfs bench/virtual/profiler
         bench/virtual/recorder checkout commissioning/steps course/hand_ins/grading course/labs
         course/checking/module_trial course/authoring/sessions course/solutions pages/explore
-        play/cluster/tasks play/printed play/shooting publications/hardware
+        play/cluster/tasks play/printed play/shots publications/hardware
         publications/knutsson publications/load replicate/rules store/answering store/question
         wiring
     """,

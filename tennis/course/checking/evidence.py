@@ -16,7 +16,7 @@ from tennis.course.checks import Inconclusive, InDoubt, Wrong, expect
 from tennis.course.labs import LabRally, Question
 from tennis.course.work import Work
 from tennis.errors import NotBuiltError, TennisError, UsageError
-from tennis.play.replaying import plan_again
+from tennis.play.repeat import plan_again
 from tennis.rally import Rally
 from tennis.rally.manifest import OWN
 from tennis.rally.plan import Plan

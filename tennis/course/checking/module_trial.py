@@ -49,7 +49,7 @@ from tennis.errors import BenchError
 from tennis.play.planning import plan_for
 from tennis.play.progress import Progress
 from tennis.play.rally import Watch, play
-from tennis.play.replaying import NONE, balls_of
+from tennis.play.repeat import NONE, balls_of
 from tennis.rally.folder import CONSOLE
 from tennis.rally.plan import Plan
 from tennis.rally.request import RallyRequest

@@ -26,11 +26,11 @@ from tennis.digests import sha256_of
 from tennis.errors import BenchError
 from tennis.match.folder import MatchFolder
 from tennis.match.plan import MatchPlan, ScheduledRally
-from tennis.play import checking
+from tennis.play.check import ball_difference, difference
 from tennis.play.match import Match, play_match
 from tennis.play.planning import drill_plan_for, plan_for
 from tennis.play.rally import Watch, play, unobserved
-from tennis.play.replaying import unlike
+from tennis.play.repeat import unlike
 from tennis.play.sweep import SweepRequest, play_sweep
 from tennis.rally import Rally, open_folder, part_path
 from tennis.rally.disk import writing
@@ -124,15 +124,15 @@ class Plays:
         with self._scratch() as scratch:
             ours = ours or self.rally(plan)
             if only_balls:
-                found = checking.ball_difference(rally, ours)
+                found = ball_difference(rally, ours)
             else:
-                found = checking.difference(
+                found = difference(
                     rally, ours, lambda: bench.circumstances(plan, rally.path), scratch
                 )
             if not found:
                 return ""
             again = play(bench, plan, scratch / "again", Watch())
-            if trouble := checking.difference(ours, again, _no_record, scratch):
+            if trouble := difference(ours, again, _no_record, scratch):
                 _remove(ours.path)  # the next run plays it a third time
                 raise BenchError(f"two plays of it differ: {trouble}", next_step="try again")
         return plain(str(unlike(rally, found, versions)), 300)

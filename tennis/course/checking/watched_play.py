@@ -15,7 +15,7 @@ from tennis.bench.virtual.guest import Guest
 from tennis.bench.virtual.machine import Extras
 from tennis.course.checking.module_trial import HANDLERS, by_whom
 from tennis.play.rally import Watch, play
-from tennis.play.replaying import balls_of
+from tennis.play.repeat import balls_of
 from tennis.rally import Rally
 from tennis.rally.disk import writing
 from tennis.rally.folder import CONSOLE

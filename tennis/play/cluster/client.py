@@ -24,7 +24,7 @@ from tennis.errors import RallyError, TennisError, UsageError
 from tennis.listener import say
 from tennis.match.folder import another
 from tennis.match.plan import ScheduledRally
-from tennis.play.checking import check_rally
+from tennis.play.check import check_rally
 from tennis.play.cluster import tasks
 from tennis.play.cluster.scheduler import check_address, connected, gone
 from tennis.play.cluster.tasks import ClusterSetting

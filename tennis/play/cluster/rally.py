@@ -19,7 +19,7 @@ from pathlib import Path
 from tennis.bench.registry import bench_for
 from tennis.errors import DiskFullError, RallyError, TennisError
 from tennis.match.plan import ScheduledRally
-from tennis.play.checking import check_rally
+from tennis.play.check import check_rally
 from tennis.play.player import Player, RallyOutcome
 from tennis.play.rally import Watch, unobserved
 

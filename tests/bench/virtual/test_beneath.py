@@ -14,7 +14,8 @@ from tennis.bench.sloth import beneath
 from tennis.bench.virtual.bench import Extras, VirtualBench
 from tennis.checkout import ROOT
 from tennis.errors import BenchError, UsageError
-from tennis.play import checking, replaying
+from tennis.play import repeat
+from tennis.play.check import check_rally
 from tennis.play.rally import Watch, play
 from tennis.play.services import count_beneath
 from tests.support.masked_windows import Monitor
@@ -30,7 +31,7 @@ OFTEN = 34  # of pipes.c: 30 that came, and those that were left out
 
 
 def answers(rally):
-    rise, fall = replaying.balls_of(rally)[:, 1:].T
+    rise, fall = repeat.balls_of(rally)[:, 1:].T
     return rise, fall - rise
 
 
@@ -66,7 +67,7 @@ def test_a_hog_is_not_seen(tmp_path, kernel):
     if kernel == "mainline":
         alone = played(tmp_path / "alone", **asked)
         assert answers(alone)[0].max() > 80_000
-        assert checking.check_rally(rally.path).balls == 500
+        assert check_rally(rally.path).balls == 500
 
 
 def test_linux_panics_and_every_ball_is_answered(tmp_path):
@@ -80,7 +81,7 @@ def test_linux_panics_and_every_ball_is_answered(tmp_path):
     assert set(width) == {WIDTH}
     assert "guest_panic" in {fault.code for fault in rally.manifest.faults}
     panicked_s = float(re.search(r"\[ *([\d.]+)\] Kernel panic", rally.console())[1])
-    assert replaying.balls_of(rally)[-1, 0] > panicked_s * 1e9 + 1e8
+    assert repeat.balls_of(rally)[-1, 0] > panicked_s * 1e9 + 1e8
 
 
 def test_root_cannot_reach_the_tasks(tmp_path):

@@ -13,7 +13,7 @@ from tennis.bench.kernels.modules import program
 from tennis.bench.virtual import memory
 from tennis.bench.virtual.bench import Extras, VirtualBench
 from tennis.errors import TennisError, UsageError
-from tennis.play.checking import check_rally
+from tennis.play.check import check_rally
 from tennis.play.rally import Watch, play
 from tennis.play.sections import why_not
 from tennis.rally import memory as profiles

@@ -18,7 +18,7 @@ from tennis.errors import UsageError
 from tennis.gaps import gap_ns
 from tennis.match.folder import open_match
 from tennis.pages.match_settings import setting_rows
-from tennis.play.checking import check_rally
+from tennis.play.check import check_rally
 from tennis.rally import open_rally
 from tennis.rally.manifest import Drill
 from tests.support.plans import drill_plan, plan_of

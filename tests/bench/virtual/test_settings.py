@@ -8,7 +8,7 @@ from tennis.bench.targets.console import Console
 from tennis.bench.virtual import symbols
 from tennis.bench.virtual.bench import VirtualBench
 from tennis.errors import UsageError
-from tennis.play.replaying import plan_again
+from tennis.play.repeat import plan_again
 from tests.support.plans import plan_of
 from tests.support.virtual import played
 

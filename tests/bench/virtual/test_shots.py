@@ -26,8 +26,8 @@ from tennis.explain.instants import storage
 from tennis.explain.instants.picture import with_all_beside
 from tennis.explain.stalls import COSTS
 from tennis.play.rally import Watch, play, resume
-from tennis.play.replaying import plan_again
-from tennis.play.shooting import first_ball_at, shoot
+from tennis.play.repeat import plan_again
+from tennis.play.shots import first_ball_at, shoot
 from tennis.play.with_priority import with_priorities
 from tennis.play.without_cost import without
 from tennis.rally.balls import records

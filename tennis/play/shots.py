@@ -23,7 +23,7 @@ from tennis.bench.virtual.machine import Extras
 from tennis.errors import BenchError, UsageError
 from tennis.play.progress import Progress
 from tennis.play.rally import Watch
-from tennis.play.replaying import NONE
+from tennis.play.repeat import NONE
 from tennis.play.sealing import SHOT_EVENTS
 from tennis.rally import Rally
 from tennis.rally.balls import records

@@ -15,8 +15,8 @@ from tennis.bench.protocol import RunRecord
 from tennis.errors import RallyError
 from tennis.explain.stages import STAGES
 from tennis.play.capture import simulated_again
-from tennis.play.checking import COMPARED_OTHERWISE, NOT_COMPARED, compare, first_difference
-from tennis.play.replaying import compare_balls
+from tennis.play.check import COMPARED_OTHERWISE, NOT_COMPARED, compare, first_difference
+from tennis.play.repeat import compare_balls
 from tennis.rally import open_folder
 from tennis.rally.balls import RECORD
 from tennis.rally.folder import AFTER, BALLS, BEFORE, CAPTURE, CONSOLE, EVENTS, MANIFEST, Rally
@@ -162,7 +162,7 @@ def test_where_pings_came_is_compared_unless_nobody_counted_then():
 
 @pytest.mark.parametrize("name", sorted({*SIZE_LIMITS, CAPTURE} - {MANIFEST, BALLS}))
 def test_each_file_is_compared(tmp_path, name):
-    """Balls are compared while they come (test_replaying.py)."""
+    """Balls are compared while they come (test_repeat.py)."""
     rally, again = made(tmp_path / "a"), made(tmp_path / "b")
     path = rally.path / name
     before = path.read_bytes() if path.exists() else b""

@@ -9,7 +9,7 @@ from tennis import wire
 from tennis.bench import loads
 from tennis.bench.virtual.machine import COMMAND_LINE, SECOND_US, drawn_us, phase_us
 from tennis.play.rally import Watch
-from tennis.play.replaying import plan_again, replay
+from tennis.play.repeat import plan_again, replay
 from tennis.rally.balls import RECORD
 from tennis.rally.journal import Frame
 from tests.support.plans import plan_of

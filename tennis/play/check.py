@@ -31,7 +31,7 @@ from tennis.explain.instants.storage import INSTANTS
 from tennis.explain.sections.storage import SECTIONS, WORST
 from tennis.explain.stages import STAGES
 from tennis.play.rally import Watch, play_on
-from tennis.play.replaying import (
+from tennis.play.repeat import (
     balls_of,
     changes,
     compare_balls,
