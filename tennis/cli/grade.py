@@ -22,8 +22,15 @@ from tennis.units import format_count
 if TYPE_CHECKING:
     from tennis.course.labs import Lab
     from tennis.course.marks.class_list import ClassList
-    from tennis.course.marks.deadline import ClassRules
     from tennis.course.marks.marked import Marked
+
+
+def _refuse_late_rules(_ctx: click.Context, _option: click.Parameter, value: str | None) -> None:
+    """Say what replaces the options that earlier versions had."""
+    if value is not None:
+        from tennis.course.marks.class_rules import USE_PLATFORM
+
+        raise UsageError("tennis grade has no late rules now", next_step=USE_PLATFORM)
 
 
 @click.command()
@@ -54,35 +61,18 @@ if TYPE_CHECKING:
     help="How many hand-ins to mark at once. [default: as many as there are processors]",
 )
 @click.option(
-    "--deadline",
-    metavar="TIME",
-    help="A file after this time is late. A day means its end; `none` removes the deadline. "
-    "It is kept for the next time, like the next three options.",
-)
-@click.option(
-    "--zone",
-    metavar="NAME",
-    help="The time zone of deadline and days, such as Europe/Berlin. It is kept for the next time. "
-    "[default: this machine's]",
-)
-@click.option(
-    "--late-per-day",
-    metavar="POINTS",
-    help="The points that each day after the deadline costs, also if it has only begun: 1.5, "
-    "or 10% of the lab's points. [default: nothing]",
-)
-@click.option(
-    "--late-days",
-    type=Whole(0, 1000),
-    default=None,
-    help="No points for a file that is more days late.",
+    *("--deadline", "--zone", "--late-per-day", "--late-days", "late"),
+    hidden=True,
+    expose_value=False,
+    callback=_refuse_late_rules,
 )
 @click.option(
     "--recorded",
     type=Folder(),
     metavar="DIR",
     multiple=True,
-    help="Rallies that you handed out (`tennis course record`): all students may have their balls.",
+    help="Rallies that you handed out: all students may have their balls. They are kept for the "
+    "next time.",
 )
 @click.option(
     "--class-list",
@@ -104,10 +94,6 @@ def grade(
     replay: bool,
     boards: bool | None,
     workers: int | None,
-    deadline: str | None,
-    zone: str | None,
-    late_per_day: str | None,
-    late_days: int | None,
     recorded: tuple[Path, ...],
     class_list: Path | None,
     assignment: str,
@@ -130,24 +116,21 @@ def grade(
     Examples:
       tennis grade handed-in --lab 01
       tennis grade handed-in --lab 01 --no-replay --workers 4
-      tennis grade handed-in --lab 01 --deadline 2026-12-01T18:00 --out marks-01
-      tennis grade handed-in --lab 01 --deadline 2026-12-01 --late-per-day 10% --late-days 3
+      tennis grade handed-in --lab 01 --out marks-01
       tennis grade submissions.zip --lab 01 --class-list worksheet.csv
     """
     from tennis.course import work
-    from tennis.course.hand_ins import confirmations, downloads, grading, integrity
+    from tennis.course.hand_ins import downloads, grading, integrity
     from tennis.course.marks import class_list as lists
-    from tennis.course.marks import deadline as rules_of
-    from tennis.course.marks import grades, mark_sheet
+    from tennis.course.marks import class_rules, grades, mark_sheet
     from tennis.course.marks.marked import marked as marked_with
 
     lab = work.find_lab(number)
     listed = lists.read(class_list) if class_list is not None else None
     out = out or _beside(submissions)
-    rules = _rules(lab, out, deadline, zone, late_per_day, late_days, recorded)
+    rules = class_rules.read_rules(out)
     rules.boards = rules.boards if boards is None else boards
-    if words := rules.words(lab):
-        warn(words)
+    rules.recorded = sorted({*rules.recorded, *class_rules.handed_out(lab, recorded)})
     if out.resolve() == submissions.resolve():
         raise UsageError("--out is the folder of the hand-ins", next_step="choose another")
     people, decided = mark_sheet.read_sheet(out, lab), integrity.read_decisions(out)
@@ -170,9 +153,8 @@ def grade(
             observe=observe,
             stop=Stop(),
         )
-        codes = confirmations.codes_in(root)
-    rules_of.write_rules(out, rules)
-    marked = marked_with(graded, people, lab, rules, decided, codes)
+    class_rules.write_rules(out, rules)
+    marked = marked_with(graded, people, lab, rules, decided)
     mark_sheet.write_sheet(out, lab, [one.graded for one in marked], people)
     found = [finding for one in marked for finding in (*one.findings, *one.unconfirmed)]
     integrity.write_decisions(out, found, decided)
@@ -187,35 +169,6 @@ def grade(
             "nobody a point",
             next_step="correct the causes above, then use the same command again",
         )
-
-
-def _rules(
-    lab: "Lab",
-    out: Path,
-    deadline: str | None,
-    zone: str | None,
-    late_per_day: str | None,
-    late_days: int | None,
-    recorded: Sequence[Path],
-) -> "ClassRules":
-    """Return the rules of the last time with what is said now. Raises UsageError."""
-    from tennis.course.marks import deadline as rules_of
-
-    rules = rules_of.read_rules(out)
-    if zone is not None:
-        rules.zone = rules_of.read_zone(zone)
-    if deadline is not None:
-        rules.zone = rules.zone or rules_of.own_zone()  # another machine may be of another one
-        rules.deadline = rules_of.read_deadline(deadline, rules.zone)
-    if late_per_day is not None:
-        rules.late_per_day = rules_of.read_cost(late_per_day)
-    if late_days is not None:
-        rules.late_days = late_days
-    if rules.deadline is None and (late_per_day is not None or late_days is not None):
-        raise UsageError("nothing is late without a deadline", next_step="say --deadline TIME, too")
-    handed_out = rules_of.handed_out(lab, recorded)
-    rules.recorded = sorted({*rules.recorded, *handed_out})
-    return rules
 
 
 def _say(out: Path, marked: Sequence["Marked"], same: Sequence[str]) -> None:
@@ -251,11 +204,6 @@ def _say(out: Path, marked: Sequence["Marked"], same: Sequence[str]) -> None:
         )
     for why, whose in grades.waiting(marked):
         echo(f"later: {why}: {whose}")
-    for one in marked:
-        for words in grades.late_words(one):
-            echo(f"late: {plain(f'{one.graded.student} ({one.graded.file})', 80)}: {words}")
-    if len(marked) > 2 and all(one.days_late for one in marked):
-        echo("all are late: a copy of a file has the time of copying. Were they copied?")
     for words in same:
         echo(f"the same in two hand-ins: {words}")
     echo(f"look at {quoted(out / grades.CLASS)}")

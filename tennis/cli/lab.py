@@ -15,7 +15,7 @@ from tennis.cli.tables import table
 from tennis.cli.words import echo, echo_json, paragraph, warn
 from tennis.entries import OWN
 from tennis.errors import TennisError, UsageError
-from tennis.rally.text import plain, quoted
+from tennis.rally.text import quoted
 
 if TYPE_CHECKING:
     from tennis.course.checking.answered import QuestionReport
@@ -146,9 +146,8 @@ def start(
         work.start_group(found, known, folder)
     opened = work.read(folder, found)
     echo(f"{quoted(folder)}: read {work.README} there; your seed is {opened.seed}")
-    for member in opened.answers.members:
-        code = work.code_of(found.slug, opened.answers.student, member.name)
-        echo(f"{plain(member.name, 60)} confirms by handing in the file, too, or this code: {code}")
+    if opened.answers.members:
+        echo("each member hands in the group's file: so each confirms that the group is theirs")
 
 
 def _of_each(names: tuple[str, ...], option: str, values: tuple[str, ...]) -> tuple[str, ...]:

@@ -6,7 +6,6 @@
 read from the folder may come from anybody, so that all of it is bounded.
 """
 
-import base64
 import hashlib
 import json
 import re
@@ -56,6 +55,11 @@ HANDOUT = "handout.md"  # of a package's lab, beside its lab.toml
 REMOVE = "remove one of the packages, or give its lab another number"
 
 
+README_OF_GROUP = (
+    "- Each of you hands in that file: so you confirm that you are one of the group.\n"
+)
+
+
 class WorkError(TennisError):
     """A student's folder cannot be used as it is."""
 
@@ -74,16 +78,6 @@ def seed_of(lab: Lab, student: str, number: str = "") -> int:
     of_class = f"{nonce} " if nonce else ""
     digest = hashlib.sha256(f"tennis {of_class}{lab.slug} {who}".encode()).digest()
     return int.from_bytes(digest[:4], "big") % 2**31
-
-
-def code_of(lab: str, group: str, member: str) -> str:
-    """Return the code by which a member of a group confirms: the same however names are encoded.
-
-    ``lab``: its slug; ``group``: the group's name. In each class with a nonce it is another one.
-    """
-    words = f"tennis confirm {class_nonce()}\n{lab}\n{folded(group)}\n{folded(member)}"
-    letters = base64.b32encode(hashlib.sha256(words.encode()).digest()[:5]).decode()
-    return f"{letters[:4]}-{letters[4:]}"
 
 
 def find_lab(number: str) -> Lab:
@@ -208,8 +202,8 @@ def _fill(lab: Lab, people: Sequence[Member], folder: Path) -> None:
     members = () if single else people
     answers = _template(lab, student, number, email, members)
     (folder / ANSWERS).write_text(answers, encoding="utf-8")
-    readme = _readme(lab, seed_of(lab, student, number)) + _readme_codes(lab, student, members)
-    (folder / README).write_text(readme, encoding="utf-8")
+    readme = _readme(lab, seed_of(lab, student, number))
+    (folder / README).write_text(readme + (README_OF_GROUP if members else ""), encoding="utf-8")
     for name in lab.files:
         (folder / name).write_text(starter_of(lab, name), encoding="utf-8")
     if lab.match is not None:
@@ -482,20 +476,6 @@ def _readme_handout(lab: Lab) -> str:
     else:
         return f"- The questions are in `{ANSWERS}`."
     return f"- The handout tells what to do and why: {where}."
-
-
-def _readme_codes(lab: Lab, group: str, members: Sequence[Member]) -> str:
-    if not members:
-        return ""
-    codes = "\n".join(
-        f"- {plain(one.name, 60)}: `{code_of(lab.slug, group, one.name)}`" for one in members
-    )
-    return f"""
-Each of you confirms that you are one of the group. Hand in the file, too, or your own code in a
-text file, where you hand in:
-
-{codes}
-"""
 
 
 def _readme_recorded(lab: Lab) -> str:

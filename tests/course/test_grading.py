@@ -1,15 +1,13 @@
 # SPDX-FileCopyrightText: The Tennis authors
 # SPDX-License-Identifier: MIT
-"""A class is marked: right, wrong, late, copied, edited, broken and hostile hand-ins."""
+"""A class is marked: right, wrong, copied, edited, broken and hostile hand-ins."""
 
 import csv
 import json
 import os
 import re
 import shlex
-import shutil
 import stat
-import time
 import tomllib
 import zipfile
 from pathlib import Path
@@ -106,14 +104,12 @@ def handed_in(tmp_path_factory) -> Path:
     deep = ("[" * 20_000).encode()
     hostile(here / "deep.zip", {"answers.toml": b"lab = " + deep})
     (here / "notes.txt").write_text("not a hand-in")
-    late = here / "dan.zip"
-    os.utime(late, (time.time() + 3600,) * 2)
     return here
 
 
 @pytest.fixture(scope="module")
 def marks(handed_in) -> Path:
-    done = run("grade", handed_in, "--lab", "01", "--no-replay", "--deadline", "2099-01-01")
+    done = run("grade", handed_in, "--lab", "01", "--no-replay")
     assert done.exit_code == 0, done.output
     return handed_in.with_name("handed-in-marks")
 
@@ -257,14 +253,6 @@ def test_pages_hold_nothing_that_runs(marks):
     # points are explained where they were lost
     lost = next(p.read_text() for p in pages if "9,160 ns is not the number" in p.read_text())
     assert "= 7,740 ns. Fall" in lost
-
-
-def test_late_is_by_the_clock_of_whoever_marks(handed_in, marks, tmp_path):
-    shutil.copytree(marks, tmp_path / "m")
-    deadline = time.strftime("%Y-%m-%dT%H:%M", time.localtime(time.time() + 1800))
-    words = ("--lab", "01", "--no-replay", "--out", tmp_path / "m", "--deadline", deadline)
-    assert run("grade", handed_in, *words).exit_code == 0
-    assert {name for name, row in rows(tmp_path / "m").items() if row["days_late"]} == {"dan"}
 
 
 def test_the_same_file_twice(tmp_path):

@@ -7,7 +7,6 @@ import errno
 import os
 import re
 import shlex
-import shutil
 import signal
 import subprocess
 import sys
@@ -31,16 +30,7 @@ from tennis.course.hand_ins.attempts import attempts
 from tennis.course.hand_ins.graded import Graded
 from tennis.course.hand_ins.integrity import findings, read_decisions, write_decisions
 from tennis.course.marks import mark_sheet
-from tennis.course.marks.deadline import (
-    ClassRules,
-    handed_out,
-    own_zone,
-    read_cost,
-    read_deadline,
-    read_rules,
-    read_zone,
-    write_rules,
-)
+from tennis.course.marks.class_rules import ClassRules, handed_out, read_rules
 from tennis.course.marks.marked import marked
 from tennis.course.people import folded
 from tennis.errors import BenchError, DiskFullError, NotBuiltError, TennisError, UsageError
@@ -186,39 +176,6 @@ def test_a_decision_holds_when_the_class_is_marked_again(term):
     sheet.write_text(before)
 
 
-@pytest.mark.xdist_group("term")
-def test_late_by_a_rule_that_is_said_and_kept(term):
-    grade(term)
-    marks = shutil.copytree(term / "in-marks", term / "late")
-    words = ("--out", str(marks), "--deadline", "2026-12-01T13:30+00:00", "--late-per-day", "10 %")
-    done = grade(term, *words)
-    local = datetime(2026, 12, 1, 13, 30, tzinfo=UTC).astimezone()
-    when = f"deadline: Tuesday 1 December 2026, {local:%H:%M}:00 ({own_zone()}, UTC{local:%z})"
-    assert when in done.output
-    assert "each day begun costs 1 of 10 points" in done.output
-    assert "late: bob (bob-again.zip): 1 day late, 1 points less" in done.output
-    table = rows(marks)
-    assert {name for name, row in table.items() if row["days_late"]} == {"bob", "fay"}
-    assert (table["bob"]["so_far"], table["bob"]["lost"]) == ("4", "1")
-    # the next run says nothing of it, and it holds
-    assert "deadline: Tuesday 1 December" in grade(term, "--out", str(marks)).output
-    assert rows(marks)["bob"]["so_far"] == "4"
-    # a person excuses one; half points count
-    sheet = marks / "marks.toml"
-    begin, name, rest = sheet.read_text().partition('["bob-again.zip"]  # bob\n')
-    rest = rest.replace('average = ""', 'average = 1.5\ndays_late = 0\nhistogram = "2,5"', 1)
-    rest = rest.replace('histogram = ""', "# given above", 1)
-    sheet.write_text(begin + name + rest)
-    assert grade(term, "--out", str(marks)).exit_code == 0
-    bob = rows(marks)["bob"]
-    # with --no-replay the points are known, and not final
-    assert (bob["so_far"], bob["points"], bob["days_late"]) == ("9", "", "")
-    assert bob["status"] == "first look"
-    assert "9 of 10, a first look" in (marks / "class.html").read_text()
-    assert grade(term, "--out", str(marks), "--deadline", "none").exit_code == 0
-    assert not any(row["days_late"] for row in rows(marks).values())
-
-
 # --- findings ---
 
 
@@ -319,64 +276,6 @@ def test_an_earlier_forgery_of_ones_own_is_said_and_withholds_nothing():
     assert [finding.file for finding in one.findings] == ["a.zip"]
 
 
-# --- late ---
-
-
-def test_a_day_means_its_end_and_a_day_begun_counts():
-    rules = ClassRules(deadline=NOON, late_per_day="1.5", late_days=3)
-    late = {0: 0, 1: 1, 86_400: 1, 86_401: 2, 4 * 86_400: 4}
-    for seconds, days in late.items():
-        assert rules.days_late(NOON + timedelta(seconds=seconds)) == days
-    assert [rules.lost(days, LAB) for days in (0, 1, 3, 4)] == [0, 1.5, 4.5, 10]
-    assert ClassRules(deadline=NOON, late_per_day="15%").lost(1, LAB) == 1.5
-    assert ClassRules(deadline=NOON, late_per_day="90%").lost(2, LAB) == 10
-    assert "no points" in rules.words(LAB)
-    assert ClassRules(deadline="2026-12-01T12:00").deadline.tzinfo  # as a person may write it there
-    assert "lose nothing" in ClassRules(deadline=NOON).words(LAB)
-    assert ClassRules().words(LAB) == ""
-    end = read_deadline("2026-12-01").astimezone()
-    assert (end.day, end.hour, end.minute, end.second) == (1, 23, 59, 59)
-    assert read_deadline("none") is None
-    assert read_cost("1,5") == "1.5"
-    for bad in ("tomorrow", "2026-13-01", "1.12.2026", "9999-12-31", "0001-01-01T00:00Z"):
-        with pytest.raises(UsageError, match="write it as 2026-12-01T18:00"):
-            read_deadline(bad)
-    for bad in ("-1", "a", "10%%"):
-        with pytest.raises(UsageError, match="write points"):
-            read_cost(bad)
-
-
-def test_late_days_are_days_of_the_calendar_in_a_zone_that_is_said(tmp_path):
-    """Summer time ends on 25 October 2026 in Berlin: that day has 25 hours."""
-    rules = ClassRules(zone="Europe/Berlin", deadline=read_deadline("2026-10-24", "Europe/Berlin"))
-    assert rules.deadline == datetime(2026, 10, 24, 21, 59, 59, tzinfo=UTC)
-    for when, days in {
-        "2026-10-24T23:59:59.700+02:00": 0,  # a second that was begun is not over
-        "2026-10-25T00:00:00+02:00": 1,
-        "2026-10-25T23:00:00+01:00": 1,
-        "2026-10-25T23:59:59.9+01:00": 1,
-        "2026-10-26T00:00:00+01:00": 2,
-    }.items():
-        assert rules.days_late(datetime.fromisoformat(when)) == days, when
-    assert "23:59:59 (Europe/Berlin, UTC+0200)" in rules.words(LAB)
-    spring = ClassRules(zone="Europe/Berlin", deadline=read_deadline("2026-03-28", "Europe/Berlin"))
-    assert spring.days_late(datetime.fromisoformat("2026-03-29T23:30+02:00")) == 1  # of 23 hours
-    # a day by its week means its end, too
-    assert read_deadline("2026-W49-2", "UTC") == read_deadline("2026-12-01", "UTC")
-    assert read_deadline("2026W492", "UTC") == read_deadline("20261201", "UTC")
-    with pytest.raises(UsageError, match="--zone Berlin is not one: write it as Europe/Berlin"):
-        read_zone("Berlin")
-    # it is kept, and what a person writes there without a zone is of this one
-    write_rules(tmp_path, rules)
-    assert read_rules(tmp_path) == rules
-    own = tmp_path / "rules.toml"
-    own.write_text('zone = "Asia/Tokyo"\ndeadline = "2026-12-01T12:00"\n')
-    assert read_rules(tmp_path).deadline == datetime(2026, 12, 1, 3, tzinfo=UTC)
-    own.write_text('zoon = "Asia/Tokyo"\n')
-    with pytest.raises(UsageError, match=r"rules\.toml: zoon is unknown: write zone"):
-        read_rules(tmp_path)
-
-
 def test_a_line_that_would_be_ignored_is_an_error(tmp_path):
     head = '[[finding]]\nfile = "a.zip"\nsha256 = "x"\nabout = "y"\n'
     (tmp_path / "decisions.toml").write_text(f'{head}decison = "give"\n')
@@ -451,10 +350,28 @@ def test_a_number_without_an_end_is_refused_and_the_others_are_marked(tmp_path, 
     assert table["ada"]["status"] == "first look"
 
 
-def test_no_cost_without_a_deadline(tmp_path):
+def test_late_rules_are_the_platforms_now(tmp_path):
+    """What earlier versions took, and kept, is refused in one line that says what to use."""
     (tmp_path / "in").mkdir()
-    done = run("grade", tmp_path / "in", "--lab", "01", "--late-per-day", "1")
-    assert "nothing is late without a deadline: say --deadline TIME, too" in str(done.exception)
+    (tmp_path / "in/ada.zip").write_bytes(hand_in_of("ada"))
+    words = ("grade", tmp_path / "in", "--lab", "01", "--no-replay")
+    for option in ("--deadline", "--zone", "--late-per-day", "--late-days"):
+        assert "let it take late points off" in str(run(*words, option, "1").exception)
+    assert run(*words, "--boards").exit_code == 0
+    rules = tmp_path / "in-marks/rules.toml"
+    assert read_rules(rules.parent) == ClassRules(boards=True)  # kept
+    for line, said in (
+        (
+            'zone = "UTC"\nlate_days = 3',
+            "late_days, zone: remove that line; your learning platform",
+        ),
+        ("bords = true", "bords is unknown: write boards"),
+        ('boards = "x"', "boards: Input should be a valid boolean"),
+    ):
+        rules.write_text(f"{line}\n")
+        done = run(*words)
+        assert done.exit_code != 0
+        assert said in str(done.exception)
 
 
 # --- points of a person ---
@@ -473,7 +390,7 @@ def test_half_points_are_points(tmp_path):
         ('"a"', "write whole or half points"),
         ('""\nhistogramm = 1', "no question: write histogram"),
         ('""\nit_counts = 1', "write true or false"),
-        ('""\ndays_late = "x"', "write a whole number of days"),
+        ('""\ndays_late = 1', "there are no late rules now: remove that line"),
     ):
         sheet.write_text(f'["a.zip"]\naverage = {written}\n')
         with pytest.raises(UsageError, match=said):

@@ -17,7 +17,7 @@ from tennis.cli import cli
 from tennis.course import load_lab, work
 from tennis.course.checking import answered
 from tennis.course.checking import running as checking
-from tests.support.hand_ins import make_work, zipped
+from tests.support.hand_ins import make_work
 
 LAB = load_lab("04-under-load")
 FIRST = load_lab("01-first-serve")
@@ -166,31 +166,6 @@ def test_nothing_is_no_part(tmp_path):
     done = run("lab", "submit", "01", "--in", tmp_path / "w", "--partial", "--out", tmp_path / "z")
     assert "no question is answered" in str(done.exception)
     assert not (tmp_path / "z").exists()
-
-
-def test_texts_that_are_nearly_alike_are_shown_side_by_side(tmp_path):
-    text = (
-        "Mainline answers from the interrupt itself, and PREEMPT_RT wakes a thread for softirqs: "
-        "its peak lies at 3 µs <b>and</b> is wider, as the scheduler has to be asked first."
-    )
-    (tmp_path / "in").mkdir()
-    for name in ("ada", "bob", "cleo"):
-        own = text.replace("wider", "broader") if name == "bob" else text
-        answers = {} if name == "cleo" else {"histogram": own}
-        made = make_work(tmp_path / name, FIRST, name, answers=answers)
-        zipped(made, tmp_path / "in" / f"{name}.zip")
-    words = ("--lab", "01", "--no-replay", "--out", tmp_path / "m")
-    assert run("grade", tmp_path / "in", *words).exit_code == 0
-    page = (tmp_path / "m" / "class.html").read_text()
-    _, _, alike = page.partition("Texts that are nearly alike")
-    alike, _, _ = alike.partition("</section>")
-    assert re.findall(r"<h3>(.*?)</h3>", alike) == ["histogram"]
-    assert re.search(r"ada \(ada\.zip\): [89]\d % of the shorter text", in_one_line(alike))
-    assert "bob (bob.zip)" in alike
-    assert "cleo" not in alike
-    assert re.search(r"<mark>[^<]*is </mark>broader", alike)
-    assert "&lt;b&gt;" in alike
-    assert "<b>" not in alike
 
 
 def test_a_folder_for_which_there_was_no_room_is_not_there_in_half(tmp_path):

@@ -45,9 +45,9 @@ from tennis.commissioning import record as commissioning
 from tennis.commissioning.request import CommissionRequest
 from tennis.commissioning.tables import boards
 from tennis.course import load_lab, predictions, work
-from tennis.course.hand_ins import confirmations, downloads, hand_in, integrity
+from tennis.course.hand_ins import downloads, hand_in, integrity
 from tennis.course.hand_ins.platforms import same_name, sent
-from tennis.course.marks import class_list, deadline, mark_sheet
+from tennis.course.marks import class_list, class_rules, mark_sheet
 from tennis.course.notebook import notebook_box
 from tennis.course.people import JOINERS, folded, why_no_name
 from tennis.credentials import refuse_credentials
@@ -853,24 +853,16 @@ def memory_profiles(scratch: Path) -> Run:
 
 
 @target("text")
-def texts(scratch: Path) -> Run:
-    """Damage what members of groups hand in beside hand-ins, and what they are called."""
-    code = work.code_of("01-first-serve", "Ada and Zo\u00eb", "Zo\u00eb")
-    whole = f"<p>My code is <b>{code.lower()}</b>, {code}</p>\n".encode()
+def texts(_: Path) -> Run:
+    """Damage what students are called."""
     names = [" Ada", "'t Hart", "Zoe\u0308", "a/l Raju", "\u30a2\u30fb\u30a4", "a" * 60]
-    folder = scratch / "class"
-    (folder / "Zo\u00eb").mkdir(parents=True)
 
     def run(rng: random.Random) -> None:
-        (folder / "Zo\u00eb" / "code.txt").write_bytes(damaged(whole, rng))
-        found = confirmations.codes_in(folder)
-        confirmations.confirms(found, "01-first-serve", "Ada and Zo\u00eb", "Zo\u00eb")
         name = damaged(rng.choice(names).encode(), rng).decode(errors="replace")
         if not why_no_name(name):
             assert name.isprintable() or set(name) & set(JOINERS)
             assert folded(name) == folded(folded(name))
             assert same_name(name, unicodedata.normalize("NFD", name))
-            work.code_of("01", name, name)
 
     return run
 
@@ -920,14 +912,12 @@ def decisions(scratch: Path) -> Run:
     return files(path, path.read_bytes(), lambda: integrity.read_decisions(scratch))
 
 
-@target("rules", "course/marks/deadline rally/edited")
+@target("rules", "course/marks/class_rules rally/edited")
 def rules(scratch: Path) -> Run:
     """Damage the rules that a class is marked by."""
-    lab = load_lab("04-under-load")
-    kept = deadline.ClassRules(deadline="2026-12-01T12:00Z", late_per_day="10%", late_days=3)
-    deadline.write_rules(scratch, kept)
-    path = scratch / deadline.RULES
-    return files(path, path.read_bytes(), lambda: deadline.read_rules(scratch).words(lab))
+    class_rules.write_rules(scratch, class_rules.ClassRules(boards=True, recorded=["0" * 64]))
+    path = scratch / class_rules.RULES
+    return files(path, path.read_bytes(), lambda: class_rules.read_rules(scratch))
 
 
 @target("verification", "bench/instruments/verifications")

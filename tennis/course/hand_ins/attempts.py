@@ -11,7 +11,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from tennis.course.hand_ins.confirmations import Confirmation, confirms
 from tennis.course.hand_ins.graded import Graded
 from tennis.course.hand_ins.platforms import same_name, senders, sent
 from tennis.course.people import folded
@@ -47,22 +46,13 @@ def owner(one: Graded) -> tuple[str, ...]:
     return "name", folder, folded(one.student), one.report.facts.number
 
 
-def unconfirmed(attempt: Attempt, codes: Sequence[Confirmation] = ()) -> list[str]:
-    """Return the members of a group from whom no hand-in of it came: they may not know of it.
-
-    A member confirms by handing in the group's file, or the member's code as a text, in the
-    platform's own folder.
-    """
+def unconfirmed(attempt: Attempt) -> list[str]:
+    """Return the members of a group from whom no hand-in of it came: they may not know of it."""
     if attempt.counts.report is None:
         return []
-    facts = attempt.counts.report.facts
     came = [name for one in (attempt.counts, *attempt.replaced) for name in senders(one.file)]
-    return [
-        name
-        for name in (member.name for member in facts.members)
-        if not any(same_name(name, who) for who in came)
-        and not confirms(codes, facts.lab, facts.student, name)
-    ]
+    named = [member.name for member in attempt.counts.report.facts.members]
+    return [name for name in named if not any(same_name(name, who) for who in came)]
 
 
 def _group(one: Graded) -> tuple[str, ...]:

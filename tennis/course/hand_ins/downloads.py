@@ -17,7 +17,7 @@ from collections.abc import Iterator, Sequence
 from datetime import datetime
 from pathlib import Path
 
-from tennis.course.hand_ins import confirmations, hand_in
+from tennis.course.hand_ins import hand_in
 from tennis.errors import UsageError
 from tennis.listener import say
 from tennis.rally.disk import writing
@@ -108,8 +108,6 @@ def _inside(folder: Path, depth: int) -> list[Path]:
             found += more
             without += [] if more else [path]
     for path in without if found or not depth else ():
-        if confirmations.codes_in(path):  # a member of a group, who handed in a code
-            continue
         say(f"left out: {label(path)}, a folder without a zip file")
     return sorted(found)
 
@@ -179,10 +177,7 @@ def _take(
         *folders, file = (_short(part) for part in place)
         to = folder.joinpath(*folders, file)
         to.parent.mkdir(parents=True, exist_ok=True)  # also where nothing of it is taken
-        text = file.lower().endswith(confirmations.ENDINGS)
-        text &= info.file_size <= confirmations.TEXT_MAX
-        answers = file.lower() in hand_in.ANSWERS_NAMES
-        if not (file.lower().endswith(ENDINGS) or answers or text):
+        if not (file.lower().endswith(ENDINGS) or file.lower() in hand_in.ANSWERS_NAMES):
             continue
         if to.exists():
             say(f"left out: {plain('/'.join(place), 80)}, a second file of that name")

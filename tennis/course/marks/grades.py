@@ -11,7 +11,6 @@ from typing import Any
 
 from tennis.course.checking.plays import ON_BOARD
 from tennis.course.checking.running import title
-from tennis.course.hand_ins.alike import pairs
 from tennis.course.hand_ins.graded import Graded
 from tennis.course.hand_ins.grading import PDFS, common_wrong, equals
 from tennis.course.hand_ins.integrity import DECISIONS
@@ -28,7 +27,6 @@ from tennis.units import format_count
 FEEDBACK = "feedback"
 CLASS = "class.html"
 TABLE = "marks.csv"
-ALIKE_SHOWN = 10  # pairs of a question
 MARKUP = re.compile(r"[`*]")
 STYLES = {"pass": "confirmed", "fail": "contradicted", "inconclusive": "inconclusive"}
 # what becomes of a hand-in, in words
@@ -77,8 +75,6 @@ def _feedback(lab: Lab, one: Marked, replaced_by: str = "") -> dict[str, Any]:
         "student": graded.student,
         "file": graded.file,
         "replaced_by": replaced_by,
-        "days_late": one.days_late,
-        "lost": number(one.lost) if one.lost else "",
         "status": one.status,
         "refused": graded.refused,
         "later": graded.later,
@@ -188,7 +184,6 @@ def _class(lab: Lab, marked: Sequence[Marked], out: Path) -> dict[str, Any]:
             if result.verdict == "inconclusive" and not result.later
         ],
         "wrong": list(common_wrong(graded, lab)),
-        "alike": _alike(lab, graded),
         "questions": [_distribution(lab, marked, question.id) for question in lab.questions],
         "rows": [_row(lab, one, pdfs, twin=names[one.graded.student] > 1) for one in by_name],
         "minutes": lab.minutes,
@@ -196,34 +191,6 @@ def _class(lab: Lab, marked: Sequence[Marked], out: Path) -> dict[str, Any]:
         "mean": number(round(statistics.fmean(whole), 2)) if whole else "",
         "median_minutes": round(statistics.median(minutes)) if minutes else None,
     }
-
-
-def _alike(lab: Lab, graded: Sequence[Graded]) -> list[dict[str, Any]]:
-    """Return the texts of each question that are nearly alike, side by side."""
-    reports = {one.file: one.report for one in graded if one.report is not None}
-    found = []
-    for question in lab.questions:
-        if question.kind not in {"prediction", "text"}:
-            continue
-        given = {file: report.facts.answers.get(question.id) for file, report in reports.items()}
-        texts = {file: str(text) for file, text in given.items() if text is not None}
-        every = [
-            (pair, [reports[file].facts.student for file in pair.authors])
-            for pair in pairs(texts, question=lab.fill(question.text))
-        ]
-        of_two = [(pair, names) for pair, names in every if len(set(map(str.casefold, names))) > 1]
-        shown = [
-            {
-                "percent": pair.percent,
-                "texts": list(zip(names, pair.authors, pair.pieces, strict=True)),
-            }
-            for pair, names in of_two[:ALIKE_SHOWN]
-        ]
-        if shown:
-            found.append(
-                {"question": question.id, "pairs": shown, "more": len(of_two) - len(shown)}
-            )
-    return found
 
 
 def _record(one: Marked) -> dict[str, Any]:
@@ -269,20 +236,11 @@ def _not_here(graded: Sequence[Graded]) -> list[str]:
     return [f"{what} ({format_count(times, 'hand-in')})" for what, times in lacking.items()]
 
 
-def late_words(one: Marked) -> list[str]:
-    """Say how late a hand-in is, and what that costs; nothing: it is not."""
-    if not one.days_late:
-        return []
-    words = f"{format_count(one.days_late, 'day')} late"
-    return [f"{words}, {number(one.lost)} points less" if one.lost else words]
-
-
 def _row(lab: Lab, one: Marked, pdfs: Set[str], *, twin: bool) -> dict[str, Any]:
     """Return a line of the table of students; ``twin``: another has the same name."""
     graded = one.graded
     remarks = [graded.file] if twin else []
     remarks += [graded.refused] if graded.refused else []
-    remarks += late_words(one)
     remarks += [f"replaces {old.file}" for old in one.replaced]
     remarks += graded.notes
     stands = one.points is not None or one.status == "first look"
@@ -327,8 +285,8 @@ def _of_member(head: Sequence[str], row: Sequence[object], status: Status) -> li
 def table(lab: Lab, marked: Sequence[Marked]) -> list[list[object]]:
     """Return the table of all points: a line for each student."""
     questions = [question.id for question in lab.questions]
-    head = ["student", "file", "points", "of", "so_far", "open", "status", "found", "days_late"]
-    rows: list[list[object]] = [[*head, "lost", "replaces", "refused", *questions]]
+    head = ["student", "file", "points", "of", "so_far", "open", "status", "found"]
+    rows: list[list[object]] = [[*head, "replaces", "refused", *questions]]
     for one in marked:
         graded, known = one.graded, one.status not in {"withheld", "later"}
         each = [one.by_question.get(name) for name in questions]
@@ -337,7 +295,6 @@ def table(lab: Lab, marked: Sequence[Marked]) -> list[list[object]]:
             *(number(one.points), lab.points, number(one.so_far) if known else ""),
             *(len(one.open), one.status),
             words("; ".join(finding.words for finding in one.findings)),
-            *(one.days_late or "", number(one.lost) if one.lost else ""),
             words("; ".join(old.file for old in one.replaced)),
             words(graded.refused or "; ".join(graded.waits)),
             *(number(points) if one.status != "withheld" else "" for points in each),

@@ -21,20 +21,19 @@ SHEET = "marks.toml"
 ANSWER_MAX = 4000  # characters of an answer in the sheet
 ANSWER_COLUMNS = 96
 # lines of the sheet that are no question's points
-OTHERS = {"comment", "it_counts", "days_late"}
+OTHERS = {"comment", "it_counts"}
 
 
 @dataclass(frozen=True)
 class Person:
     """What a person gave: points of a question, and words for the student.
 
-    ``it_counts``: whether this is the hand-in that counts; ``days_late`` in place of the file's.
+    ``it_counts``: whether this is the hand-in that counts.
     """
 
     points: dict[str, float]
     comment: str
     it_counts: bool | None = None
-    days_late: int | None = None
 
 
 def read_sheet(out: Path, lab: Lab) -> dict[str, Person]:
@@ -56,7 +55,6 @@ def read_sheet(out: Path, lab: Lab) -> dict[str, Person]:
             {name: _points(where, name, given[name], limits) for name in given.keys() - OTHERS},
             plain(str(entries.get("comment", "")), 2000),
             _it_counts(where, given.get("it_counts")),
-            _days(where, given.get("days_late")),
         )
     return people
 
@@ -64,6 +62,8 @@ def read_sheet(out: Path, lab: Lab) -> dict[str, Person]:
 def _points(where: str, name: str, value: object, limits: Mapping[str, int]) -> float:
     """Return whole or half points, as a number or in quotes. Raises UsageError."""
     text = str(value).strip().replace(",", ".").replace("½", ".5")
+    if name == "days_late":  # of earlier versions
+        raise UsageError(f"{where}: there are no late rules now", next_step="remove that line")
     if name not in limits:
         known = (*limits, *sorted(OTHERS))
         raise UsageError(f"{where}: {plain(name, 40)}: no question", next_step=nearest(name, known))
@@ -82,14 +82,6 @@ def _points(where: str, name: str, value: object, limits: Mapping[str, int]) -> 
 def _it_counts(where: str, value: object) -> bool | None:
     if value is not None and not isinstance(value, bool):
         raise UsageError(f"{where}: it_counts", next_step="write true or false, without quotes")
-    return value
-
-
-def _days(where: str, value: object) -> int | None:
-    if value is None:
-        return None
-    if isinstance(value, bool) or not isinstance(value, int) or value < 0:
-        raise UsageError(f"{where}: days_late", next_step="write a whole number of days, or 0")
     return value
 
 
@@ -140,7 +132,6 @@ def _sheet_head(lab: Lab) -> str:
         "# counts, also where the checks had another. Nothing that you write here is overwritten.",
         "# Further lines that you may add to a hand-in:",
         "#   it_counts = true   of several hand-ins of one student, this one counts (false: not)",
-        "#   days_late = 0      so many days count, whatever the file's time says",
     ]
     solution = load_solution(lab)
     for question in lab.questions:

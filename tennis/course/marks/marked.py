@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The Tennis authors
 # SPDX-License-Identifier: MIT
-"""A student's hand-in with all that is known: points, findings, what was decided, how late."""
+"""A student's hand-in with all that is known: points, findings, and what was decided."""
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from tennis.course.hand_ins.attempts import attempts, unconfirmed
-from tennis.course.hand_ins.confirmations import Confirmation
 from tennis.course.hand_ins.graded import Graded
 from tennis.course.hand_ins.integrity import (
     Decision,
@@ -18,7 +17,7 @@ from tennis.course.hand_ins.integrity import (
     of_member,
 )
 from tennis.course.labs import Lab
-from tennis.course.marks.deadline import ClassRules
+from tennis.course.marks.class_rules import ClassRules
 from tennis.course.marks.mark_sheet import Person
 
 Status = Literal[
@@ -38,7 +37,7 @@ Status = Literal[
 class Marked:
     """A student's hand-in with all points that are known.
 
-    ``replaced``: earlier hand-ins of the same student. ``lost``: points, for ``days_late``.
+    ``replaced``: earlier hand-ins of the same student.
     """
 
     graded: Graded
@@ -46,8 +45,6 @@ class Marked:
     replaced: Sequence[Graded] = ()
     findings: Sequence[IntegrityFinding] = ()
     decision: Decision = "give"
-    days_late: int = 0
-    lost: float = 0
     # members of a group who did not confirm, and what was decided about each
     members: Mapping[str, Decision] = field(default_factory=dict)
 
@@ -90,11 +87,10 @@ class Marked:
 
     @property
     def so_far(self) -> float:
-        """Return the points that are known, less those lost for being late."""
+        """Return the points that are known."""
         if self.decision == "none":
             return 0
-        known = sum(points or 0 for points in self.by_question.values())
-        return max(0, round(known - self.lost, 2))
+        return sum(points or 0 for points in self.by_question.values())
 
     @property
     def points(self) -> float | None:
@@ -105,18 +101,14 @@ class Marked:
         return self.so_far if self.status in {"marked", "none", "refused"} else None
 
 
-def marked(  # noqa: PLR0913, PLR0917 (what is put together)
+def marked(
     graded: Sequence[Graded],
     people: Mapping[str, Person],
     lab: Lab,
     rules: ClassRules | None = None,
     decided: Mapping[tuple[str, str, str], Decision] | None = None,
-    codes: Sequence[Confirmation] = (),
 ) -> list[Marked]:
-    """Put the checks' points and a person's together, what was found out, and what was decided.
-
-    ``codes``: by which members of groups confirmed.
-    """
+    """Put the checks' points and a person's together, what was found out, and what was decided."""
     rules, nobody = rules or ClassRules(), Person({}, "")
     of_file: dict[str, list[IntegrityFinding]] = defaultdict(list)
     for one in findings(graded, lab, set(rules.recorded)):
@@ -125,21 +117,16 @@ def marked(  # noqa: PLR0913, PLR0917 (what is put together)
     told = {file: one.it_counts for file, one in people.items() if one.it_counts is not None}
     for attempt in attempts(graded, told):
         own = of_file[attempt.counts.file]
-        person = people.get(attempt.counts.file, nobody)
-        days = person.days_late
-        days = rules.days_late(attempt.counts.handed_in) if days is None else days
         rows.append(
             Marked(
                 attempt.counts,
-                person,
+                people.get(attempt.counts.file, nobody),
                 attempt.replaced,
                 [*own, *(found for old in attempt.replaced for found in of_file[old.file])],
                 decision(own, decided or {}),
-                days,
-                rules.lost(days, lab),
                 {
                     name: (decided or {}).get(of_member(attempt.counts, name).key, "")
-                    for name in unconfirmed(attempt, codes)
+                    for name in unconfirmed(attempt)
                 },
             )
         )
