@@ -2,7 +2,7 @@
 # SPDX-FileCopyrightText: The Tennis authors
 # SPDX-License-Identifier: MIT
 #
-# Run the core's tests as if no room were installed: boards, umpire, emulated Pico, SLOTH, store,
+# Run the core's tests as if no room were installed: boards, umpire, emulated Pico, SLOTH,
 # cluster. Which modules are theirs is in pyproject.toml, in the contracts called "room".
 #
 #   scripts/core-tests.sh [TESTS...]    the quick ones of tests/, or of what is named

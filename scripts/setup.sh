@@ -24,11 +24,9 @@ pico       130 -                                               what the emulated
 lab        200 lab,book                                        what a student's labs need: JupyterLab, checks, the books, SLOTH's compiler
 provision  130 provision                                       what provisioning targets needs (docs/provisioning.md)
 cluster    150 cluster                                         what a match on many machines needs (docs/cluster.md)
-store      150 store                                           what tennis store needs
-scoreboard 230 scoreboard                                      what tennis scoreboard needs
 dist       140 dist                                            what make dist needs
 first      130 first                                           what a first test needs (make unit TESTS=FILE): Python packages alone
-unit       400 first,lab,book,check,provision,cluster,store,scoreboard,dist what `make unit` needs: no kernels, no emulated Pico, no browser
+unit       400 first,lab,book,check,provision,cluster,dist what `make unit` needs: no kernels, no emulated Pico, no browser
 test       400 -                                               what `make test` needs; all of the others are part of it
 END
 )

@@ -29,20 +29,14 @@ OWN = "tennis"  # the kit's own package
 DAMAGED = "tennis.damaged"  # the group of files that cannot be read
 # what is imported -> the room that brings it, an extra in pyproject.toml and a stage of setup
 ROOMS = {
-    "bokeh": "scoreboard",
     "dask": "cluster",
-    "datashader": "scoreboard",
     "distributed": "cluster",
-    "duckdb": "store",
-    "fsspec": "store",
     "littlefs": "pico",
     "mpremote": "boards",
-    "pandas": "scoreboard",
     "serial": "boards",
-    "tornado": "scoreboard",
 }
 # stages of scripts/setup.sh; what is no stage comes with each of them
-STAGES = ("cluster", "pico", "scoreboard", "store")
+STAGES = ("cluster", "pico")
 
 
 class EntryError(TennisError):

@@ -58,7 +58,7 @@ def test_playing_loads_nothing_that_draws_or_fits():
     """Half a second of each start: a rally draws no picture, and an explanation is text."""
     program = (
         "import sys\nimport tennis.play.rally, tennis.cli.explain, tennis.cli.commission\n"
-        "print(sorted({'matplotlib', 'scipy', 'bokeh', 'pandas'} & set(sys.modules)))"
+        "print(sorted({'matplotlib', 'scipy', 'pandas'} & set(sys.modules)))"
     )
     done = run_to_end([sys.executable, "-c", program], check=True)
     assert done.stdout == "[]\n"

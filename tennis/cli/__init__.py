@@ -16,7 +16,6 @@ from click.shell_completion import CompletionItem
 from tennis import entries
 from tennis.cli import plugged, streams
 from tennis.cli.removed import REMOVED, instead_of
-from tennis.credentials import refuse_credentials
 from tennis.edition import VERSION
 from tennis.errors import TennisError, UsageError
 
@@ -97,12 +96,6 @@ def command_of(name: str) -> click.Command | None:
 
 class Commands(click.Group):
     """A group that imports a command when it is needed and prints errors as one line."""
-
-    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Refuse keys in any word of any command, before any of them is printed."""
-        for word in args:
-            refuse_credentials(word)
-        return super().parse_args(ctx, args)
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002
         """Return the commands in the order in which people need them."""

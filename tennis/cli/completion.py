@@ -24,14 +24,6 @@ class Folder(click.Path):
         return [CompletionItem(incomplete, type="dir")]
 
 
-class StorePlace(Folder):
-    """A folder, or the URL of a place in a bucket, which stays a text."""
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        """Tell them apart."""
-        return value if str(value).startswith("s3://") else super().convert(value, param, ctx)
-
-
 class BenchWord(click.Choice[str]):
     """Where to play: one of the kit's own, or a word that a package's bench has for it."""
 

@@ -10,13 +10,11 @@ from pathlib import Path
 import click
 
 from tennis.bench.findings import Finding
-from tennis.cli.completion import StorePlace
 from tennis.cli.inventory import inventory_option
 from tennis.cli.options import port_option
-from tennis.cli.words import echo, echo_json, warn
+from tennis.cli.words import echo, echo_json
 from tennis.entries import need
 from tennis.errors import UsageError
-from tennis.listener import listening
 
 ASKED = "tennis.doctor.options"  # what rooms have checked for an option of this command
 
@@ -31,19 +29,11 @@ ASKED = "tennis.doctor.options"  # what rooms have checked for an option of this
     "is booted for it.",
 )
 @inventory_option
-@click.option(
-    "--bench",
-    metavar="NAME",
-    help="Check the history of this bench in --store: does it change over the weeks?",
-)
-@click.option("--store", "place", metavar="STORE", type=StorePlace(), help="The store for --bench.")
 @click.option("--json", "as_json", is_flag=True, help="Print the findings as JSON.")
 def doctor(
     port: str | None,
     target: str | None,
     inventory: Path | None,
-    bench: str | None,
-    place: Path | str | None,
     as_json: bool,
 ) -> None:
     """Check this machine: say what works, what does not, and what to do about it.
@@ -57,9 +47,6 @@ def doctor(
     BAD means that a rally would be spoiled, and the exit code is 1. A note is worth knowing, for
     example that somebody else holds the bench. The command changes nothing.
 
-    With `--bench`, it checks the rallies of one bench in a store for drift, as `tennis store drift`
-    does. The exit code is 1 if a latency or the share of lost balls has changed.
-
     \b
     Examples:
       tennis doctor
@@ -67,25 +54,17 @@ def doctor(
       tennis doctor --target bench-1
       tennis doctor --target pi@192.0.2.11
       tennis doctor --target virtual:rt --json
-      tennis doctor --bench bench-3 --store term
     """
     from tennis.cli.findings import show
     from tennis.play.doctor.host import examine
 
-    if sum(asked is not None for asked in (port, target, bench)) > 1:
-        raise UsageError(
-            "--port looks at a Brickwall, --target at a target, --bench at a history: one at a time"
-        )
-    if (bench is None) != (place is None):
-        raise UsageError("--bench names a bench of --store", next_step="give both")
+    if port is not None and target is not None:
+        raise UsageError("--port looks at a Brickwall, --target at a target: one at a time")
     if target is not None and not target.strip():  # a shell's variable that is not set
         raise UsageError("--target is empty", next_step="name a host as for ssh, or virtual")
     if inventory and not target:
         raise UsageError("--inventory names the place of --target", next_step="give both")
-    if bench is not None:
-        click.get_current_context().with_resource(listening(warn))
-        findings = need(ASKED, "bench", "--bench")(bench, place)
-    elif target:
+    if target:
         findings = _of_target(target, inventory)
     else:
         findings = need(ASKED, "port", "--port")(port) if port else examine()
@@ -94,8 +73,6 @@ def doctor(
         echo_json([asdict(finding) for finding in all_findings])
         sys.exit(any(finding.verdict == "bad" for finding in all_findings))
     bad = show(findings)
-    if bench is not None:
-        sys.exit(1 if bad else 0)
     if bad:
         what = "a sound rally can be played there" if target else "a rally can be played here"
         echo(f"\n{bad} to repair before {what}.")

@@ -2,7 +2,6 @@
 # SPDX-License-Identifier: MIT
 """``tennis export``: the balls of a rally for a spreadsheet, or those of a drill or a sweep."""
 
-import os
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,7 +11,6 @@ import click
 from tennis.cli import streams
 from tennis.cli.completion import Folder
 from tennis.cli.words import echo
-from tennis.errors import RallyError
 from tennis.rally import open_folder
 from tennis.rally.disk import refuse_existing, write_pieces
 from tennis.rally.text import quoted
@@ -63,11 +61,6 @@ def _pieces(folder: Path) -> Iterator[bytes]:
 
     if is_sweep(folder):
         return spreadsheet.of_sweep(open_sweep(folder))
-    if os.path.lexists(folder / "store.json"):
-        raise RallyError(
-            f"{folder} is a store",
-            next_step="ask it: `tennis store query` has --format csv",
-        )
     opened = open_folder(folder)
     if opened.manifest.drill is not None:
         return spreadsheet.of_drill(opened)

@@ -84,7 +84,7 @@ def kernel_of(text: str) -> tuple[str, str]:
 )
 @click.option(
     "--store",
-    metavar="URL",
+    metavar="DIR",
     help="With --cluster: the folder in which its machines leave rallies for this one. All of them "
     "must see it.",
 )
@@ -213,7 +213,12 @@ def _cluster(address: str | None, store: str | None, check_every: int) -> "Crew 
             "--cluster needs --store: its machines leave rallies there for this one",
             next_step="name a folder that all of them see",
         )
-    place = store if "://" in store else str(Path(store).absolute())
+    if "://" in store:  # it may hold a key: it is not printed
+        raise UsageError(
+            "--store takes a folder, no URL",
+            next_step="mount the bucket or share on all machines, and name the folder",
+        )
+    place = str(Path(store).absolute())
     crew: Crew = need(CREWS, "cluster", "--cluster")(address, place, check_every)
     return crew
 

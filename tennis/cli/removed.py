@@ -7,11 +7,14 @@ REMOVED = {
     "flash": "run 'tennis brickwall flash'",
     "pack": "send the command that 'tennis explain RALLY --ball N' prints: it gives the same ball",
     "release": "run 'tennis course release'",
+    "scoreboard": "run 'tennis match': it prints what plays and what failed",
+    "store": "query the rally folders with pandas: docs/query.md",
     "verify": "run 'tennis brickwall verify'",
 }
 
 # an option of one command, or of all that had it
 OPTIONS = {
+    "doctor --bench": "compare the bench's rallies yourself: docs/query.md",
     "drill --resume": "run 'tennis resume DIR'",
     "rally --check": "run 'tennis check DIR'",
     "rally --from": "run 'tennis replay DIR --out DIR'",

@@ -14,11 +14,6 @@ import csv
 import io
 from collections.abc import Iterable, Sequence
 
-import pyarrow as pa
-import pyarrow.csv as pacsv
-
-from tennis.rally.text import plain
-
 FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "\uff1d", "\uff0b", "\uff0d", "\uff20")
 _JOINERS = "\u200c\u200d"  # which some scripts, and emoji, are written with
 NOTHING = "-"  # as platforms write that there is nothing
@@ -52,38 +47,3 @@ def csv_of(rows: Iterable[Sequence[object]]) -> bytes:
 
 def _neutral(cell: object) -> object:
     return f"'{cell}" if isinstance(cell, str) and begins_formula(cell) else cell
-
-
-def csv_of_columns(table: pa.Table) -> bytes:
-    """Return a table of columns as CSV: texts and headings as ``words``, numbers as they are.
-
-    Raises pa.ArrowException for columns that no cell holds: lists, and the like.
-    """
-    known: dict[str, str] = {}
-
-    def cell_text(value: object) -> str | None:
-        if value is None:
-            return None
-        text = value.decode(errors="replace") if isinstance(value, bytes) else str(value)
-        return known.setdefault(text, words(text))
-
-    columns = [
-        pa.array([cell_text(one) for one in column.to_pylist()], pa.string())
-        if _is_text(column.type)
-        else column
-        for column in table.columns
-    ]
-    names = [words(plain(name, 200)) for name in table.column_names]
-    out = pa.BufferOutputStream()
-    pacsv.write_csv(pa.Table.from_arrays(columns, names=names), out)
-    return bytes(out.getvalue())
-
-
-def _is_text(kind: pa.DataType) -> bool:
-    """Tell whether cells of a type hold words: what is neither a number, a truth nor a time."""
-    known = pa.types
-    if known.is_nested(kind):
-        return False
-    value = kind.value_type if known.is_dictionary(kind) else kind
-    numbers = (known.is_integer, known.is_floating, known.is_decimal, known.is_boolean)
-    return not any(is_one(value) for is_one in (*numbers, known.is_temporal, known.is_null))

@@ -53,14 +53,6 @@ class Copies:
         return ""
 
 
-def prints_of(rally: Rally) -> list[str]:
-    """Return what only copies of a boot share, one of which is enough; empty: it has no balls."""
-    if not rally.balls:
-        return []
-    gaps = gaps_of(rally)
-    return [f"answers {answers_of(rally)}", *([f"gaps {gaps}"] if gaps else [])]
-
-
 def _of_balls(rally: Rally) -> dict[Hashable, str]:
     """Return what only copies share of all balls, and the words for each."""
     every = tuple(rally.fingerprint(rally.balls))

@@ -129,16 +129,6 @@ def open_interrupted(place: Path) -> Rally | None:
     return rally if rally.manifest.ended == "interrupted" else None
 
 
-def count_balls(path: Path, manifest: Manifest) -> tuple[Tally, Tally]:
-    """Check and count every ball of the folder ``path``, whose manifest was checked.
-
-    Returns the interrupt and scheduling latencies. Hashes are not looked at. Raises RallyError.
-    """
-    _check_file(path, BALLS)
-    with ThreadPoolExecutor(WORKERS, "count-balls") as pool:
-        return _count(path / BALLS, manifest, pool)
-
-
 def _by_size(path: Path, manifest: Manifest) -> list[str]:
     return sorted(manifest.files, key=lambda name: (path / name).stat().st_size, reverse=True)
 

@@ -148,6 +148,8 @@ COMMANDS = {
     "match good.toml --kernel windows=x": "the plan has no kernel 'windows'",
     "match good.toml --cluster tcp://127.0.0.1:1": "--cluster needs --store",
     "match good.toml --store x": "--store needs --cluster",
+    "match good.toml --cluster tcp://127.0.0.1:1 --store s3://b/c": "no URL: mount",
+    "doctor --bench bench-3": "docs/query.md",
     "match good.toml --inventory x": "needs --targets",
     "compare sloth sloth": "both sides are the same",
     "compare rally rally": "are one boot",

@@ -19,9 +19,9 @@ from tennis.checkout import ROOT
 from tennis.errors import BenchError, RallyError
 from tennis.listener import listening
 from tennis.play.cluster.client import Cluster, sample
+from tennis.play.cluster.place import Place
 from tennis.play.match import Match, play_match
 from tennis.rally import open_rally
-from tennis.store.place import Place
 from tests.support.small_match import silent, small_match
 from tests.support.synthetic import make_rally
 

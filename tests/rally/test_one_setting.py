@@ -6,15 +6,12 @@ Nothing boots: rallies are made up, and what a manifest says of one setting is a
 that the manifest's target has by its own name needs no line here.
 """
 
-import json
 import re
 from dataclasses import replace
 from types import SimpleNamespace
 
 import pytest
-from click.testing import CliRunner
 
-from tennis.cli import cli
 from tennis.comparison.folders import read_side, unlike
 from tennis.course.checking.evidence import as_asked
 from tennis.course.checking.plays import key_of
@@ -256,26 +253,6 @@ def test_the_label_of_a_usual_rally_has_no_more_words(folder):
     assert drill.label == "periodic / user / mainline / idle"
     sweep = Sweep(folder, SweepRecord.model_construct(plan=planned_of(usual)), {}, {})
     assert sweep.label == usual.label
-
-
-def test_control_charts_pool_no_two_settings(folder, tmp_path):
-    # a room: without it this test alone is left out
-    from tennis.store.opening import create
-    from tennis.store.question import KIND
-    from tennis.store.store import About
-
-    store = create(tmp_path / "store")
-    added = {one.path.name: one.id for one in store.add(folder, About(bench_name="bench"))}
-    rows = {row["id"]: row for row in store.catalogue().to_pylist()}
-    of_balls = {name: rows[id_] for name, id_ in added.items() if id_ and not rows[id_]["drill"]}
-    kinds = {name: tuple(row[axis] for axis in KIND) for name, row in of_balls.items()}
-    assert set(kinds) >= {"usual", *ANSWERED_IN, *SERVED}
-    for name in (*ANSWERED_IN, *SERVED):
-        first = f"usual {name}" if name in FIRST else "usual"
-        assert kinds[name] != kinds[first], name
-    told = CliRunner().invoke(cli, ["store", "stats", str(store.path), "--json"])
-    lines = [tuple(group["of"].values()) for group in json.loads(told.stdout)]
-    assert len(lines) == len(set(kinds.values()))
 
 
 def test_the_usual_rally_is_of_no_other_kind(folder):

@@ -113,7 +113,7 @@ def test_the_plans_of_stages_and_machines(run):
     packages = said.split("with apt-get:\n")[1].splitlines()[0].split()
     assert packages == ["python3", "python3-venv", "ca-certificates"]
     assert "kernels" not in said
-    assert "qemu-system-arm" in run("--first", "--store", "--plan").stdout
+    assert "qemu-system-arm" in run("--first", "--cluster", "--plan").stdout
     # arm64 needs no cross-compiler
     said = run("--test", "--plan", dpkg="echo arm64").stdout
     assert "qemu-system-arm" in said

@@ -9,9 +9,9 @@ from pathlib import Path
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from tennis.play.cluster.place import Place
 from tennis.rally.balls import write
 from tennis.rally.manifest import seal_of
-from tennis.store.place import Place
 
 honest = getattr(Place, "honest", Place.put_rally)  # dask loads this more than once
 Place.honest = honest  # type: ignore[attr-defined]

@@ -50,7 +50,6 @@ from tennis.course.hand_ins.platforms import same_name, sent
 from tennis.course.marks import class_list, class_rules, mark_sheet
 from tennis.course.notebook import notebook_box
 from tennis.course.people import JOINERS, folded, why_no_name
-from tennis.credentials import refuse_credentials
 from tennis.errors import TennisError
 from tennis.explain import packed_ball, stages
 from tennis.explain.instants import storage as instants
@@ -77,9 +76,6 @@ from tennis.replicate import mechanisms
 from tennis.replicate.mechanisms import Mechanism, Mechanisms
 from tennis.stats.drill import spans_of
 from tennis.stats.summary import summarize
-from tennis.store.opening import create, open_store
-from tennis.store.question import quantiles
-from tennis.store.store import About
 from tennis.sweep.folder import SWEEP, open_sweep
 from tennis.umpire import Wires, open_capture
 from tests.support.captures import ball, sigrok, write
@@ -587,22 +583,6 @@ def matches(scratch: Path) -> Run:
     return any_of((maker.path / MATCH, maker.path / mechanisms.FILE), read)
 
 
-@target("store", "store/bucket store/layout store/store", slow=40)
-def stores(scratch: Path) -> Run:
-    """Damage any file of a store; its figures come from what was checked."""
-    # each input is a machine that has read nothing yet
-    os.environ["TENNIS_CACHE"] = str(scratch / "cache")
-    folder = scratch / "term"
-    made = create(folder)
-    list(made.add(make_rally(scratch / "r", balls=200).path, About()))
-
-    def read() -> None:
-        store = open_store(folder)
-        quantiles(store, store.catalogue(), [])
-
-    return any_of((path for path in folder.rglob("*") if path.is_file()), read)
-
-
 @target("inventory", "bench/fleet/inventory")
 def inventories(_: Path) -> Run:
     """Damage what ansible-inventory prints. Ansible itself does not run: it takes a second."""
@@ -867,33 +847,6 @@ def texts(_: Path) -> Run:
     return run
 
 
-URLS = (
-    "s3://bucket/term#{}", "s3://{}@bucket", "s3://k:{}@bucket/term", "gs://b/t?token={}",
-    "https://h/t?X-Amz-Signature={}", "sftp://ada:{}@host/term", "az://b#{}", "s3:{}@b",
-)  # fmt: skip
-
-
-@target("url")
-def urls(_: Path) -> Run:
-    """Put other words around a store's URL with a secret in it: nothing of it is let through."""
-    words = ("", "--out=", "a ", "simplecache::", "x\n", "\u00e9", "'", "=", "(")
-
-    def run(rng: random.Random) -> None:
-        secret = "".join(rng.choices("abcXYZ019+/=_-.", k=rng.randrange(4, 40)))
-        url = rng.choice(URLS).format(secret)
-        url = "".join(rng.choice((c.upper(), c.lower())) for c in url.partition("//")[0]) + (
-            "".join(url.partition("//")[1:])
-        )
-        try:
-            refuse_credentials(rng.choice(words) + url + rng.choice(("", " ", "\n", " b")))
-        except TennisError as error:
-            assert secret not in str(error)
-            raise
-        raise AssertionError(f"{url} is let through")
-
-    return run
-
-
 @target("marks", "rally/edited")
 def marks(scratch: Path) -> Run:
     """Damage the sheet that a person fills in."""
@@ -990,7 +943,7 @@ NOT_DAMAGED = {
         bench/virtual/recorder checkout commissioning/steps course/hand_ins/grading course/labs
         course/checking/module_trial course/authoring/sessions course/solutions pages/explore
         play/cluster/tasks play/printed play/shots publications/hardware
-        publications/knutsson publications/load replicate/rules store/answering store/question
+        publications/knutsson publications/load replicate/rules
         wiring
     """,
     "it checks the options of a command, which its user wrote": """
@@ -1005,7 +958,7 @@ NOT_DAMAGED = {
     "the checks' own process, whose results are its own": "course/checking/running",
     "packages that somebody installed, whose code is run anyway": "entries",
     "a cluster's client, which is trusted": "play/cluster/rally",
-    "what this match stored, by a hash that came another way": "store/place",
+    "what this match stored, by a hash that came another way": "play/cluster/place",
 }
 
 

@@ -26,6 +26,7 @@ from tennis.match.folder import another
 from tennis.match.plan import ScheduledRally
 from tennis.play.check import check_rally
 from tennis.play.cluster import tasks
+from tennis.play.cluster.place import Place
 from tennis.play.cluster.scheduler import check_address, connected, gone
 from tennis.play.cluster.tasks import ClusterSetting
 from tennis.play.player import RallyOutcome, outcome_there
@@ -37,7 +38,6 @@ from tennis.rally.manifest import BenchKind
 from tennis.rally.opening import open_folder
 from tennis.rally.sealing import set_aside
 from tennis.rally.text import plain
-from tennis.store.place import Place
 
 if TYPE_CHECKING:
     from distributed import Client
@@ -54,7 +54,7 @@ class Cluster:
     """Which cluster, where its rallies go, and how many are played twice."""
 
     address: str  # of a Dask scheduler
-    store: str  # a folder that all machines see, or a bucket: what fsspec takes
+    store: str  # a folder that all machines see
     check_every: int = 50  # one of so many rallies is played again by another worker; 0: none
 
     at_once = 1  # how many workers it has at the end, nobody knows before

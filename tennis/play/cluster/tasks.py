@@ -25,8 +25,8 @@ from tennis.checkout import PACKAGES, ROOT
 from tennis.digests import sha256_of
 from tennis.errors import TennisError
 from tennis.match.plan import ScheduledRally
+from tennis.play.cluster.place import Place
 from tennis.rally.folder import MANIFEST
-from tennis.store.place import Place
 
 if TYPE_CHECKING:
     from distributed import Worker

@@ -15,11 +15,7 @@ from types import ModuleType
 
 PROJECT = Path(__file__).resolve().parents[3] / "pyproject.toml"
 NEEDED = (
-    "bokeh",
-    "datashader",
     "distributed",
-    "duckdb",
-    "fsspec",
     "littlefs",
     "mpremote",
     "serial",
