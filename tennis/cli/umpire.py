@@ -135,7 +135,7 @@ def capture(
 @new_capture
 @click.option(
     "--rate-mhz",
-    type=Real(0.001, 1000),
+    type=Real(0.001, 500),
     default=24,
     show_default=True,
     help="Samples a microsecond.",
@@ -168,33 +168,18 @@ def simulate(
 @click.argument("rally", type=Folder())
 @click.option(
     "--capture",
-    "captures",
+    "capture_path",
     type=click.Path(path_type=Path),
-    multiple=True,
-    help="The capture: .sr, VCD or CSV. Twice for an oscilloscope that keeps a file a channel: "
-    "ping first. [default: the rally's own capture.sr]",
+    help="The capture, a session of sigrok (.sr). [default: the rally's own capture.sr]",
 )
 @click.option("--ping", metavar="CHANNEL", help="Channel of ping. [default: by name, or the 1st]")
 @click.option("--reply", metavar="CHANNEL", help="Channel of reply. [default: by name, or the 2nd]")
 @click.option("--invert", type=WHICH, help="These wires are inverted in the capture.")
 @click.option(
-    "--threshold-v",
-    type=Real(-100, 100),
-    default=1.65,
-    show_default=True,
-    help="The voltage at which a table's value changes from low to high.",
-)
-@click.option(
-    "--hysteresis-v",
-    type=Real(0, 100),
-    default=0.4,
-    show_default=True,
-    help="The voltage must pass the threshold by half of this.",
-)
-@click.option(
     "--rate-mhz",
     type=Real(0.001, 1000),
-    help="Samples a microsecond, if the capture does not say it.",
+    help="Samples a microsecond, if the capture does not say it, or was converted from a file of "
+    "another kind.",
 )
 @click.option(
     "--tolerance-ns",
@@ -208,12 +193,10 @@ def simulate(
 def check(
     rally: Path,
     *,
-    captures: tuple[Path, ...],
+    capture_path: Path | None,
     ping: str | None,
     reply: str | None,
     invert: str | None,
-    threshold_v: float,
-    hysteresis_v: float,
     rate_mhz: float | None,
     tolerance_ns: float | None,
     as_json: bool,
@@ -228,9 +211,8 @@ def check(
     Examples:
       tennis umpire check first
       tennis umpire check first --capture wires.sr --ping D2 --reply D3 --json
-      tennis umpire check first --capture wires.vcd --rate-mhz 24
-      tennis umpire check first --capture scope.csv --threshold-v 1.4 \\
-          --out umpire.html
+      tennis umpire check first --capture wires.vcd.sr --rate-mhz 24
+      tennis umpire check first --out umpire.html
     """
     from fractions import Fraction
 
@@ -238,7 +220,6 @@ def check(
     from tennis.rally.disk import refuse_existing
     from tennis.umpire import Wires
     from tennis.umpire import rally as player
-    from tennis.umpire.captures.channels import Threshold
 
     if out:
         refuse_existing(out, force=force)
@@ -246,10 +227,9 @@ def check(
         ping=ping,
         reply=reply,
         **_inverted(invert),
-        threshold=Threshold(threshold_v, hysteresis_v),
         rate_hz=Fraction(repr(rate_mhz)) * 10**6 if rate_mhz else None,
     )
-    result = player.umpire(open_folder(rally), captures, wires, tolerance_ns)
+    result = player.umpire(open_folder(rally), capture_path, wires, tolerance_ns)
     if as_json:
         echo_json(result.as_json())
     else:
@@ -282,4 +262,4 @@ def _tell(result: Any) -> None:
         echo(f"{key}: {plain(value, 400)}")
     for note in result.notes:
         echo(f"Note: {plain(note, 400)}")
-    echo(f"{result.verdict}: {plain(result.reason, 600)}")
+    echo(f"{result.verdict}: {plain(result.reason, 2000)}")

@@ -2,60 +2,37 @@
 # SPDX-License-Identifier: MIT
 """A rally held against its capture: the check, and what it found in words."""
 
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from tennis.errors import RallyError, UsageError
+from tennis.errors import RallyError
 from tennis.rally import Rally
 from tennis.rally.folder import CAPTURE
 from tennis.rally.manifest import Verdict
-from tennis.umpire import Capture, Check, Wires, open_capture
+from tennis.umpire import Check, Wires, open_capture
 from tennis.umpire.agreement.check import check_capture
 from tennis.umpire.captures.channels import USUAL
-from tennis.umpire.captures.edges import MissingError, Source
-from tennis.umpire.captures.two_tables import open_pair
+from tennis.umpire.captures.edges import MissingError
 from tennis.units import format_count
 
 # what a report checks by the way: a minute and a half at 24 MHz
 QUICK_SAMPLES = 1 << 31
-SOURCES: dict[Source, str] = {"said": "", "asked": "", "found": "", "unknown": "at most "}
-FOUND: dict[Source, str] = {
-    "said": "",
-    "asked": " (--rate-mhz)",
-    "found": " (its changes show it)",
-    "unknown": " (nothing says it)",
-}
 SIMULATED = (
     "the capture was made from the rally itself, with a clock 20 ppm fast: it shows how a check "
     "works, not that the instrument is right"
 )
 
 
-def the_capture(rally: Rally, captures: Sequence[Path], wires: Wires) -> Capture | None:
-    """Open the capture of a rally: those that are named, else its own; None: it has none."""
-    if len(captures) > 2:
-        raise UsageError("name one capture, or two tables: that of ping and that of reply")
-    if len(captures) == 2:
-        names = (wires.ping, wires.reply)
-        if wires.invert_ping or wires.invert_reply:
-            raise UsageError("--invert needs a single file: invert the probe at the oscilloscope")
-        return open_pair(captures[0], captures[1], names, wires.threshold, wires.rate_hz)
-    if captures:
-        return open_capture(captures[0], wires)
-    own = rally.file(CAPTURE)
-    return open_capture(own, wires) if own else None
-
-
 def umpire(
     rally: Rally,
-    captures: Sequence[Path] = (),
+    capture_path: Path | None = None,
     wires: Wires = USUAL,
     tolerance_ns: float | None = None,
 ) -> Check:
-    """Check a rally; what is wrong with its capture is in the verdict. Raises UsageError."""
+    """Check a rally by a capture, or by its own; what is wrong with it is in the verdict."""
+    place = capture_path or rally.file(CAPTURE)
     try:
-        capture = the_capture(rally, captures, wires)
+        capture = open_capture(place, wires) if place else None
     except RallyError as error:
         verdict: Verdict = "inconclusive" if isinstance(error, MissingError) else "not run"
         asked_ns = tolerance_ns or 0.0
@@ -67,7 +44,7 @@ def umpire(
         )
         return Check("not run", reason, rally, None, tolerance_ns or 0.0, tolerance_ns or 0.0)
     result = check_capture(rally, capture, tolerance_ns)
-    if not captures and rally.manifest.bench == "virtual":
+    if not capture_path and rally.manifest.bench == "virtual":
         result.notes.append(SIMULATED)
     return result
 
@@ -100,11 +77,11 @@ def facts(result: Check) -> dict[str, str]:
     wires = f"ping {capture.ping}, reply {capture.reply}"
     if result.rally.manifest.drill:
         wires = f"reply {capture.reply}"
-    rows["Capture"] = f"{capture.form}, {seconds:.3f} s, {wires}"
+    asked = " (--rate-mhz)" if capture.rate_asked else ""
+    rows["Capture"] = f"{seconds:.3f} s, {wires}"
     rows["Resolution"] = (
-        f"Brickwall {result.tick_ns:g} ns, analyser {SOURCES[capture.resolution_source]}"
-        f"{capture.resolution_ns:.4g} ns{FOUND[capture.resolution_source]}; two edges of "
-        f"the analyser: {capture.resolution_ns / 6**0.5:.3g} ns (sd)"
+        f"Brickwall {result.tick_ns:g} ns, analyser {capture.resolution_ns:.4g} ns{asked}; "
+        f"two edges of the analyser: {capture.resolution_ns / 6**0.5:.3g} ns (sd)"
     )
     rows[f"{noun.capitalize()}s"] = (
         f"{result.balls} paired, {result.unmatched_brickwall} only in the rally, "

@@ -11,7 +11,6 @@ from pathlib import Path
 import numpy as np
 
 from tennis.checkout import ROOT
-from tennis.umpire.captures.capture import open_capture
 from tennis.umpire.captures.edges import Edges
 from tennis.umpire.captures.srzip import write_levels
 from tests.support.processes import run_to_end
@@ -66,21 +65,3 @@ def told(path: Path, option: str) -> tuple[str, str]:
     """Return what sigrok-cli writes, and what it says, of a session with an option that is bad."""
     done = _run("-i", path, "-P", f"tennis:ping=ping:reply=reply:{option}", "-A", "tennis")
     return done.stdout, done.stderr
-
-
-def levels(path: Path) -> list[tuple[int, int, int]]:
-    """Return (tick, ping, reply) of a capture's first sample, of each change, and of its end."""
-    capture = open_capture(path)
-    rows: list[tuple[int, int, int]] = []
-    state: list[int] = []
-    for batch in capture.edges():
-        if not rows:
-            state = [int(high) for high in capture.high_at_start]
-            rows.append((0, *state))
-        for tick, code in zip(batch.ticks.tolist(), batch.codes.tolist(), strict=True):
-            state[code & 1] = code >> 1
-            if rows[-1][0] == tick:
-                rows.pop()
-            rows.append((tick, state[0], state[1]))
-    rows.append((capture.end_ticks, state[0], state[1]))
-    return rows

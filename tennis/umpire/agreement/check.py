@@ -7,7 +7,7 @@ from tennis.rally.manifest import Verdict
 from tennis.umpire.agreement.probes import other_wiring, wiring_words
 from tennis.umpire.agreement.result import TICK_NS, WIRES_NS, Check
 from tennis.umpire.agreement.side_by_side import SideBySide
-from tennis.umpire.agreement.verdict import judge, unknown_rate
+from tennis.umpire.agreement.verdict import judge
 from tennis.umpire.captures.edges import Capture, CaptureError, MissingError, one_wire
 from tennis.units import format_ns, tick_ns
 
@@ -56,8 +56,6 @@ def _cannot(rally: Rally, capture: Capture) -> tuple[Verdict, str]:
     if rally.balls == 0:
         return "not run", f"it has no {noun}: play it again"
     if not rally.manifest.drill and capture.resolution_ns > pulse:
-        if not capture.resolution_known:
-            return "inconclusive", unknown_rate(capture)
         return "not run", (
             f"the ping is up for {format_ns(pulse)}, and the analyser looked every "
             f"{format_ns(round(capture.resolution_ns))}: it cannot see each ball; capture at "

@@ -210,9 +210,7 @@ class BallByBall:
             result.clock_ci = line.interval(extra)
         for kind, edges in (("interrupt", ("ping", "rise")), ("scheduling", ("rise", "fall"))):
             if kind in self._biases:
-                # what cannot be looked at may be in step with the samples
-                known = self._capture.resolution_known
-                share = min(1.0, sum(uneven[edge] for edge in edges)) if known else 1.0
+                share = min(1.0, sum(uneven[edge] for edge in edges))
                 setattr(result, kind, self._biases[kind].fit(ratio, share * step))
         result.offset_ns = self._clock.offset_ns
 

@@ -5,49 +5,19 @@
 import itertools
 import shlex
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
-
-import numpy as np
+from dataclasses import replace
 
 from tennis.rally import Rally
 from tennis.umpire.agreement.result import Check
 from tennis.umpire.agreement.side_by_side import RIGHT, SideBySide
-from tennis.umpire.captures.edges import Capture, Edges
+from tennis.umpire.captures.edges import Capture, Edges, ProbeFault, rewired
 
 TRIAL_EDGES = 1 << 17  # of a capture, when other wirings are tried
 
 
-@dataclass(frozen=True)
-class ProbeFault:
-    """What may be wrong with two probes."""
-
-    swapped: bool = False
-    invert_ping: bool = False
-    invert_reply: bool = False
-
-
-def rewired(capture: Capture, wiring: ProbeFault, edges: int | None = None) -> Capture:
-    """Return a capture as it would be with other wires; at most so many of its edges."""
-    flip = np.array([2 * wiring.invert_ping, 2 * wiring.invert_reply], np.uint8)
-
-    def read(outer: Capture) -> Iterator[Edges]:
-        count = 0
-        for batch in capture.read(capture):
-            codes = batch.codes ^ np.uint8(1) if wiring.swapped else batch.codes
-            codes = codes ^ flip[codes & 1]
-            order = np.lexsort((codes, batch.ticks))
-            outer.end_ticks = capture.end_ticks
-            yield Edges(batch.ticks[order], codes[order])
-            count += batch.ticks.size
-            if edges is not None and count >= edges:
-                return
-
-    names = (capture.reply, capture.ping) if wiring.swapped else (capture.ping, capture.reply)
-    return replace(capture, read=read, ping=names[0], reply=names[1])
-
-
 def other_wiring(rally: Rally, capture: Capture) -> ProbeFault | None:
     """Try all that may be wrong with the probes; return what makes sense of the capture."""
+    begins = _begin_of(capture)
     others = itertools.product((False, True), repeat=3)
     # what is most often wrong first
     for swapped, ping, reply in sorted(others, key=sum):
@@ -55,13 +25,29 @@ def other_wiring(rally: Rally, capture: Capture) -> ProbeFault | None:
         if wiring == ProbeFault():
             continue
         trial = Check("not run", "", rally, capture, 0, 0)
-        run = SideBySide(rally, rewired(capture, wiring, TRIAL_EDGES), trial)
+        run = SideBySide(rally, rewired(begins, wiring), trial)
         if run.pair() or trial.balls < 3:
             continue
         answered = trial.balls - trial.disagree
         if trial.balls > RIGHT * (trial.balls + trial.unmatched) and answered > RIGHT * trial.balls:
             return wiring
     return None
+
+
+def _begin_of(capture: Capture) -> Capture:
+    """Return the first edges of a capture, which are read from its file once."""
+    batches: list[Edges] = []
+    for batch in capture.edges():
+        batches.append(batch)
+        if sum(held.ticks.size for held in batches) >= TRIAL_EDGES:
+            break
+    end_ticks = capture.end_ticks
+
+    def read(outer: Capture) -> Iterator[Edges]:
+        outer.end_ticks = end_ticks
+        yield from batches
+
+    return replace(capture, read=read)
 
 
 def wiring_words(wiring: ProbeFault, capture: Capture) -> str:

@@ -114,7 +114,7 @@ class Check:
                 "brickwall": self.tick_ns,
                 "analyser": capture.resolution_ns if capture else None,
             },
-            "resolution_source": capture.resolution_source if capture else None,
+            "resolution_source": ("asked" if capture.rate_asked else "said") if capture else None,
             "unmatched_brickwall": self.unmatched_brickwall,
             "unmatched_analyser": self.unmatched_analyser,
             "uncovered": self.uncovered,
@@ -132,7 +132,6 @@ class Check:
                 "analyser": decoder.doubles.count if decoder else None,
             },
             "capture": {
-                "form": capture.form,
                 "ping": capture.ping,
                 "reply": capture.reply,
                 "seconds": float(capture.end_ticks / capture.tick_hz),

@@ -13,14 +13,6 @@ MIN_BALLS = 100  # for a verdict
 SHOWN = 3  # balls in a verdict, of those that are named
 
 
-def unknown_rate(capture: Capture) -> str:
-    """Say that nobody knows how finely an analyser looked, and who may say it."""
-    return (
-        f"{capture.path} does not say how fast it was sampled, and its changes show only that the "
-        f"samples are {capture.resolution_ns:.4g} ns apart or less: name the rate with --rate-mhz"
-    )
-
-
 def judge(result: Check) -> tuple[Verdict, str]:
     """Return the verdict, and why."""
     decoder = result.decoder
@@ -107,9 +99,6 @@ def _contradicted(result: Check, glitches: int) -> tuple[Verdict, str]:
             "or pings that the analyser missed; check ground and probes, keep the leads short, and "
             "capture again"
         )
-    assert result.capture is not None  # noqa: S101
-    if not result.capture.resolution_known:
-        return "inconclusive", f"{reason}; {unknown_rate(result.capture)}"
     return "fail", (
         f"{reason}: one of both instruments is wrong; run tennis brickwall verify, "
         "then capture another rally"
@@ -132,7 +121,7 @@ def _by_intervals(
     assert capture is not None  # noqa: S101
     for kind, difference in results:
         low, high = difference.bias_ci_ns
-        if capture.resolution_known and (low > condemns or high < -condemns):
+        if low > condemns or high < -condemns:
             return "fail", (
                 f"the Brickwall's {result.kind_words(kind)} is off by {difference.bias_ns:+.1f} ns "
                 f"({low:.1f} to {high:.1f}), more than {condemns:.0f} ns: run "
@@ -150,15 +139,13 @@ def _by_intervals(
         return "inconclusive", (
             f"it can confirm only {worst:.1f} ns, not {tolerance:g} ns: the bias of the "
             f"{result.kind_words(kind)} is {difference.bias_ns:+.1f} ns ({low:.1f} to {high:.1f}); "
-            f"{_next_step(result, capture, sure=low > tolerance or high < -tolerance)}"
+            f"{_next_step(result, sure=low > tolerance or high < -tolerance)}"
         )
     return "pass", f"{scope}: no bias above {worst:.1f} ns, no contradiction"
 
 
-def _next_step(result: Check, capture: Capture, *, sure: bool) -> str:
+def _next_step(result: Check, *, sure: bool) -> str:
     """Say what may show more; ``sure``: there is a bias."""
-    if not capture.resolution_known:
-        return unknown_rate(capture)
     if any(result.unevenness.values()):
         return (
             "the balls are in step with the analyser's samples, which hides what is between "

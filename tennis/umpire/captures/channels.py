@@ -7,7 +7,7 @@
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
 
@@ -18,56 +18,43 @@ NAMES = ("ping", "reply")
 
 
 @dataclass(frozen=True)
-class Threshold:
-    """Where a voltage changes its level: up past ``volts`` and half the hysteresis, down below."""
-
-    volts: float = 1.65
-    hysteresis: float = 0.4
-
-
-@dataclass(frozen=True)
 class Wires:
-    """Channels, polarity, thresholds, sample rate; None: nobody said it."""
+    """Channels, polarity, sample rate; None: not named."""
 
     ping: str | None = None
     reply: str | None = None
     invert_ping: bool = False
     invert_reply: bool = False
-    threshold: Threshold = field(default_factory=Threshold)
     rate_hz: Fraction | None = None
 
 
 USUAL = Wires()
 
 
-def chosen(
-    path: Path, names: Sequence[str], wires: Wires, empty: frozenset[int] = frozenset()
-) -> tuple[tuple[int, int], list[str]]:
-    """Return the places of ping and reply, and notes on what nobody said.
+def chosen(path: Path, names: Sequence[str], wires: Wires) -> tuple[tuple[int, int], list[str]]:
+    """Return the places of ping and reply, and notes on what was guessed.
 
-    ``empty``: places of channels without data, which are taken only if they are asked for. Raises
-    CaptureError where it cannot be known.
+    Raises CaptureError if it cannot be known.
     """
     shown = [plain(name, 40) for name in names]
-    alive = [i for i in range(len(names)) if i not in empty]
     named = (wires.ping, wires.reply)
     found: list[int | None] = [None, None]
     for wire in (0, 1):
         word = named[wire]
         if word is not None:
             found[wire] = _channel_named(path, shown, word)
-    if len(alive) < 2 and None in found:
+    if len(names) < 2 and None in found:
         raise CaptureError(
-            f"{path} holds {len(alive)} of the two channels that are needed",
+            f"{path} holds {len(names)} of the two channels that are needed",
             next_step="capture the ping wire and the reply wire at once",
         )
     for wire in (0, 1):
         if found[wire] is None:
             taken = found[1 - wire] if named[1 - wire] is not None else None
             found[wire] = _channel_by_name(
-                path, shown, [i for i in alive if i != taken], NAMES[wire]
+                path, shown, [i for i in range(len(names)) if i != taken], NAMES[wire]
             )
-    rest = [i for i in alive if i not in found]
+    rest = [i for i in range(len(names)) if i not in found]
     if named == (None, None) and found.count(None) == 1 and len(rest) > 1:
         # one name fits, and any of the others may be the other wire
         other = NAMES[found.index(None)]

@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from pathlib import Path
-from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,7 +20,6 @@ PING_FALL, REPLY_FALL, PING_RISE, REPLY_RISE = range(4)
 # Longer captures are refused, in ticks and in edges: 3 hours at 24 MHz, and 10 million balls, fit.
 MAX_TICKS = 1 << 38
 MAX_EDGES = 1 << 31
-MAX_SECONDS = 10**6  # of captures whose idle time costs nothing
 
 Ticks = NDArray[np.int64]
 
@@ -32,11 +30,6 @@ class CaptureError(RallyError):
 
 class MissingError(CaptureError):
     """A capture lacks a fact or some samples; nothing is known to be wrong."""
-
-
-# How it is known how far apart two samples are: the file or the user says it, or its changes show
-# it. If nobody knows, the least step between two changes is taken: it cannot be less.
-Source = Literal["said", "asked", "found", "unknown"]
 
 
 @dataclass(frozen=True)
@@ -52,25 +45,19 @@ class Capture:
     """A capture that can be read, again and again, a batch of edges at a time."""
 
     path: Path
-    form: str  # "sigrok session", "VCD", "CSV"
     tick_hz: Fraction
     ping: str  # the names of the channels
     reply: str
     read: Callable[["Capture"], Iterator[Edges]]
     names: list[str] = field(default_factory=list)  # of all channels
     resolution_ticks: Fraction = Fraction(1)  # how far apart two samples are
-    resolution_source: Source = "said"
+    # the user said at which rate it was sampled; False: the session says it
+    rate_asked: bool = False
     counted: bool = False  # times are counts of samples; the user said at which rate
     notes: list[str] = field(default_factory=list)
     samples: int | None = None  # as many as a session says that it holds
     # what reading finds out
     end_ticks: int = 0  # so far
-    high_at_start: tuple[bool, bool] = (False, False)  # ping, reply
-
-    @property
-    def resolution_known(self) -> bool:
-        """Return whether an instrument may be accused by what was seen so finely."""
-        return self.resolution_source != "unknown"
 
     @property
     def tick_ns(self) -> float:
@@ -84,7 +71,7 @@ class Capture:
 
     def edges(self) -> Iterator[Edges]:
         """Read all edges. Raises CaptureError."""
-        self.end_ticks, self.high_at_start = 0, (False, False)
+        self.end_ticks = 0
         count = 0
         for batch in self.read(self):
             count += batch.ticks.size
@@ -116,6 +103,32 @@ def merged(ping: tuple[Ticks, NDArray[np.bool_]], reply: tuple[Ticks, NDArray[np
     codes = np.concatenate([ping[1] * np.uint8(2), reply[1] * np.uint8(2) + np.uint8(1)])
     order = np.lexsort((codes, ticks))
     return Edges(ticks[order], codes[order].astype(np.uint8))
+
+
+@dataclass(frozen=True)
+class ProbeFault:
+    """What may be wrong with two probes."""
+
+    swapped: bool = False
+    invert_ping: bool = False
+    invert_reply: bool = False
+
+
+def rewired(capture: Capture, wiring: ProbeFault) -> Capture:
+    """Return a capture as it would be with other wires."""
+    flip = np.array([2 * wiring.invert_ping, 2 * wiring.invert_reply], np.uint8)
+
+    def read(outer: Capture) -> Iterator[Edges]:
+        for batch in capture.read(capture):
+            codes = batch.codes ^ np.uint8(1) if wiring.swapped else batch.codes
+            codes = codes ^ flip[codes & 1]
+            order = np.lexsort((codes, batch.ticks))
+            outer.end_ticks = capture.end_ticks
+            yield Edges(batch.ticks[order], codes[order])
+        outer.end_ticks = capture.end_ticks
+
+    names = (capture.reply, capture.ping) if wiring.swapped else (capture.ping, capture.reply)
+    return replace(capture, read=read, ping=names[0], reply=names[1])
 
 
 def one_wire(capture: Capture) -> Capture:

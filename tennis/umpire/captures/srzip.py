@@ -23,7 +23,7 @@ from tennis.rally.text import plain
 from tennis.rally.zip_files import DAMAGE, METHODS, directory_of
 from tennis.umpire.captures.channels import Wires, chosen
 from tennis.umpire.captures.edges import MAX_TICKS, Capture, CaptureError, Edges, MissingError
-from tennis.umpire.captures.resolution import agree, rate_words, sampling_rate
+from tennis.units import NS_PER_S
 
 # bounds for what came from somebody else
 MAX_MEMBERS = 1 << 16  # of 4 million samples each, as sigrok writes them
@@ -33,6 +33,8 @@ MAX_CHANNELS = 64
 READ_BYTES = 1 << 20
 
 CHUNK_SAMPLES = 1 << 22  # of what is written
+TIME_SCALE_HZ = NS_PER_S  # of a VCD in nanoseconds, more often than of an analyser
+ROUNDED = Fraction(1, 1000)  # how exactly a rate is named
 UNITS = {"hz": 1, "khz": 10**3, "mhz": 10**6, "ghz": 10**9}
 DAMAGED = "it was truncated or damaged; copy it again from its origin, or capture again"
 
@@ -46,36 +48,63 @@ def open_srzip(path: Path, wires: Wires) -> Capture:
         members = _members(path, archive, device)
         unit = _whole(path, device, "unitsize", 1, 8)
         said = _rate(path, device.get("samplerate", ""))
-    if said is None and asked is None:
-        raise MissingError(
-            f"{path} does not say how fast it was sampled",
-            next_step="name the rate with --rate-mhz",
-        )
+    _check_rates(path, said, asked)
     which, notes = chosen(path, [name for _, name in names], wires)
-    if said is not None:
-        agree(path, said, asked)
-    elif asked is not None:
-        notes.append(f"its samples are counted at the {rate_words(asked)} of --rate-mhz")
+    if said is None and asked is not None:
+        notes.append(f"its samples are counted at the {_mhz(asked)} of --rate-mhz")
     bits = [names[place][0] for place in which]
     if max(bits) >= 8 * unit:
         raise CaptureError(f"{path} names more channels than its samples hold", next_step=DAMAGED)
+    tick_hz = _possible(path, said or asked or Fraction(0))
 
     def read(capture: Capture) -> Iterator[Edges]:
         return _read(capture, members, unit, (bits[0], bits[1]))
 
     return Capture(
         path=path,
-        form="sigrok session",
-        tick_hz=sampling_rate(path, said or asked or Fraction(0)),
+        tick_hz=tick_hz,
         ping=names[which[0]][1],
         reply=names[which[1]][1],
-        names=[name for _, name in names],
         read=read,
         samples=sum(size for _, size in members) // unit,
-        resolution_source="said" if said is not None else "asked",
+        resolution_ticks=max(tick_hz / asked, Fraction(1)) if asked else Fraction(1),
+        rate_asked=asked is not None,
         counted=said is None,
         notes=notes,
     )
+
+
+def _check_rates(path: Path, said: Fraction | None, asked: Fraction | None) -> None:
+    """Refuse a rate that nobody says, or that cannot be. Raises CaptureError."""
+    if asked is None:
+        if said is None:
+            raise MissingError(
+                f"{path} does not say how fast it was sampled",
+                next_step="name the rate with --rate-mhz",
+            )
+        if said >= TIME_SCALE_HZ:
+            raise MissingError(
+                f"{path} has {_mhz(said)}, which is the time scale of a file that sigrok-cli made "
+                "a session of",
+                next_step="name the analyser's rate with --rate-mhz",
+            )
+    # of a session that was made of another file the samples are more than the analyser took
+    elif said is not None and asked > said * (1 + ROUNDED):
+        raise CaptureError(
+            f"{path} was sampled at {_mhz(said)}, not at {_mhz(asked)}: it says so",
+            next_step="leave out --rate-mhz",
+        )
+
+
+def _mhz(hz: Fraction) -> str:
+    return f"{float(hz) / 1e6:.6g} MHz"
+
+
+def _possible(path: Path, hz: Fraction) -> Fraction:
+    """Return a sample rate that can be: 1 Hz to 1 THz. Raises CaptureError."""
+    if not 1 <= hz <= 10**12:
+        raise CaptureError(f"{path} says that it was sampled at {float(hz):g} Hz: that cannot be")
+    return hz
 
 
 @contextmanager
@@ -158,9 +187,7 @@ def _names(path: Path, device: configparser.SectionProxy) -> list[tuple[int, str
         if number and 1 <= int(number[1]) <= MAX_CHANNELS:
             names.append((int(number[1]) - 1, plain(value or "", 40)))
     if not names and any(key.startswith("analog") for key in device):
-        raise CaptureError(
-            f"{path} holds analog channels only", next_step="export them as CSV, which is read, too"
-        )
+        raise CaptureError(f"{path} holds analog channels only", next_step="capture logic channels")
     return sorted(names)
 
 
@@ -179,7 +206,7 @@ def _rate(path: Path, text: str | None) -> Fraction | None:
     match = re.fullmatch(r"([0-9]{1,15}(?:\.[0-9]{1,9})?) *([kMG]?Hz)?", text, re.IGNORECASE)
     if match:
         hz = Fraction(match[1]) * UNITS[(match[2] or "Hz").lower()]
-        return sampling_rate(path, hz) if hz else None
+        return _possible(path, hz) if hz else None
     if text:
         raise CaptureError(f"{path}: its samplerate is {plain(text, 20)!a}", next_step=DAMAGED)
     return None
@@ -226,10 +253,7 @@ def _read(
                     left = block[whole:]
                     if not whole:
                         continue
-                    first = changes.samples == 0
                     edges = changes.take(block[:whole])
-                    if first:
-                        capture.high_at_start = changes.high_at_start
                     capture.end_ticks = changes.samples
                     yield edges
     if left:
@@ -243,7 +267,6 @@ class Changes:
         self.unit = unit
         self.bits = bits
         self.samples = 0  # taken so far
-        self.high_at_start = (False, False)
         self._level = 0  # the last sample: bit 0 ping, bit 1 reply
 
     def take(self, block: bytes | memoryview) -> Edges:
@@ -251,7 +274,6 @@ class Changes:
         edges = self._states(np.frombuffer(block, np.uint8))
         if self.samples == 0:
             self._level = int(edges[1][0])
-            self.high_at_start = (bool(self._level & 1), bool(self._level & 2))
         where, states = edges
         before = np.concatenate([[self._level], states[:-1]]).astype(np.uint8)
         ticks, codes = [], []
