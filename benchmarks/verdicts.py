@@ -11,9 +11,10 @@ import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-import measuring  # noqa: F401 (tests.support is found)
 import numpy as np
 from scipy.stats import binomtest
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # for tests.support
 
 from tennis.comparison.before_after import Pair, judge
 from tennis.comparison.boots import Boot, Values

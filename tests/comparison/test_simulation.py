@@ -3,7 +3,7 @@
 """Comparisons of boots that nobody played, whose truth is known: how often is one wrong?
 
 The statements lie at the edge of what is true, where it is easiest to be wrong.
-``benchmarks/verdicts.py`` plays more of them, and prints the table of docs/match.md.
+``benchmarks/verdicts.py`` plays more of them, and prints the tables of docs/errors.md.
 """
 
 from itertools import pairwise

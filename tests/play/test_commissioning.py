@@ -69,7 +69,7 @@ def test_an_evening_with_an_emulated_pico_and_a_virtual_target(tmp_path):
     assert record.kind == "emulated"
     figures = {(r.name, n.name): n.value for r in record.steps for n in r.numbers}
     assert figures["jumpers", "largest_error_ns"] == figures["jumpers", "loop_ns"] == 0
-    # the firmware's rate with a flash that never misses; benchmarks/brickwall.py measures it, too
+    # the firmware's rate with a flash that never misses
     assert 20_000 < figures["jumpers", "rate_balls_s"] < 60_000
     assert figures["ping", "counted"] == figures["ping", "pings"] == 20
     assert figures["reply", "answered"] == 20
