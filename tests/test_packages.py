@@ -16,7 +16,7 @@ from tennis import entries
 from tennis.bench.virtual.parts import INSTRUMENTS, instrument_of
 from tennis.checkout import ROOT
 from tennis.cli.settings import _help
-from tennis.course.hand_ins.graded import Graded
+from tennis.grading.judged import Graded
 from tennis.rally import open_folder, open_rally
 from tennis.rally.drills import KnownDrill, read_about
 from tennis.rally.manifest import Drill

@@ -21,14 +21,14 @@ from tennis.units import format_count
 
 if TYPE_CHECKING:
     from tennis.course.labs import Lab
-    from tennis.course.marks.class_list import ClassList
-    from tennis.course.marks.marked import Marked
+    from tennis.grading.class_list import ClassList
+    from tennis.grading.marks import Marked
 
 
 def _refuse_late_rules(_ctx: click.Context, _option: click.Parameter, value: str | None) -> None:
     """Say what replaces the options that earlier versions had."""
     if value is not None:
-        from tennis.course.marks.class_rules import USE_PLATFORM
+        from tennis.grading.marks import USE_PLATFORM
 
         raise UsageError("tennis grade has no late rules now", next_step=USE_PLATFORM)
 
@@ -110,7 +110,7 @@ def grade(
     If a rally may not be the student's own, its points are withheld. OUT/decisions.toml says why,
     and you decide there. If this machine could not do something (no room, no memory, no kernel), it
     is named and costs nobody a point. The exit code is then 1, and the same command does the rest.
-    If a student handed in several times, the last one counts.
+    Of several files of one student the one with the most points counts, and you decide otherwise.
 
     \b
     Examples:
@@ -120,20 +120,18 @@ def grade(
       tennis grade submissions.zip --lab 01 --class-list worksheet.csv
     """
     from tennis.course import work
-    from tennis.course.hand_ins import downloads, grading, integrity
-    from tennis.course.marks import class_list as lists
-    from tennis.course.marks import class_rules, grades, mark_sheet
-    from tennis.course.marks.marked import marked as marked_with
+    from tennis.grading import class_list as lists
+    from tennis.grading import downloads, findings, judged, marks, pages
 
     lab = work.find_lab(number)
     listed = lists.read(class_list) if class_list is not None else None
     out = out or _beside(submissions)
-    rules = class_rules.read_rules(out)
+    rules = marks.read_rules(out)
     rules.boards = rules.boards if boards is None else boards
-    rules.recorded = sorted({*rules.recorded, *class_rules.handed_out(lab, recorded)})
+    rules.recorded = sorted({*rules.recorded, *marks.handed_out(lab, recorded)})
     if out.resolve() == submissions.resolve():
         raise UsageError("--out is the folder of the hand-ins", next_step="choose another")
-    people, decided = mark_sheet.read_sheet(out, lab), integrity.read_decisions(out)
+    people, decided = marks.read_sheet(out, lab), findings.read_decisions(out)
 
     def observe(done: int, of: int, name: str) -> None:
         warn(f"{done} of {of}: {plain(name, 60)}")
@@ -142,7 +140,7 @@ def grade(
         listening(warn),
         downloads.opened(submissions) as root,
     ):
-        graded = grading.grade(
+        graded = judged.grade(
             downloads.files(root),
             lab,
             out,
@@ -153,13 +151,13 @@ def grade(
             observe=observe,
             stop=Stop(),
         )
-    class_rules.write_rules(out, rules)
-    marked = marked_with(graded, people, lab, rules, decided)
-    mark_sheet.write_sheet(out, lab, [one.graded for one in marked], people)
-    found = [finding for one in marked for finding in (*one.findings, *one.unconfirmed)]
-    integrity.write_decisions(out, found, decided)
-    grades.write(out, lab, marked)
-    _say(out, marked, grading.equals(graded))
+    marks.write_rules(out, rules)
+    marked = marks.marked(graded, people, lab, rules, decided)
+    marks.write_sheet(out, lab, [one.graded for one in marked], people)
+    found = [one for row in marked for one in (*row.findings, *row.unconfirmed, *row.seconds)]
+    findings.write_decisions(out, found, decided)
+    pages.write(out, lab, marked)
+    _say(out, marked, findings.equals(graded))
     for line in _gradebook(out, lab, marked, listed, assignment):
         echo(line)
     waits = sum(one.status == "later" for one in marked)
@@ -173,16 +171,15 @@ def grade(
 
 def _say(out: Path, marked: Sequence["Marked"], same: Sequence[str]) -> None:
     """Print what there is, and what to look at first."""
-    from tennis.course.hand_ins import integrity
-    from tennis.course.marks import grades, mark_sheet
+    from tennis.grading import findings, marks, pages
 
     count = Counter(one.status for one in marked)
-    replaced = sum(len(one.replaced) for one in marked)
-    students = f" of {format_count(len(marked), 'student')}" if replaced else ""
+    others = sum(len(one.others) for one in marked)
+    students = f" of {format_count(len(marked), 'student')}" if others else ""
     echo(
-        f"{format_count(len(marked) + replaced, 'hand-in')}{students}, {count['refused']} that "
+        f"{format_count(len(marked) + others, 'hand-in')}{students}, {count['refused']} that "
         f"could not be marked, {format_count(sum(len(one.open) for one in marked), 'answer')} to "
-        f"be read: {quoted(out / mark_sheet.SHEET)}"
+        f"be read: {quoted(out / marks.SHEET)}"
     )
     becomes = {"withheld": "withheld", "none": "no points"}
     for one in marked:
@@ -195,18 +192,23 @@ def _say(out: Path, marked: Sequence["Marked"], same: Sequence[str]) -> None:
             becomes_of = one.status_of(finding.about.removeprefix("member "))
             said = becomes_of if becomes_of in {"unconfirmed", "no member"} else "confirmed"
             echo(f"{said}: {plain(f'{finding.words} ({finding.file})', 120)}")
-    if count["withheld"] or waiting:
+    seconds = [finding for one in marked for finding in one.seconds]
+    for finding in seconds:
+        who = plain(f"{finding.student} ({finding.file})", 80)
+        echo(f"{finding.about}: {who}: {plain(finding.found, 80)}")
+    if count["withheld"] or waiting or seconds:
         what = [format_count(count["withheld"], "hand-in")] if count["withheld"] else []
         what += [format_count(waiting, "member")] if waiting else []
+        what += [format_count(len(seconds), "second file")] if seconds else []
         echo(
             f"decide about {' and '.join(what)} in "
-            f'{quoted(out / integrity.DECISIONS)}: "give" or "none"; then use this command again'
+            f'{quoted(out / findings.DECISIONS)}: "give" or "none"; then use this command again'
         )
-    for why, whose in grades.waiting(marked):
+    for why, whose in pages.waiting(marked):
         echo(f"later: {why}: {whose}")
     for words in same:
         echo(f"the same in two hand-ins: {words}")
-    echo(f"look at {quoted(out / grades.CLASS)}")
+    echo(f"look at {quoted(out / pages.CLASS)}")
 
 
 def _beside(submissions: Path) -> Path:
@@ -225,19 +227,18 @@ def _gradebook(
     assignment: str,
 ) -> list[str]:
     """Write what platforms import; return what is to be said of it."""
-    from tennis.course.marks import gradebooks, grades
-    from tennis.course.marks.gradebook_files import HandedIn
-    from tennis.course.marks.identities import identify
+    from tennis.grading import findings, gradebooks, identities, pages
 
-    claimed = {
-        one.graded.file: {name for name, decided in one.members.items() if decided != "give"}
-        for one in marked
-    }
-    whose = identify((one.graded for one in marked), listed, claimed)
-    pages = out / grades.FEEDBACK
+    whose = identities.identify(marked, listed)
+    folder = out / pages.FEEDBACK
     handed = [
-        HandedIn(one, identity, pages / f"{one.graded.key}.html")
+        gradebooks.HandedIn(one, identity, folder / f"{one.graded.key}.html")
         for one in marked
         for identity in whose[one.graded.file]
     ]
-    return gradebooks.write(out, lab, handed, listed, assignment)
+    seconds = [
+        plain(f"{one.file}: {one.identity.why}", 160)
+        for one in handed
+        if one.identity.why.startswith(findings.SECOND)
+    ]
+    return [*seconds, *gradebooks.write(out, lab, handed, listed, assignment)]

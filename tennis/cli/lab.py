@@ -236,7 +236,7 @@ def check(number: str, folder: Path | None, *, as_json: bool) -> None:
     from tennis.course import predictions, work
     from tennis.course.checking import answered
     from tennis.course.checking import running as checking
-    from tennis.course.hand_ins import hand_in
+    from tennis.grading import hand_in
 
     found = work.find_lab(number)
     opened = work.read(_work_folder(found, folder), found)
@@ -280,7 +280,7 @@ def submit(number: str, folder: Path | None, out: Path | None, *, partial: bool)
     from tennis.course import work
     from tennis.course.checking import answered
     from tennis.course.checking import running as checking
-    from tennis.course.hand_ins import hand_in
+    from tennis.grading import hand_in
 
     found = work.find_lab(number)
     opened = work.read(_work_folder(found, folder), found)
@@ -329,7 +329,7 @@ def _accept_a_part(opened: "Work", reports: "list[QuestionReport]", *, partial: 
 def _printed(opened: "Work", *, partial: bool) -> bool:
     """Print the notebook; tell whether it was. That of a part may fail: it lacks rallies."""
     from tennis.course import work
-    from tennis.course.hand_ins import hand_in
+    from tennis.grading import hand_in
 
     there = (opened.folder / work.NOTEBOOK).is_file()
     if not there and (partial or not opened.lab.notebook.is_file()):

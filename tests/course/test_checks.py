@@ -22,9 +22,9 @@ from tennis.course.checking import running as checking
 from tennis.course.checking.plays import Plays
 from tennis.course.checking.running import Result, run_checks
 from tennis.course.checks import Wrong
-from tennis.course.hand_ins import hand_in
 from tennis.course.work import Work, read, starter_of
 from tennis.explain import stages
+from tennis.grading import hand_in
 from tennis.rally import Rally, open_folder, open_rally
 from tennis.stats.pairing import pairing
 from tests.support.hand_ins import make_work, zipped

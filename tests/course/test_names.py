@@ -11,7 +11,7 @@ from click.testing import CliRunner
 
 from tennis.cli import cli
 from tennis.course import work
-from tennis.course.hand_ins.hand_in import file_name
+from tennis.grading.hand_in import file_name
 from tennis.rally.cells import csv_of, words
 
 LAB = work.find_lab("01")

@@ -19,10 +19,10 @@ from nbclient import NotebookClient
 
 from tennis.checkout import ROOT
 from tennis.course import LabError, load_course, load_lab, work
-from tennis.course.hand_ins import hand_in
 from tennis.course.notebook.notebook_box import Ran
 from tennis.course.notebook.notebook_page import pdf, too_long
 from tennis.course.notebooks import VARIABLE, rallies
+from tennis.grading import hand_in
 from tennis.rally import open_folder
 from tennis.rally.manifest import OWN
 from tests.support.hand_ins import make_lab_drill, make_match, make_sweep, make_work

@@ -13,9 +13,9 @@ from click.testing import CliRunner
 from tennis.cli import cli
 from tennis.course import load_lab, work
 from tennis.course.checking import running as checking
-from tennis.course.hand_ins import hand_in
 from tennis.course.predictions import Seal, keep, read_seals, sealing, standing
 from tennis.errors import BenchError, UsageError
+from tennis.grading import hand_in
 from tests.support import terminal
 from tests.support.hand_ins import make_sweep, make_work
 from tests.support.synthetic import make_rally

@@ -13,12 +13,11 @@ from tennis.course.checking.played_here import PlayedHere
 from tennis.course.checking.plays import Plays, key_of, plan_of_rally
 from tennis.course.checking.running import Facts, Mark, Report
 from tennis.course.checks import Wrong
-from tennis.course.hand_ins.graded import Graded
-from tennis.course.marks import grades
-from tennis.course.marks.mark_sheet import Person
-from tennis.course.marks.marked import Marked
 from tennis.course.work import read
 from tennis.gaps import gap_ns
+from tennis.grading import pages as grades
+from tennis.grading.judged import Graded
+from tennis.grading.marks import Marked, Person
 from tests.support.hand_ins import make_work
 
 LAB = load_lab("13-a-program-that-answers-in-time")

@@ -44,9 +44,6 @@ from tennis.commissioning import record as commissioning
 from tennis.commissioning.request import CommissionRequest
 from tennis.commissioning.tables import boards
 from tennis.course import load_lab, predictions, work
-from tennis.course.hand_ins import downloads, hand_in, integrity
-from tennis.course.hand_ins.platforms import same_name, sent
-from tennis.course.marks import class_list, class_rules, mark_sheet
 from tennis.course.notebook import notebook_box
 from tennis.course.people import JOINERS, folded, why_no_name
 from tennis.errors import TennisError
@@ -55,6 +52,9 @@ from tennis.explain.instants import storage as instants
 from tennis.explain.instants import words as instants_words
 from tennis.explain.sections import storage as sections
 from tennis.explain.sections.summary import causes, summarize_sections
+from tennis.grading import class_list, downloads, findings, hand_in
+from tennis.grading import marks as class_marks
+from tennis.grading.downloads import same_name, sent
 from tennis.match.folder import MATCH, open_match
 from tennis.match.plan import read_plan
 from tennis.pages.commission import page
@@ -231,7 +231,7 @@ def seals(scratch: Path) -> Run:
     return files(target, target.read_bytes(), read)
 
 
-@target("hand-in", "course/hand_ins/hand_in", slow=10)
+@target("hand-in", "grading/hand_in", slow=10)
 def hand_ins(scratch: Path) -> Run:
     """Damage a zip file that was handed in and unpack it; nothing appears beside its folder."""
     lab = load_lab("04-under-load")
@@ -254,7 +254,7 @@ def hand_ins(scratch: Path) -> Run:
     return run
 
 
-@target("class-list", "course/marks/class_list rally/edited")
+@target("class-list", "grading/class_list rally/edited")
 def class_lists(scratch: Path) -> Run:
     """Damage the list of a class, as each platform writes it; what is read makes tables."""
     own = "name,number,e-mail,moodle,canvas,login,section\nAda,1,a@b.c,101,12,ada,A\nBo,2,,,,,\n"
@@ -280,7 +280,7 @@ def class_lists(scratch: Path) -> Run:
     return run
 
 
-@target("class-archive", "course/hand_ins/downloads")
+@target("class-archive", "grading/downloads")
 def class_archives(scratch: Path) -> Run:
     """Damage the archive of a class; nothing appears beside the folder that it is unpacked into."""
     folders = ("Ada_1_assignsubmission_file_", "Class/Zo\u00eb_2_assignsubmission_file", "__MACOSX")
@@ -846,24 +846,24 @@ def marks(scratch: Path) -> Run:
     lab = load_lab("04-under-load")
     name = lab.questions[0].id
     content = f'["ada.zip"]\n{name} = 1\ncomment = "good"\n'.encode()
-    return files(scratch / mark_sheet.SHEET, content, lambda: mark_sheet.read_sheet(scratch, lab))
+    return files(scratch / class_marks.SHEET, content, lambda: class_marks.read_sheet(scratch, lab))
 
 
 @target("decisions", "rally/edited")
 def decisions(scratch: Path) -> Run:
     """Damage the findings that a person decides about."""
-    found = [integrity.IntegrityFinding("a.zip", "0" * 64, "ada", "rally rt-idle", "another seed")]
-    integrity.write_decisions(scratch, found, {})
-    path = scratch / integrity.DECISIONS
-    return files(path, path.read_bytes(), lambda: integrity.read_decisions(scratch))
+    found = [findings.IntegrityFinding("a.zip", "0" * 64, "ada", "rally rt-idle", "another seed")]
+    findings.write_decisions(scratch, found, {})
+    path = scratch / findings.DECISIONS
+    return files(path, path.read_bytes(), lambda: findings.read_decisions(scratch))
 
 
-@target("rules", "course/marks/class_rules rally/edited")
+@target("rules", "grading/marks rally/edited")
 def rules(scratch: Path) -> Run:
     """Damage the rules that a class is marked by."""
-    class_rules.write_rules(scratch, class_rules.ClassRules(boards=True, recorded=["0" * 64]))
-    path = scratch / class_rules.RULES
-    return files(path, path.read_bytes(), lambda: class_rules.read_rules(scratch))
+    class_marks.write_rules(scratch, class_marks.ClassRules(boards=True, recorded=["0" * 64]))
+    path = scratch / class_marks.RULES
+    return files(path, path.read_bytes(), lambda: class_marks.read_rules(scratch))
 
 
 @target("verification", "bench/instruments/verifications")
@@ -927,7 +927,7 @@ NOT_DAMAGED = {
         bench/kernels/own_program bench/kernels/packages bench/kernels/program_packages
         bench/kernels/program_record bench/kernels/requirements bench/sloth/beneath
         bench/sloth/emulated bench/virtual/initramfs bench/virtual/profiler
-        bench/virtual/recorder checkout commissioning/steps course/hand_ins/grading course/labs
+        bench/virtual/recorder checkout commissioning/steps grading/judged course/labs
         course/checking/module_trial course/authoring/sessions course/solutions pages/explore
         play/cluster/tasks play/printed play/shots publications/hardware
         publications/knutsson publications/load replicate/rules
@@ -936,7 +936,7 @@ NOT_DAMAGED = {
     "it checks the options of a command, which its user wrote": """
         cli/options cli/sweep rally/request
     """,
-    "it writes zip files, and reads none": "course/marks/gradebook_files play/packing",
+    "it writes zip files, and reads none": "grading/gradebooks play/packing",
     "bubblewrap's own descriptor, which the box cannot reach": "bench/box",
     "sigrok-cli's output, in its test_sigrok.py": "bench/instruments/acquisition",
     "tests/bench/instruments/test_brickwall.py damages answers": "bench/instruments/brickwall",

@@ -18,13 +18,13 @@ from tennis.course import work
 from tennis.course.checking import sweep_work
 from tennis.course.checking.plays import key_of, plan_of_rally
 from tennis.course.choices import numbered
-from tennis.course.hand_ins import hand_in
 from tennis.course.labs import Lab, LabRally
 from tennis.course.solutions import load_solution
 from tennis.course.starters import solved
 from tennis.explain import stages
 from tennis.explain.instants import storage as instants
 from tennis.explain.sections import storage
+from tennis.grading import hand_in
 from tennis.match.plan import parse_plan
 from tennis.play.schedule import scheduled_rallies
 from tennis.rally.manifest import NO_MODULE, OWN, PROGRAM, OnProcessor, Program, Protocol

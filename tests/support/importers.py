@@ -14,20 +14,6 @@ from collections.abc import Mapping
 BOM = "\ufeff"
 
 
-def moodle_gradebook(data: bytes, users: Mapping[str, str], column: str) -> dict[str, float]:
-    """Return points by user; ``users``: by what stands in ``column``.
-
-    One that nobody has, or an empty one, ends the import, and nothing of it is taken.
-    """
-    rows = list(csv.reader(io.StringIO(data.decode().removeprefix(BOM), newline="")))
-    at = rows[0].index(column)
-    taken: dict[str, float] = {}
-    for row in rows[1:]:
-        assert row[at].strip() in users, f"the import ends at {row}"
-        taken[users[row[at].strip()]] = float(row[-1])
-    return taken
-
-
 def moodle_worksheet(
     data: bytes, participants: Mapping[int, str], maximum: float
 ) -> tuple[dict[str, float], dict[str, str]]:

@@ -9,8 +9,8 @@ from click.testing import CliRunner
 
 from tennis.cli import cli
 from tennis.course import load_course
-from tennis.course.hand_ins.hand_in import RECORDED_LATER
 from tennis.explain.stages import STAGES
+from tennis.grading.hand_in import RECORDED_LATER
 from tests.support.hand_ins import INSTANTS, STAGED, make_work
 
 LABS = load_course()[1]

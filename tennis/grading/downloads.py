@@ -5,20 +5,37 @@
 An archive is unpacked into a folder for as long as it is needed. It was packed by a platform, and
 perhaps by a system afterwards, but the names and files in it are students': only hand-ins are
 taken, below names that lead nowhere else, within limits.
+
+How platforms call what a teacher downloads, and what they find a student by:
+
+Moodle ("Download all submissions"): a folder ``Full name_1234567_assignsubmission_file_`` for each
+student, without the last ``_`` since 4.1, or one file with that prefix. An underscore of the name
+is a space, and the number is the assignment's own for a participant, of a group the group's.
+Source: Moodle 5.1, ``mod/assign/classes/downloader.php`` and ``feedback/file/importziplib.php``.
+
+Canvas ("Download Submissions"): files ``lovelaceada_LATE_12345_67890_lab.zip``: the sortable name
+in small letters and without signs, the user's number, the attachment's, the file's own name; with
+anonymous marking ``anon_x7f3q_67890_lab.zip``. Source: Canvas of 2025,
+``lib/content_zipper.rb`` and ``app/models/abstract_assignment.rb``
+(``infer_comment_context_from_filename``).
 """
 
 import contextlib
 import hashlib
 import os
+import re
 import tempfile
 import unicodedata
 import zipfile
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from datetime import datetime
-from pathlib import Path
+from pathlib import Path, PurePath
+from typing import Literal
 
-from tennis.course.hand_ins import hand_in
+from tennis.course.people import folded, is_letter
 from tennis.errors import UsageError
+from tennis.grading import hand_in
 from tennis.listener import say
 from tennis.rally.disk import writing
 from tennis.rally.text import plain
@@ -31,6 +48,15 @@ TOTAL_MAX = 16 << 30  # bytes of what is taken from it
 HAND_INS_MAX = 5_000
 DEPTH_MAX = 6  # folders in folders
 NAME_BYTES = 200  # of a folder's or a file's name; systems take 255
+MOODLE = re.compile(
+    r"(?P<name>[^_]*)_(?P<id>\d{1,18})_assign(?:submission|feedback)_[a-z]+(?:_(?P<file>.*))?"
+)
+CANVAS = re.compile(
+    r"(?P<name>.*?)(?:_LATE)?_(?P<id>\d{1,18})_\d{1,18}_(?P<file>.+)", re.IGNORECASE
+)
+CANVAS_ANONYMOUS = re.compile(
+    r"(?:LATE_)?anon_(?:LATE_)?[A-Za-z0-9]{3,10}_\d{1,18}_(?P<file>.+)", re.IGNORECASE
+)
 
 
 @contextlib.contextmanager
@@ -182,12 +208,13 @@ def _take(
         if to.exists():
             say(f"left out: {plain('/'.join(place), 80)}, a second file of that name")
             continue
-        left -= _copy(archive, info, to, min(left, hand_in.ZIP_MAX + 1))
-        if left <= 0:
+        left -= min(info.file_size, hand_in.ZIP_MAX + 1)
+        if left < 0:
             raise UsageError(
                 f"{name} unpacks to more than {TOTAL_MAX >> 30} GB",
                 next_step="unpack it yourself, and name the folder",
             )
+        _copy(archive, info, to)
 
 
 def _place(info: zipfile.ZipInfo) -> tuple[str, ...] | None:
@@ -220,22 +247,74 @@ def _short(part: str) -> str:
     return f"{begin} {digest}{Path(plain(part[-16:], 16)).suffix}"
 
 
-def _copy(archive: zipfile.ZipFile, info: zipfile.ZipInfo, to: Path, limit: int) -> int:
-    """Write a file with its time; return its bytes.
+def _copy(archive: zipfile.ZipFile, info: zipfile.ZipInfo, to: Path) -> None:
+    """Write a file with its time.
 
-    No more than ``limit`` are written: one that is larger than a hand-in may be is refused when it
-    is marked, as it would be in a folder. So is one that is damaged, and the others are taken.
+    One that is larger than a hand-in may be is cut: it is refused when it is marked, as it would be
+    in a folder. So is one that is damaged, and the others are taken.
     """
-    size = 0
     with (
         to.open("xb") as target,
         contextlib.suppress(*hand_in.BROKEN),
         archive.open(info) as source,
     ):
-        while size < limit and (chunk := source.read(min(hand_in.CHUNK, limit - size))):
-            target.write(chunk)
-            size += len(chunk)
-    with contextlib.suppress(ValueError, OverflowError):  # a date that is none
+        for _ in range(0, min(info.file_size, hand_in.ZIP_MAX + 1), hand_in.CHUNK):
+            target.write(source.read(hand_in.CHUNK))
+    with contextlib.suppress(ValueError, OverflowError):  # no date
         at = datetime(*info.date_time).timestamp()
         os.utime(to, (at, at))
-    return size
+
+
+# --- what platforms call it ---
+
+
+@dataclass(frozen=True)
+class Sent:
+    """What a platform's name of a hand-in says.
+
+    ``name`` is the student's, or the group's, as the platform writes it there; ``id`` what it finds
+    the student by, empty with anonymous marking; ``file`` the hand-in's own name, ``whole`` the
+    name that the platform gave to it.
+    """
+
+    platform: Literal["moodle", "canvas"]
+    name: str
+    id: str
+    file: str
+    whole: str
+
+
+def sent(label: str) -> Sent | None:
+    """Return what the name of a hand-in says, folders included; None: no platform gave it.
+
+    The outermost folder counts: what lies deeper may be a student's own words.
+    """
+    parts = PurePath(label).parts
+    for part in parts:
+        if found := MOODLE.fullmatch(part):
+            return Sent("moodle", found["name"], found["id"], found["file"] or parts[-1], part)
+    whole = parts[-1] if parts else ""
+    if found := CANVAS_ANONYMOUS.fullmatch(whole):
+        return Sent("canvas", "", "", found["file"], whole)
+    if found := CANVAS.fullmatch(whole):
+        return Sent("canvas", found["name"], found["id"], found["file"], whole)
+    return None
+
+
+def same_name(one: str, other: str) -> bool:
+    """Tell whether two writings of a name can be one: the same letters, in any order of its parts.
+
+    Platforms leave out signs and spaces, and put the family name first. Umlauts stay apart from
+    vowels, and two Unicode forms are one.
+    """
+    return _letters(one) == _letters(other)
+
+
+def _letters(name: str) -> list[str]:
+    return sorted(c for c in folded(name) if is_letter(c))
+
+
+def senders(file: str) -> Sequence[str]:
+    """Return from whom a file came: as its platform says, or the folders that it is in."""
+    platform = sent(file)
+    return [platform.name] if platform and platform.id else PurePath(file).parent.parts

@@ -4,21 +4,23 @@
 
 What a platform called a file counts most, then number and e-mail as the student gave them, then a
 name that only one has. A number of a platform is believed only if the name beside it is the
-student's: in an assignment for groups it is the group's. Where two hand-ins are of one student, or
-nobody can be named for sure, nobody is: points for the wrong person are worse than none.
+student's: in an assignment for groups it is the group's. If nobody can be named for sure, nobody
+is: points for the wrong person are worse than none.
 
 A group's hand-in is that of each member whom it names. What a platform called the file counts for
 the member of that name alone.
 """
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from tennis.course.hand_ins.graded import Graded
-from tennis.course.hand_ins.platforms import Sent, same_name, sent
-from tennis.course.marks.class_list import ClassList, Student
 from tennis.course.people import folded
+from tennis.grading.class_list import ClassList, Student
+from tennis.grading.downloads import Sent, same_name, sent
+from tennis.grading.findings import SECOND
+from tennis.grading.judged import Graded
+from tennis.grading.marks import Marked
 from tennis.rally.text import plain
 
 
@@ -36,31 +38,37 @@ class Identity:
     called: str = ""
 
 
-def identify(
-    graded: Iterable[Graded],
-    listed: ClassList | None,
-    claimed: Mapping[str, Set[str]] | None = None,
-) -> dict[str, list[Identity]]:
+def identify(marked: Sequence[Marked], listed: ClassList | None) -> dict[str, list[Identity]]:
     """Return whose each hand-in is, by its file: of a group, one for each member.
 
-    Without a list it is as hand-ins and platform say. ``claimed``: members, by file, who did not
-    confirm: what names them keeps nothing of theirs back.
+    Without a list it is as hand-ins and platform say. Of several files of one student the one that
+    a platform has from the student counts, else the one with the most points: the others name
+    nobody. Members who did not confirm keep nothing of theirs back.
     """
-    found = {one.file: _of_file(one, listed) for one in graded}
+    rows = {one.graded.file: one for one in marked}
+    found = {file: _of_file(one.graded, listed) for file, one in rows.items()}
     sure = {
         file: [
-            Identity(None) if one.called in (claimed or {}).get(file, ()) else one for one in every
+            Identity(None) if rows[file].members.get(one.called, "give") != "give" else one
+            for one in every
         ]
         for file, every in found.items()
     }
+
+    def rank(place: tuple[str, int]) -> tuple[bool, bool, float]:
+        file, at = place
+        one = rows[file]
+        return found[file][at].sent is not None, one.decision == "give", one.so_far
+
     for several in _of_one(sure):
-        files = [file for file, _ in several]
-        names = ", ".join(plain(file, 60) for file in dict.fromkeys(files))
-        why = f"{len(files)} hand-ins of one student: {names}; leave one in the folder"
-        if len(set(files)) == 1:
-            why = f"{len(files)} members of {names} are one student of the list"
+        counts, _ = max(several, key=rank)
+        twins = len({file for file, _ in several}) == 1
         for file, at in several:
-            found[file][at] = replace(found[file][at], why=why)
+            why = f"{SECOND}: {plain(counts, 60)} counts"
+            if twins:
+                why = f"{len(several)} members of {plain(file, 60)} are one student of the list"
+            if twins or file != counts:
+                found[file][at] = replace(found[file][at], why=why)
     return found
 
 
@@ -70,11 +78,11 @@ def _of_file(one: Graded, listed: ClassList | None) -> list[Identity]:
     facts = one.report.facts if one.report else None
     if facts is None or not facts.members:
         said = Student(one.student, *((facts.number, facts.email) if facts else ()))
-        return [_whose(said, sender, sender, listed)]
+        return [_whose(said, sender, listed)]
     members = [Student(one.name, one.number, one.email) for one in facts.members]
     own = [sender if sender and same_name(sender.name, one.name) else None for one in members]
     whole = [
-        replace(_whose(one, its, sender, listed), called=one.name)
+        replace(_whose(one, its, listed), called=one.name)
         for one, its in zip(members, own, strict=True)
     ]
     if sender and sender.name and not any(own):
@@ -88,13 +96,10 @@ def _of_file(one: Graded, listed: ClassList | None) -> list[Identity]:
     return whole
 
 
-def _whose(
-    student: Student, sender: Sent | None, came: Sent | None, listed: ClassList | None
-) -> Identity:
+def _whose(student: Student, sender: Sent | None, listed: ClassList | None) -> Identity:
     """Return whose it is by what it says (``student``), and what a platform says (``sender``)."""
     found = _from_list(student, sender, listed.students) if listed else _as_said(student, sender)
-    late = "Canvas calls it late" if came and came.late else ""
-    return replace(found, sent=sender, remark="; ".join(filter(None, (found.remark, late))))
+    return replace(found, sent=sender)
 
 
 def _as_said(student: Student, sender: Sent | None) -> Identity:

@@ -13,9 +13,9 @@ import pytest
 from click.testing import CliRunner
 
 from tennis.cli import cli
-from tennis.course.hand_ins import downloads, hand_in
-from tennis.course.hand_ins.platforms import Sent, same_name, sent
 from tennis.errors import UsageError
+from tennis.grading import downloads, hand_in
+from tennis.grading.downloads import Sent, same_name, sent
 from tennis.listener import listening
 from tests.support.made_up_class import hand_in_of, packed, rows_of, unpacked
 
@@ -211,19 +211,19 @@ def test_the_same_name_in_two_forms_is_one(tmp_path):
 
 
 NAMES = {
-    "Ada L_12_assignsubmission_file_/x.zip": ("moodle", "Ada L", "12", "x.zip", False),
+    "Ada L_12_assignsubmission_file_/x.zip": ("moodle", "Ada L", "12", "x.zip"),
     "Class/Ada L_12_assignsubmission_file/a_1_2_x.zip":
-        ("moodle", "Ada L", "12", "a_1_2_x.zip", False),
-    "Ada L_12_assignsubmission_file_x.zip": ("moodle", "Ada L", "12", "x.zip", False),
-    "李明_7_assignsubmission_file_/x.zip": ("moodle", "李明", "7", "x.zip", False),
+        ("moodle", "Ada L", "12", "a_1_2_x.zip"),
+    "Ada L_12_assignsubmission_file_x.zip": ("moodle", "Ada L", "12", "x.zip"),
+    "李明_7_assignsubmission_file_/x.zip": ("moodle", "李明", "7", "x.zip"),
     # what a student called a folder of his own names nobody
     "Eve_1_assignsubmission_file_/Bo_2_assignsubmission_file_/x.zip":
-        ("moodle", "Eve", "1", "x.zip", False),
-    "lovelaceada_12_34_x.zip": ("canvas", "lovelaceada", "12", "x.zip", False),
-    "lovelaceada_LATE_12_34_x.zip": ("canvas", "lovelaceada", "12", "x.zip", True),
-    "lovelaceada_late_12_34_x_5_6.zip": ("canvas", "lovelaceada", "12", "x_5_6.zip", True),
-    "anon_x7f3q_34_x.zip": ("canvas", "", "", "x.zip", False),
-    "LATE_anon_x7f3q_34_x.zip": ("canvas", "", "", "x.zip", False),
+        ("moodle", "Eve", "1", "x.zip"),
+    "lovelaceada_12_34_x.zip": ("canvas", "lovelaceada", "12", "x.zip"),
+    "lovelaceada_LATE_12_34_x.zip": ("canvas", "lovelaceada", "12", "x.zip"),
+    "lovelaceada_late_12_34_x_5_6.zip": ("canvas", "lovelaceada", "12", "x_5_6.zip"),
+    "anon_x7f3q_34_x.zip": ("canvas", "", "", "x.zip"),
+    "LATE_anon_x7f3q_34_x.zip": ("canvas", "", "", "x.zip"),
 }  # fmt: skip
 
 
@@ -231,7 +231,7 @@ NAMES = {
 def test_what_a_platforms_name_says(label):
     found = sent(label)
     assert isinstance(found, Sent)
-    assert (found.platform, found.name, found.id, found.file, found.late) == NAMES[label]
+    assert (found.platform, found.name, found.id, found.file) == NAMES[label]
     for no in ("01-first-serve-ada.zip", "ada/x.zip", "a_12_x.zip", "_12_assign_file_/x.zip"):
         assert sent(no) is None
 

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The Tennis authors
 # SPDX-License-Identifier: MIT
-"""Mark a class: every hand-in is unpacked, checked and reported, each in a process of its own.
+"""Judge a class: every hand-in is unpacked, checked and reported, each in a process of its own.
 
 What is found out about a hand-in is kept beside its SHA-256 and that of the checks: grading again
 reads it, and only what changed is checked again. Points that a person gave are in the mark sheet,
@@ -9,7 +9,7 @@ which nothing here overwrites.
 
 import hashlib
 import tempfile
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
@@ -17,31 +17,70 @@ from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path, PurePath
 
-from pydantic import ValidationError
+from pydantic import BaseModel, ValidationError
 
 from tennis.bench.kernels import debugging
 from tennis.course import checks, choices, predictions, work, written_numbers
 from tennis.course.checking import plays as plays_of
 from tennis.course.checking import running as checking
-from tennis.course.hand_ins import hand_in
-from tennis.course.hand_ins.attempts import owner
-from tennis.course.hand_ins.downloads import label
-from tennis.course.hand_ins.graded import Graded, key
-from tennis.course.hand_ins.platforms import sent
 from tennis.course.labs import COURSE, LAB, LABS, Lab
 from tennis.course.notebook import notebook_box
 from tennis.course.solutions import CHECKS, SOLUTION, load_solution
 from tennis.course.work import NOTEBOOK_PDF, WorkError
 from tennis.digests import sha256_of
 from tennis.errors import TennisError
+from tennis.grading import hand_in
+from tennis.grading.downloads import label, sent
 from tennis.rally.disk import write_whole, writing
 from tennis.rally.text import plain
 
 RESULTS = "results"
 PDFS = "notebooks"  # as they were handed in
 WORKERS_MAX = 256  # hand-ins at once
-WHOLE = "the whole file"
 COMMON_MIN = 2  # so many with the same wrong answer
+NOTEBOOK = "check_notebook"
+
+
+class Graded(BaseModel):
+    """What is known of one file that was handed in."""
+
+    file: str
+    sha256: str
+    checks_sha256: str
+    student: str
+    handed_in: datetime | None = None  # the file's time, by the machine that marks
+    refused: str = ""  # why it is no hand-in
+    later: str = ""  # why this machine could not check it: the same command tries again
+    notes: list[str] = []
+    report: checking.Report | None = None
+
+    @property
+    def key(self) -> str:
+        """Return what names files about it: two files may hold the same."""
+        return key(self.sha256, self.file)
+
+    @property
+    def unplayed(self) -> bool:
+        """Tell whether nothing was played here: its numbers rest on what was handed in."""
+        # the one check that is left out with the plays, and with nothing else
+        return any(one.check == NOTEBOOK and one.verdict == "not run" for one in self.results)
+
+    @property
+    def waits(self) -> list[str]:
+        """Return what this machine could not check, in words; empty: it checked all."""
+        if self.later:
+            return [self.later]
+        return [f"{checking.title(one)}: {one.message}" for one in self.results if one.later]
+
+    @property
+    def results(self) -> list[checking.Result]:
+        """Return what each check said."""
+        return self.report.results if self.report else []
+
+
+def key(sha256: str, file: str) -> str:
+    """Return a name of which nothing is a student's own words."""
+    return f"{sha256[:16]}-{hashlib.sha256(file.encode()).hexdigest()[:8]}"
 
 
 @dataclass(frozen=True)
@@ -198,30 +237,6 @@ def checks_sha256(lab: Lab, *, replays: bool, boards: bool = False) -> str:
     for path in code:
         digest.update(path.read_bytes())
     return digest.hexdigest()
-
-
-# --- what is seen only across hand-ins ---
-
-
-def equals(graded: Sequence[Graded]) -> list[str]:
-    """Return words, code and files that two students share, in words; balls are findings."""
-    found: dict[tuple[str, str], list[Graded]] = defaultdict(list)
-    for one in graded:
-        if one.report is not None:
-            for name, digest in one.report.facts.texts.items():
-                found[f"the words of {name}", digest].append(one)
-            for name, digest in one.report.facts.files.items():
-                found[f"the code of {name}", digest].append(one)
-        found[WHOLE, one.sha256].append(one)
-    groups = [
-        (what, group) for (what, _), group in found.items() if len(set(map(owner, group))) > 1
-    ]
-    whole = {frozenset(one.file for one in group) for what, group in groups if what == WHOLE}
-    return [
-        f"{what}: {', '.join(f'{one.student} ({one.file})' for one in group)}"
-        for what, group in groups
-        if what == WHOLE or frozenset(one.file for one in group) not in whole
-    ]
 
 
 def common_wrong(graded: Sequence[Graded], lab: Lab) -> Iterator[tuple[str, str, int]]:

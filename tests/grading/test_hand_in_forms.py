@@ -14,9 +14,10 @@ from types import SimpleNamespace
 import pytest
 
 from tennis.course import load_lab, people, work
-from tennis.course.hand_ins import downloads, grading, hand_in
-from tennis.course.marks import mark_sheet
 from tennis.errors import TennisError, UsageError
+from tennis.grading import downloads, hand_in
+from tennis.grading import judged as grading
+from tennis.grading import marks as mark_sheet
 from tennis.listener import listening
 from tennis.match.plan import parse_plan
 from tennis.rally.edited import EditedError, text_of, toml_of

@@ -269,8 +269,7 @@ def unpack(path: Path, folder: Path, lab: str = "") -> Unpacked:
     Of several hand-ins in one file the only one of ``lab`` is taken, a lab's slug.
 
     Folders around everything are taken off, and a zip file around the zip file. A name is never
-    used as it is: only names that are known are written, so that no path leads elsewhere; what a
-    file really holds is counted, not what it says.
+    used as it is: only names that are known are written, so that no path leads elsewhere.
     """
     return _unpack(path, folder, plain(path.name, 80), lab, inner=False)
 
@@ -502,7 +501,10 @@ def _take(
         as_called = "/".join(entry.copied.split("/")[len(root) :])
         if entry.file.lower() == ANSWERS_TXT or (as_called and as_called.lower() != to.lower()):
             unpacked.notes.append(f"{entry.label} was used as {to}")
-        left -= _copy(archive, entry.info, unpacked.folder / to, min(left, FILE_MAX))
+        left -= entry.info.file_size
+        if left < 0:
+            raise HandInError(f"{name} unpacks to more than {TOTAL_MAX >> 20} MB")
+        _copy(archive, entry.info, unpacked.folder / to, FILE_MAX)
 
 
 def _check_packing(info: zipfile.ZipInfo, name: str) -> None:
@@ -535,21 +537,13 @@ def _destination(entry: _Entry, folders: Sequence[str], own: Mapping[str, str]) 
     return "/".join((*folders, file)) if known else None
 
 
-def _copy(archive: zipfile.ZipFile, entry: zipfile.ZipInfo, to: Path, limit: int) -> int:
-    """Unpack a file; return its bytes. Raises HandInError where they are more than ``limit``."""
+def _copy(archive: zipfile.ZipFile, entry: zipfile.ZipInfo, to: Path, limit: int) -> None:
+    """Unpack a file. Raises HandInError if it has more than ``limit`` bytes.
+
+    zipfile yields no more bytes than the entry says that it has.
+    """
+    if entry.file_size > limit:
+        raise HandInError(f"{plain(entry.filename, 80)} unpacks to more than {limit >> 20} MB")
     to.parent.mkdir(parents=True, exist_ok=True)
-    size = 0
     with archive.open(entry) as source, to.open("xb") as target:
-        while chunk := source.read(CHUNK):
-            size += len(chunk)
-            if size > limit:
-                raise HandInError(
-                    f"{plain(entry.filename, 80)} unpacks to more than {limit >> 20} MB"
-                )
-            target.write(chunk)
-    return size
-
-
-def remove(folder: Path) -> None:
-    """Remove what was unpacked."""
-    shutil.rmtree(folder, ignore_errors=True)
+        shutil.copyfileobj(source, target, CHUNK)

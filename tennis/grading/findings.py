@@ -6,6 +6,9 @@ A finding is no verdict: a student may have taken a wrong command, a folder may 
 points of a hand-in with a finding are withheld, not taken, until somebody has decided. Decisions
 are kept by file, its hash and what the finding is about: they hold when the class is marked again,
 and a new finding waits for a decision of its own.
+
+Of several files of one student the one with the most points counts, and each other one is a
+finding: so nobody can lower a mark by a file in another's name.
 """
 
 import json
@@ -17,11 +20,12 @@ from pathlib import Path
 from typing import Literal, get_args
 
 from tennis.course.checking.running import title
-from tennis.course.hand_ins.attempts import owner
-from tennis.course.hand_ins.graded import Graded
 from tennis.course.labs import Lab
+from tennis.course.people import folded
 from tennis.course.work import seed_of
 from tennis.errors import UsageError
+from tennis.grading.downloads import same_name, senders, sent
+from tennis.grading.judged import Graded
 from tennis.rally.edited import nearest, read_edited, write_readable
 from tennis.rally.text import plain
 
@@ -29,13 +33,58 @@ DECISIONS = "decisions.toml"
 KEYS = ("file", "sha256", "student", "about", "found", "decision")
 HASH_DIGITS = 16
 NAMED_MAX = 5  # of those who have the same
+WHOLE = "the whole file"
+SECOND = "a second file"
 Decision = Literal["", "give", "none"]
 HEAD = """\
 # What was found out about honesty. The points of these hand-ins are withheld until you decide:
 # write "give" (they count as if nothing had been found) or "none" (no points for this lab)
-# between the quotes of `decision`, and run `tennis grade` again. Nothing that you write here is
-# overwritten.
+# between the quotes of `decision`, and run `tennis grade` again. Of "a second file", "give" means
+# that it counts, and not the other one. Nothing that you write here is overwritten.
 """
+
+
+def owner(one: Graded) -> tuple[str, ...]:
+    """Return whose a hand-in is: of whom the platform says, else of which name and number.
+
+    A hand-in that cannot be read says no name: it is its own.
+
+    A group's hand-in may come from each of its members: it is the group's as long as all of them
+    name the same members, and it came from one of these. Anybody else's copy of it is a copy.
+    """
+    if group := _group(one):
+        return group
+    platform = sent(one.file)
+    if platform and platform.id:
+        return platform.platform, platform.id
+    if one.report is None:
+        return "file", one.file
+    return "name", folded(one.student), one.report.facts.number
+
+
+def _group(one: Graded) -> tuple[str, ...]:
+    """Return whose a group's hand-in is; nothing if it is no group's, or came from others."""
+    names = members(one)
+    if not names:
+        return ()
+    folder = one.file.rpartition("/")[0]
+    platform = sent(one.file)
+    is_member = any(same_name(who, name) for who in senders(one.file) for name in names)
+    if platform and platform.id and not is_member:
+        return ()
+    where = "" if is_member else folder
+    return "group", where, folded(one.student), *sorted(map(folded, names))
+
+
+def members(one: Graded) -> list[str]:
+    """Return the names of a group's members; nothing of a student alone."""
+    return [member.name for member in one.report.facts.members] if one.report else []
+
+
+def unconfirmed(files: Sequence[Graded], group: Graded) -> list[str]:
+    """Return the members of a group from whom none of its files came: they may not know of it."""
+    came = [name for one in files for name in senders(one.file)]
+    return [name for name in members(group) if not any(same_name(name, who) for who in came)]
 
 
 @dataclass(frozen=True)
@@ -70,9 +119,12 @@ def findings(graded: Sequence[Graded], lab: Lab, recorded: Set[str]) -> list[Int
     ``recorded``: SHA-256 of the balls of the rallies that the course hands out.
     """
     seeds = Seeds(graded, lab)
+    named = list(_in_anothers_name(graded))
+    strange = {one.file for one in named}
     found = [
+        *named,
         *(one for graded_one in graded for one in _own(graded_one, seeds)),
-        *_equal_balls(graded, seeds, recorded),
+        *_equal_balls([one for one in graded if one.file not in strange], seeds, recorded),
     ]
     places = {one.file: number for number, one in enumerate(graded)}
     return sorted(found, key=lambda one: places[one.file])
@@ -81,6 +133,29 @@ def findings(graded: Sequence[Graded], lab: Lab, recorded: Set[str]) -> list[Int
 def of_member(one: Graded, name: str) -> IntegrityFinding:
     """Return what is to be decided about a member of a group who did not confirm."""
     return _finding(one, f"member {name}", "named by the group, and handed in nothing of it")
+
+
+def second_file(one: Graded, counts: Graded) -> IntegrityFinding:
+    """Return what is to be decided about a file beside the one that counts."""
+    return _finding(one, SECOND, f"{counts.file} counts")
+
+
+def _in_anothers_name(graded: Sequence[Graded]) -> Iterator[IntegrityFinding]:
+    """Yield for each hand-in that names a student of the class, and came from somebody else.
+
+    Only platforms and folders say from whom a file came.
+    """
+    known = {one.file: senders(one.file) for one in graded}
+    for one in graded:
+        names = members(one) or ([one.student] if one.report else [])
+        own = known[one.file]
+        if not own or any(same_name(who, name) for who in own for name in names):
+            continue
+        others = [who for file, each in known.items() if file != one.file for who in each]
+        for name in names:
+            if any(same_name(who, name) for who in others):
+                yield _finding(one, "its name", f"it names {name}", f", and came from {own[-1]}")
+                break
 
 
 class Seeds:
@@ -174,6 +249,27 @@ def _finding(one: Graded, about: str, found: str, others: str = "") -> Integrity
     return IntegrityFinding(
         one.file, one.sha256, one.student, about, plain(found, 300), plain(others, 300)
     )
+
+
+def equals(graded: Sequence[Graded]) -> list[str]:
+    """Return words, code and files that two students share, in words; balls are findings."""
+    found: dict[tuple[str, str], list[Graded]] = defaultdict(list)
+    for one in graded:
+        if one.report is not None:
+            for name, digest in one.report.facts.texts.items():
+                found[f"the words of {name}", digest].append(one)
+            for name, digest in one.report.facts.files.items():
+                found[f"the code of {name}", digest].append(one)
+        found[WHOLE, one.sha256].append(one)
+    groups = [
+        (what, group) for (what, _), group in found.items() if len(set(map(owner, group))) > 1
+    ]
+    whole = {frozenset(one.file for one in group) for what, group in groups if what == WHOLE}
+    return [
+        f"{what}: {', '.join(f'{one.student} ({one.file})' for one in group)}"
+        for what, group in groups
+        if what == WHOLE or frozenset(one.file for one in group) not in whole
+    ]
 
 
 # --- what a person decides ---

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The Tennis authors
 # SPDX-License-Identifier: MIT
-"""What grading leaves behind: a page a student, a page for those who mark, a gradebook's table."""
+"""What grading leaves behind: a page a student, a page for those who mark, a table of points."""
 
 import re
 import statistics
@@ -11,14 +11,12 @@ from typing import Any
 
 from tennis.course.checking.plays import ON_BOARD
 from tennis.course.checking.running import title
-from tennis.course.hand_ins.graded import Graded
-from tennis.course.hand_ins.grading import PDFS, common_wrong, equals
-from tennis.course.hand_ins.integrity import DECISIONS
 from tennis.course.labs import Lab
-from tennis.course.marks.mark_sheet import Person
-from tennis.course.marks.marked import Marked, Status
 from tennis.course.solutions import Answer, load_solution
 from tennis.edition import VERSION
+from tennis.grading.findings import DECISIONS, equals
+from tennis.grading.judged import PDFS, Graded, common_wrong
+from tennis.grading.marks import Marked, Person, Status
 from tennis.pages.templates import template
 from tennis.rally.cells import csv_of, words
 from tennis.rally.disk import write_whole
@@ -47,10 +45,10 @@ def write(out: Path, lab: Lab, marked: Sequence[Marked]) -> None:
     """Write all pages and the table anew. Raises DiskFullError, RallyError."""
     (out / FEEDBACK).mkdir(exist_ok=True)
     for one in marked:
-        for old in one.replaced:
-            was = Marked(old, Person({}, ""))
-            page = template("feedback.html.j2").render(**_feedback(lab, was, one.graded.file))
-            write_whole(out / FEEDBACK / _page(old), page.encode(), force=True)
+        for other in one.others:
+            beside = Marked(other, Person({}, ""))
+            page = template("feedback.html.j2").render(**_feedback(lab, beside, one.graded.file))
+            write_whole(out / FEEDBACK / _page(other), page.encode(), force=True)
         page = template("feedback.html.j2").render(**_feedback(lab, one))
         write_whole(out / FEEDBACK / _page(one.graded), page.encode(), force=True)
     page = template("class.html.j2").render(**_class(lab, marked, out))
@@ -67,14 +65,14 @@ def number(points: float | None) -> str:
     return "" if points is None else f"{points:g}"
 
 
-def _feedback(lab: Lab, one: Marked, replaced_by: str = "") -> dict[str, Any]:
+def _feedback(lab: Lab, one: Marked, counts: str = "") -> dict[str, Any]:
     graded = one.graded
     return {
         "version": VERSION,
         "title": f"Lab {lab.number}, {lab.title}",
         "student": graded.student,
         "file": graded.file,
-        "replaced_by": replaced_by,
+        "counts": counts,
         "status": one.status,
         "refused": graded.refused,
         "later": graded.later,
@@ -141,7 +139,7 @@ def _looked_for(right: Answer | None, *, read: bool) -> dict[str, Any]:
 
 def _class(lab: Lab, marked: Sequence[Marked], out: Path) -> dict[str, Any]:
     graded = [one.graded for one in marked]
-    every = [*graded, *(old for one in marked for old in one.replaced)]
+    every = [*graded, *(other for one in marked for other in one.others)]
     whole = [one.points for one in marked if one.status == "marked" and one.points is not None]
     pdfs = {path.stem for path in (out / PDFS).glob("*.pdf")}
     by_name = sorted(marked, key=lambda one: one.graded.student.casefold())
@@ -164,6 +162,11 @@ def _class(lab: Lab, marked: Sequence[Marked], out: Path) -> dict[str, Any]:
             }
             for one in by_name
             for name in one.members
+        ],
+        "seconds": [
+            f"{finding.student}: {finding.file}: {finding.found}"
+            for one in by_name
+            for finding in one.seconds
         ],
         "decisions": DECISIONS,
         "later": waiting(marked),
@@ -200,8 +203,7 @@ def _record(one: Marked) -> dict[str, Any]:
         "file": one.graded.file,
         "page": f"{FEEDBACK}/{_page(one.graded)}",
         "found": [
-            finding.words
-            + ("" if finding.file == one.graded.file else f" (in {finding.file}, replaced since)")
+            finding.words + ("" if finding.file == one.graded.file else f" (in {finding.file})")
             for finding in one.findings
         ],
         "decision": {"withheld": "withheld", "none": "no points"}.get(one.status, "points count"),
@@ -241,7 +243,7 @@ def _row(lab: Lab, one: Marked, pdfs: Set[str], *, twin: bool) -> dict[str, Any]
     graded = one.graded
     remarks = [graded.file] if twin else []
     remarks += [graded.refused] if graded.refused else []
-    remarks += [f"replaces {old.file}" for old in one.replaced]
+    remarks += [f"handed in, too: {other.file}" for other in one.others]
     remarks += graded.notes
     stands = one.points is not None or one.status == "first look"
     return {
@@ -286,7 +288,7 @@ def table(lab: Lab, marked: Sequence[Marked]) -> list[list[object]]:
     """Return the table of all points: a line for each student."""
     questions = [question.id for question in lab.questions]
     head = ["student", "file", "points", "of", "so_far", "open", "status", "found"]
-    rows: list[list[object]] = [[*head, "replaces", "refused", *questions]]
+    rows: list[list[object]] = [[*head, "other files", "refused", *questions]]
     for one in marked:
         graded, known = one.graded, one.status not in {"withheld", "later"}
         each = [one.by_question.get(name) for name in questions]
@@ -295,7 +297,7 @@ def table(lab: Lab, marked: Sequence[Marked]) -> list[list[object]]:
             *(number(one.points), lab.points, number(one.so_far) if known else ""),
             *(len(one.open), one.status),
             words("; ".join(finding.words for finding in one.findings)),
-            words("; ".join(old.file for old in one.replaced)),
+            words("; ".join(other.file for other in one.others)),
             words(graded.refused or "; ".join(graded.waits)),
             *(number(points) if one.status != "withheld" else "" for points in each),
         ]

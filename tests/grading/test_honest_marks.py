@@ -25,15 +25,15 @@ from tennis.course import load_lab, work
 from tennis.course.checking import running as checking
 from tennis.course.checking.host_faults import is_of_this_machine
 from tennis.course.checks import Inconclusive
-from tennis.course.hand_ins import grading, hand_in, integrity
-from tennis.course.hand_ins.attempts import attempts
-from tennis.course.hand_ins.graded import Graded
-from tennis.course.hand_ins.integrity import findings, read_decisions, write_decisions
-from tennis.course.marks import mark_sheet
-from tennis.course.marks.class_rules import ClassRules, handed_out, read_rules
-from tennis.course.marks.marked import marked
 from tennis.course.people import folded
 from tennis.errors import BenchError, DiskFullError, NotBuiltError, TennisError, UsageError
+from tennis.grading import findings as integrity
+from tennis.grading import hand_in
+from tennis.grading import judged as grading
+from tennis.grading import marks as mark_sheet
+from tennis.grading.findings import findings, read_decisions, write_decisions
+from tennis.grading.judged import Graded
+from tennis.grading.marks import ClassRules, handed_out, marked, read_rules
 from tennis.rally import open_rally
 from tennis.rally.edited import write_readable
 from tests.support.hand_ins import make_work, zipped
@@ -132,13 +132,13 @@ def test_what_was_found_out_reaches_whoever_marks_and_waits_for_them(term):
         assert table[student]["status"] == "withheld"
         assert (table[student]["points"], table[student]["so_far"]) == ("", "")
         assert not any(table[student][question.id] for question in LAB.questions)
-    assert "decide about 3 hand-ins in" in done.output
-    # of two hand-ins the later one counts, and says so; both have a page
-    assert (table["bob"]["file"], table["bob"]["replaces"]) == ("bob-again.zip", "bob.zip")
+    assert "decide about 3 hand-ins and 1 second file in" in done.output
+    # of two hand-ins the better one counts, and says so; both have a page
+    assert (table["bob"]["file"], table["bob"]["other files"]) == ("bob-again.zip", "bob.zip")
     assert table["bob"]["edges"] == "2"
     assert len(list((marks / "feedback").iterdir())) == 5
     pages = [path.read_text() for path in (marks / "feedback").iterdir()]
-    assert sum("A later hand-in counts instead: bob-again.zip" in page for page in pages) == 1
+    assert sum("Another hand-in counts in its place: bob-again.zip" in page for page in pages) == 1
     assert sum("Its points are withheld" in page for page in pages) == 3
     # no student's page names another student
     for page in pages:
@@ -155,7 +155,7 @@ def test_a_decision_holds_when_the_class_is_marked_again(term):
     before = sheet.read_text()
     entries = tomllib.loads(before)["finding"]
     assert {(e["file"], e["decision"]) for e in entries} == {
-        ("ada.zip", ""), ("ida.zip", ""), ("fay.zip", ""),
+        ("ada.zip", ""), ("ida.zip", ""), ("fay.zip", ""), ("bob.zip", ""),
     }  # fmt: skip
     decided = {"ada.zip": "give", "ida.zip": "none"}
     text = before
@@ -245,26 +245,77 @@ def test_a_mistake_is_no_doubt():
 # --- one row a student ---
 
 
-def test_the_last_that_can_be_marked_counts():
-    first = graded("z.zip", "Ada")
-    second = graded("a.zip", "ada", handed_in=NOON + timedelta(days=1))
+def test_a_second_file_for_one_name_changes_nothing_by_itself(tmp_path):
+    """The one with the most points counts, whenever it came; another one is for a person."""
+    full = graded("z.zip", "Ada", marks=[mark("edges", 2)])
+    empty = graded("a.zip", "ada", marks=[mark("edges", 0)], handed_in=NOON + timedelta(days=1))
     broken = graded("b.zip", refused="no zip file", handed_in=NOON + timedelta(days=2))
-    (ada, alone) = attempts([first, second, broken], {})
-    assert (ada.counts, ada.replaced) == (second, [first])
-    assert alone.counts == broken
+    for order in ([full, empty, broken], [broken, empty, full]):
+        row = next(one for one in marked(order, {}, LAB) if one.graded == full)
+        assert (row.points, row.others) == (2, [empty])
+        (second,) = row.seconds
+        assert (second.file, second.words) == ("a.zip", "a second file: z.zip counts")
+    # of equal ones the older, and what is in doubt after what is not
+    same = empty.model_copy(update={"report": full.report})
+    assert marked([same, full], {}, LAB)[0].graded == full
+    doubt = [result("check_rally[rt-idle]", in_doubt=True)]
+    strange = graded("c.zip", "ada", marks=[mark("edges", 9)], results=doubt)
+    assert marked([strange, full], {}, LAB)[0].graded == full
     # in one folder of a platform they are one person's
     hers = "Ada_1_assignsubmission_file_"
-    moved = [
-        one.model_copy(update={"file": f"{hers}/{one.file}"}) for one in (first, second, broken)
-    ]
-    (ada,) = attempts(moved, {})
-    assert ada.counts == moved[1]
-    # whoever marks decides otherwise: another one, or two people of one name
-    (ada,) = attempts([first, second], {"a.zip": False})
-    assert ada.counts == first
-    both = attempts([first, second], {"a.zip": True, "z.zip": True})
-    assert [one.counts.file for one in both] == ["z.zip", "a.zip"]
-    assert not any(one.replaced for one in both)
+    moved = [one.model_copy(update={"file": f"{hers}/{one.file}"}) for one in (empty, full, broken)]
+    (ada,) = marked(moved, {}, LAB)
+    assert ada.graded == moved[1]
+    # a person decides otherwise
+    write_decisions(tmp_path, [second], {})
+    path = tmp_path / "decisions.toml"
+    for decided, counts, left in (("none", full, 0), ("give", empty, 0)):
+        path.write_text(re.sub("decision = .*", f'decision = "{decided}"', path.read_text()))
+        (row,) = marked([full, empty], {}, LAB, None, read_decisions(tmp_path))
+        assert (row.graded, len(row.seconds)) == (counts, left)
+
+
+@pytest.mark.parametrize(
+    ("hers", "his"),
+    [
+        ("Ada_1_assignsubmission_file_/x.zip", "Bob_2_assignsubmission_file_/x.zip"),
+        ("ada_1_11_x.zip", "bob_2_22_x.zip"),
+        ("Ada/x.zip", "Bob/x.zip"),
+    ],
+)
+def test_a_file_in_anothers_name_is_a_finding_about_that_file_alone(hers, his):
+    """With the other's own balls, too: it takes nothing away, and brings nothing."""
+    about = {"marks": [mark("edges", 2)], "rallies": {"rt-idle": "x"}}
+    own, strange = graded(hers, "Ada", **about), graded(his, "Ada", **about)
+    rows = {row.graded.file: row for row in marked([own, strange], {}, LAB)}
+    assert (rows[hers].points, rows[hers].status) == (2, "marked")
+    if his in rows:
+        assert rows[his].status == "withheld"
+    ((file, words),) = found(own, strange)
+    assert (file, words.casefold()) == (his, "its name: it names ada, and came from bob")
+
+
+@pytest.mark.parametrize("listed", [False, True])
+def test_an_empty_file_in_anothers_name_lowers_no_mark(tmp_path, listed):
+    """In a plain folder: the terminal says it, and the table of a class list has Ada's points."""
+    ada = make_work(tmp_path / "ada", LAB, "Ada")
+    none = {rally.name: None for rally in LAB.rallies}
+    other = make_work(tmp_path / "other", LAB, "Ada", rallies=none, answers={"edges": 1})
+    (tmp_path / "in").mkdir()
+    for when, (name, made) in enumerate({"ada": ada, "b-newer": other}.items()):
+        path = zipped(made, tmp_path / "in" / f"{name}.zip")
+        os.utime(path, ((NOON + timedelta(hours=when)).timestamp(),) * 2)
+    (tmp_path / "class.csv").write_text("name,moodle\nAda,1\n")
+    words = ["--class-list", tmp_path / "class.csv"] if listed else []
+    done = run("grade", tmp_path / "in", "--lab", "01", "--no-replay", *words)
+    assert done.exit_code == 0, done.output
+    assert "a second file: Ada (b-newer.zip): ada.zip counts" in done.output
+    assert "decide about 1 second file in" in done.output
+    (row,) = rows(tmp_path / "in-marks").items()
+    assert (row[1]["file"], row[1]["so_far"], row[1]["other files"]) == (
+        *("ada.zip", "5", "b-newer.zip"),
+    )
+    assert "Ada: b-newer.zip: ada.zip counts" in first_section(tmp_path / "in-marks")
 
 
 def test_an_earlier_forgery_of_ones_own_is_said_and_withholds_nothing():
@@ -389,7 +440,7 @@ def test_half_points_are_points(tmp_path):
         ("true", "write whole or half points"),
         ('"a"', "write whole or half points"),
         ('""\nhistogramm = 1', "no question: write histogram"),
-        ('""\nit_counts = 1', "write true or false"),
+        ('""\nit_counts = true', 'write "give" beside the second file in decisions.toml'),
         ('""\ndays_late = 1', "there are no late rules now: remove that line"),
     ):
         sheet.write_text(f'["a.zip"]\naverage = {written}\n')

@@ -13,10 +13,10 @@ from click.testing import CliRunner
 from tennis.cli import cli
 from tennis.course import load_lab, work
 from tennis.course.checking.running import Facts, Report
-from tennis.course.hand_ins.attempts import attempts
-from tennis.course.hand_ins.graded import Graded
-from tennis.course.hand_ins.integrity import findings
 from tennis.course.people import Member
+from tennis.grading.findings import findings
+from tennis.grading.judged import Graded
+from tennis.grading.marks import marked as marked_of
 from tests.support.importers import moodle_feedback, moodle_worksheet
 from tests.support.made_up_class import LAB, hand_in_of, packed, rows_of, unpacked
 
@@ -101,25 +101,28 @@ def accused(*every: Graded) -> set[str]:
 
 def test_both_members_may_hand_in_the_same():
     assert not accused(OF_ADA, OF_BLAISE)
-    found = attempts([OF_ADA, OF_BLAISE], {})
-    assert [(one.counts.file, len(one.replaced)) for one in found] == [(OF_BLAISE.file, 1)]
+    (row,) = marked_of([OF_ADA, OF_BLAISE], {}, LAB)
+    assert len(row.others) == 1
     assert not accused(graded("a/lab.zip", GROUP, ADA, BLAISE))  # alone, too
 
 
 @pytest.mark.parametrize(
     "copy",
     [
-        graded(folder("Cy Young", 103), GROUP, ADA, BLAISE),  # as it was
         graded(folder("Cy Young", 103), GROUP, ADA, BLAISE, CY),  # with the own name added
         graded(folder("Cy Young", 103), GROUP, ADA, CY),
         graded(folder("Cy Young", 103), "Ada Lovelace and Cy Young", ADA, CY),
         graded(folder("Blaise Pascal", 102), GROUP),  # and with all names taken out
-        graded("of-cy/lab.zip", GROUP, ADA, BLAISE, CY),
     ],
 )
 def test_anybody_elses_copy_is_a_copy(copy):
     assert accused(OF_ADA, copy) == {OF_ADA.file, copy.file}
-    assert len(attempts([OF_ADA, copy], {})) == 2  # it replaces nothing
+    assert len(marked_of([OF_ADA, copy], {}, LAB)) == 2  # it replaces nothing
+
+
+def test_the_groups_file_from_anybody_else_says_nothing_about_the_group():
+    copy = graded(folder("Cy Young", 103), GROUP, ADA, BLAISE)  # as it was
+    assert accused(OF_ADA, copy) == {copy.file}
 
 
 def test_who_names_another_as_a_member_has_not_the_others_balls():
@@ -216,12 +219,14 @@ def test_a_strangers_file_keeps_nobodys_points_back_and_gives_nobody_any(tmp_pat
     each = rows_of((marks / "marks.csv").read_bytes())
     table = {(row["student"], row["file"][:3]): (row["points"], row["status"]) for row in each}
     assert table["Ada Lovelace", "Bla"] == ("", "no member")
-    # who was confirmed, and handed in something else, too, is a person's to decide
+    # of who was confirmed, and handed in something else, too, one file counts
     decide_again = (marks / "decisions.toml").read_text().replace('"none"', '"give"')
     (marks / "decisions.toml").write_text(decide_again)
-    marks, _ = marked(tmp_path, entries)
-    assert points(marks) == {"Blaise Pascal": ALL, "Dora": ALL}
-    assert "2 hand-ins of one student" in left_out(marks)["Ada Lovelace"]
+    marks, said = marked(tmp_path, entries)
+    assert points(marks) == {"Ada Lovelace": ALL, "Blaise Pascal": ALL, "Dora": ALL}
+    second = f"a second file: {folder('Ada Lovelace', 101)} counts"
+    assert left_out(marks)["Ada Lovelace"] == second
+    assert second in said
 
 
 @pytest.mark.usefixtures("quick_judge")

@@ -4,7 +4,7 @@
 
 import pytest
 
-from tennis.course.hand_ins import grading
+from tennis.grading import judged as grading
 from tests.support.made_up_class import judge
 
 
