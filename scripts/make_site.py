@@ -140,13 +140,13 @@ def played(one: Play, place: Path, alike: str = ALIKE) -> tuple[Path, Path]:
     if not rally.exists():
         shutil.rmtree(rally.with_name(f"{one.name}.part"), ignore_errors=True)
         say(f"playing: tennis rally {options}")
-        run("rally", *options.split(), "--quiet", "--out", rally)
+        run("--quiet", "rally", *options.split(), "--out", rally)
     if not (rally / SECTIONS).exists():
         say(f"recording every instant of {one.name}")
-        run("explain", rally, "--sections", "--quiet")
+        run("--quiet", "explain", rally, "--sections")
     if not why.exists():
         say(f"explaining the latest balls of {one.name}")
-        run("explain", rally, "--quiet", "--out", why)
+        run("--quiet", "explain", rally, "--out", why)
     return rally, why
 
 

@@ -55,7 +55,6 @@ class Access:
 
     port: str | None = None  # of the Brickwall; None: the only one
     target: str | None = None  # the host that ssh knows
-    holder: str | None = None  # in whose name, if the board is leased
 
 
 class Session(Protocol):

@@ -16,6 +16,7 @@ from click.shell_completion import CompletionItem
 from tennis import entries
 from tennis.cli import plugged, streams
 from tennis.cli.removed import REMOVED, instead_of
+from tennis.cli.words import QUIET
 from tennis.edition import VERSION
 from tennis.errors import TennisError, UsageError
 
@@ -142,7 +143,11 @@ class Commands(click.Group):
 
 @click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(VERSION, prog_name="tennis")
-def cli() -> None:
+@click.option(
+    "--quiet", is_flag=True, help="Show no progress; results, warnings and errors remain."
+)
+@click.pass_context
+def cli(ctx: click.Context, *, quiet: bool) -> None:
     """Tennis measures real-time Linux from the outside.
 
     \b
@@ -151,6 +156,7 @@ def cli() -> None:
       tennis stats first
       tennis report first
     """
+    ctx.meta[QUIET] = quiet
 
 
 PLAIN = "tennis-plain"
@@ -197,7 +203,12 @@ def main() -> None:
 
 def _failed() -> int:
     """Return the exit code of what failed: of `tennis compare` 1 says that something is worse."""
-    return 4 if sys.argv[1:2] == ["compare"] else 1
+    return 4 if _command() == "compare" else 1
+
+
+def _command() -> str:
+    """Return the command that was typed, behind the options of all commands."""
+    return next((word for word in sys.argv[1:] if not word.startswith("-")), "")
 
 
 def _run() -> tuple[str, int]:
@@ -245,7 +256,7 @@ def _defect(error: BaseException) -> str:
     """Say who is to blame for an error that nobody foresaw: a missing part, a package, Tennis."""
     if os.environ.get("TENNIS_DEBUG"):
         raise error
-    command = sys.argv[1] if sys.argv[1:] else ""
+    command = _command()
     if isinstance(error, ModuleNotFoundError) and entries.is_of_a_room(error):
         return f"tennis {command} {entries.missing(error)}: {entries.how_to_get(error)}"
     what = f"{type(error).__name__}: {error}"

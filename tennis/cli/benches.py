@@ -3,27 +3,21 @@
 """``tennis benches``: all benches of an inventory, and who holds them."""
 
 import sys
-from pathlib import Path
 
 import click
 from rich.console import Console
 
 from tennis.cli.boot import boot
-from tennis.cli.inventory import holder_option, inventory_option
-from tennis.cli.room import commission_benches, labels
 from tennis.cli.tables import table
 from tennis.cli.words import echo, echo_json, warn
 from tennis.listener import listening
 from tennis.rally.text import plain
 
 
-@click.group(
-    invoke_without_command=True, short_help="List, lease, boot, restore, commission the benches."
-)
-@inventory_option
+@click.group(invoke_without_command=True, short_help="List, lease, boot, restore the benches.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON list.")
 @click.pass_context
-def benches(ctx: click.Context, inventory: Path | None, as_json: bool) -> None:
+def benches(ctx: click.Context, as_json: bool) -> None:
     """List the benches of the inventory; lease, release, boot, restore one.
 
     For each bench the list shows its kernel, its Picos, its holder, and whether a rally is being
@@ -32,21 +26,22 @@ def benches(ctx: click.Context, inventory: Path | None, as_json: bool) -> None:
     problem, too. The exit code is 1 if there is a problem. Each query takes some of the bench's
     processor time, so do not list benches while somebody measures a maximum.
 
+    The inventory is TENNIS_INVENTORY, else ansible/inventory. TENNIS_HOLDER says in whose name a
+    bench is leased and used; by default it is USER@MACHINE.
+
     \b
     Examples:
       tennis benches
-      tennis benches lease bench-1 --for 2h --as group-3
-      tennis benches release bench-1 --as group-3
+      tennis benches lease bench-1 --for 2h
+      tennis benches release bench-1
       tennis benches boot bench-1 rt
       tennis benches restore bench-1
-      tennis benches commission --out room
     """
     if ctx.invoked_subcommand is not None:
-        ctx.obj = inventory
         return
     from tennis.play import benches as listing
 
-    rows = listing.rows(inventory)
+    rows = listing.rows()
     if as_json:
         echo_json([row.model_dump() for row in rows])
     else:
@@ -62,8 +57,6 @@ def benches(ctx: click.Context, inventory: Path | None, as_json: bool) -> None:
 
 
 benches.add_command(boot)
-benches.add_command(labels)
-benches.add_command(commission_benches)
 
 
 @benches.command(short_help="Hold a bench: nobody else can play on it.")
@@ -76,32 +69,27 @@ benches.add_command(commission_benches)
     metavar="TIME",
     help="How long: 90m, 2h, 1d; a minute to 14 days.",
 )
-@inventory_option
-@holder_option
-@click.pass_obj
-def lease(
-    group: Path | None, name: str, duration: str, inventory: Path | None, holder: str | None
-) -> None:
+def lease(name: str, duration: str) -> None:
     """Hold bench NAME, or hold it longer: nobody else can play on it until the time is over.
 
     You can use a bench after your lease has expired, until somebody else wants it. Then your data
     are put aside first, and the command says where. A bench never changes hands while a rally is
     played.
 
-    A group that shares an account, or has several machines, plays under one name: --as group-3, or
-    TENNIS_HOLDER=group-3 for lease, boot, rally, match and release.
+    A group that shares an account, or has several machines, plays under one name:
+    `export TENNIS_HOLDER=group-3`, before lease, boot, rally, match and release.
 
     \b
     Examples:
       tennis benches lease bench-1
-      tennis benches lease bench-1 --for 90m --as group-3
+      tennis benches lease bench-1 --for 90m
     """
     from tennis.bench.fleet import leases, state
     from tennis.bench.fleet.inventory import read_inventory
     from tennis.play import benches as listing
 
-    who, duration_s = leases.holder_of(holder), listing.seconds(duration)
-    bench = read_inventory(inventory or group).find(name)
+    who, duration_s = leases.holder_of(), listing.seconds(duration)
+    bench = read_inventory().find(name)
     held = leases.take(bench, who, duration_s)
     echo(f"{name}: held by {held.holder} until {listing.until(held)}")
     if held.saved:
@@ -112,22 +100,19 @@ def lease(
 
 @benches.command(short_help="Give a bench back.")
 @click.argument("name")
-@inventory_option
-@holder_option
-@click.pass_obj
-def release(group: Path | None, name: str, inventory: Path | None, holder: str | None) -> None:
+def release(name: str) -> None:
     """Give bench NAME back; data that were left on it are put aside, on the bench.
 
     \b
     Examples:
       tennis benches release bench-1
-      tennis benches release bench-1 --as group-3    (who forgot it)
+      TENNIS_HOLDER=group-3 tennis benches release bench-1    (who forgot it)
     """
     from tennis.bench.fleet import leases
     from tennis.bench.fleet.inventory import read_inventory
 
-    who = leases.holder_of(holder)
-    held = leases.give_back(read_inventory(inventory or group).find(name), who)
+    who = leases.holder_of()
+    held = leases.give_back(read_inventory().find(name), who)
     echo(f"{name}: {'free' if held else 'free already: nobody held it'}")
 
 
@@ -136,12 +121,7 @@ def release(group: Path | None, name: str, inventory: Path | None, holder: str |
 @click.option(
     "--check", is_flag=True, help="Only show what differs; the exit code is 1 if it does."
 )
-@inventory_option
-@holder_option
-@click.pass_obj
-def restore(
-    group: Path | None, name: str, check: bool, inventory: Path | None, holder: str | None
-) -> None:
+def restore(name: str, check: bool) -> None:
     """Return bench NAME to its known state: its data are put aside, then it is provisioned.
 
     That is ansible/site.yml for this one bench; it says what it changes. A kernel that somebody
@@ -157,7 +137,7 @@ def restore(
     from tennis.play import benches as listing
 
     with listening(echo):
-        changed = listing.restore(inventory or group, name, leases.holder_of(holder), check=check)
+        changed = listing.restore(name, leases.holder_of(), check=check)
     state = "differs" if check else "was changed"
     echo(f"{name}: {changed} {state}" if changed else f"{name}: as it should be")
     sys.exit(1 if check and changed else 0)

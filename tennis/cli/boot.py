@@ -2,11 +2,8 @@
 # SPDX-License-Identifier: MIT
 """``tennis benches boot``: another kernel on a target."""
 
-from pathlib import Path
-
 import click
 
-from tennis.cli.inventory import holder_option, inventory_option
 from tennis.cli.numbers import Real
 from tennis.cli.words import aside, echo
 from tennis.listener import listening
@@ -16,7 +13,6 @@ from tennis.rally.text import plain
 @click.command(short_help="Boot a target into another kernel, and check that it came up.")
 @click.argument("target")
 @click.argument("kernel", required=False)
-@inventory_option
 @click.option(
     "--wait",
     "wait_s",
@@ -27,20 +23,15 @@ from tennis.rally.text import plain
     help="How long it may take to come back.",
 )
 @click.option("--once", is_flag=True, help="Do not make it the default: the next boot forgets it.")
-@click.option("--again", is_flag=True, help="Reboot even if that kernel runs already.")
-@holder_option
 def boot(
     target: str,
     kernel: str | None,
-    inventory: Path | None,
     wait_s: float,
     once: bool,
-    again: bool,
-    holder: str | None,
 ) -> None:
     """Boot TARGET into KERNEL (mainline, rt, evl, cobalt), and check that it is the one that runs.
 
-    TARGET is one of the inventory; without --inventory also a host as ssh knows it.
+    TARGET is one of the inventory, or a host as ssh knows it.
 
     A kernel is tried once and becomes the default when it has come up. One that does not come up is
     gone with the next reset: the target is back on its default, and the exit code is 1. Without
@@ -55,8 +46,8 @@ def boot(
     from tennis.bench.fleet import boot, leases
     from tennis.bench.fleet.inventory import connect
 
-    who = leases.holder_of(holder)
-    with connect(target, inventory) as connection:
+    who = leases.holder_of()
+    with connect(target) as connection:
         if kernel is None:
             known = boot.kernels_of(connection)
             for name, entry in known.flavours.items():
@@ -72,5 +63,5 @@ def boot(
             return
         leases.refuse_if_held(connection, who, playing=False)
         with listening(aside):
-            done = boot.boot(connection, kernel, who, wait_s=wait_s, keep=not once, again=again)
+            done = boot.boot(connection, kernel, who, wait_s=wait_s, keep=not once)
         echo(f"{target}: {done.release} {'runs' if done.rebooted else 'runs already'}")

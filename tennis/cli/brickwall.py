@@ -5,22 +5,19 @@
 import click
 
 from tennis.cli.flash import flash
-from tennis.cli.listen import listen
 from tennis.cli.verify import verify
 
 
 @click.group(short_help="Put the firmware onto a Pico, and verify it with known delays.")
 def brickwall() -> None:
-    """Put the Brickwall's firmware onto a Pico, verify it, and listen with it.
+    """Put the Brickwall's firmware onto a Pico, and verify it with known delays.
 
     \b
     Examples:
       tennis brickwall flash
       tennis brickwall verify
-      tennis brickwall listen
     """
 
 
 brickwall.add_command(flash)
 brickwall.add_command(verify)
-brickwall.add_command(listen)

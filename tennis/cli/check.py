@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from tennis.cli.completion import Folder
-from tennis.cli.progress import quiet_option, watching
+from tennis.cli.progress import watching
 from tennis.cli.settings import setting_option
 from tennis.cli.words import echo
 from tennis.errors import UsageError
@@ -24,7 +24,6 @@ from tennis.units import format_count
 )
 @setting_option("racquet", "The Racquet that it was played with, if it was not the kit's.")
 @setting_option("program", "The program that answered, if it was not a Racquet.")
-@quiet_option
 def check(folder: Path, *, kernel: str | None, racquet: Path | None, program: Path | None) -> None:
     """Play a rally or a drill of the virtual bench again, and compare.
 

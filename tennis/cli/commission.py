@@ -11,9 +11,8 @@ from rich.console import Console
 from rich.text import Text
 
 from tennis.cli.completion import Folder
-from tennis.cli.inventory import holder_option, inventory_option
 from tennis.cli.options import options_of
-from tennis.cli.progress import progress_line, quiet_option
+from tennis.cli.progress import progress_line
 from tennis.cli.words import echo, paragraph, warn
 from tennis.commissioning.request import CommissionRequest
 from tennis.commissioning.steps import names, step
@@ -41,18 +40,13 @@ SENT = (
     metavar="STEP",
     help=f"Do this step, also again, and no other: {', '.join(names())}. May be repeated.",
 )
-@options_of(
-    CommissionRequest, into="request", but=["target", "inventory", "holder", "serving", "amount"]
-)
-@inventory_option
-@holder_option
+@options_of(CommissionRequest, into="request", but=["target", "serving", "amount"])
 @click.option(
     "--share",
     type=click.Path(path_type=Path),
     metavar="RECORD",
     help="Measure nothing: check the folder RECORD, and write the one file that you may send.",
 )
-@quiet_option
 def commission(
     *,
     target: str | None,
@@ -61,8 +55,6 @@ def commission(
     yes: bool,
     steps: tuple[str, ...],
     request: CommissionRequest,
-    inventory: Path | None,
-    holder: str | None,
 ) -> None:
     """Go through the first evening with a board: plug, measure, know what is wrong.
 
@@ -101,8 +93,7 @@ def commission(
         raise UsageError("--analyser is for --umpire", next_step="say both")
     if not yes and not steps and target is None and not (out / "record.json").exists():
         target, umpire = _what_is_there(umpire=umpire)
-    whose = {"target": target, "inventory": inventory, "holder": holder, "umpire": umpire}
-    request = request.model_copy(update=whose)
+    request = request.model_copy(update={"target": target, "umpire": umpire})
     console = Console(highlight=False)
     with listening(warn), progress_line("commission") as observe:
         work = Commissioning(out, request, Watch(observe))

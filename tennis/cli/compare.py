@@ -16,7 +16,7 @@ from rich.text import Text
 
 from tennis.cli.numbers import Real, Whole, time_ns
 from tennis.cli.options import balls_option, bench_option, field_option, workers_option
-from tennis.cli.progress import progress_line, quiet_option, tell
+from tennis.cli.progress import progress_line, tell
 from tennis.cli.settings import setting_option
 from tennis.cli.stop import Stop
 from tennis.cli.tables import print_wide, table
@@ -112,7 +112,6 @@ WORST = "--worst-instant"
     help="Whether to play a boot of each side again to name the code that made the difference "
     "(virtual bench).",
 )
-@quiet_option
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object; times in ns.")
 @click.option(
     "--markdown",

@@ -8,7 +8,7 @@ import click
 
 from tennis.cli.completion import Folder
 from tennis.cli.options import balls_option
-from tennis.cli.progress import quiet_option, watching
+from tennis.cli.progress import watching
 from tennis.cli.release import release
 from tennis.cli.words import echo, warn
 from tennis.rally.text import quoted
@@ -54,7 +54,6 @@ def nonce(*, force: bool) -> None:
 )
 @click.option("--lab", "number", metavar="LAB", help="Only this one. [default: all]")
 @balls_option("Fewer balls than a lab asks for.", most=10**7)
-@quiet_option
 def record(out: Path, number: str | None, balls: int | None) -> None:
     """Play the labs' rallies with the course's own seed, for sessions without a working bench.
 

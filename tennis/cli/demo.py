@@ -10,7 +10,7 @@ from rich.text import Text
 
 from tennis.cli.numbers import Whole
 from tennis.cli.options import balls_option, field_option, workers_option
-from tennis.cli.progress import progress_line, quiet_option
+from tennis.cli.progress import progress_line
 from tennis.cli.stop import Stop
 from tennis.cli.words import echo
 from tennis.errors import BenchError
@@ -41,7 +41,6 @@ MACHINES = (
     help="The boots of each kernel for each load; a verdict needs ten.",
 )
 @field_option(Serving, "seed", "The seed.")
-@quiet_option
 @workers_option("How many rallies to play at once.")
 def demo(out: Path, balls: int, boots: int, seed: int, workers: int) -> None:
     """Play mainline and PREEMPT_RT, idle and under stress, and show the result.

@@ -5,12 +5,10 @@
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import asdict
-from pathlib import Path
 
 import click
 
 from tennis.bench.findings import Finding
-from tennis.cli.inventory import inventory_option
 from tennis.cli.options import port_option
 from tennis.cli.words import echo, echo_json
 from tennis.entries import need
@@ -28,12 +26,10 @@ ASKED = "tennis.doctor.options"  # what rooms have checked for an option of this
     "a host as ssh knows it (NAME or USER@NAME), or `virtual` or `virtual:KERNEL`, which "
     "is booted for it.",
 )
-@inventory_option
 @click.option("--json", "as_json", is_flag=True, help="Print the findings as JSON.")
 def doctor(
     port: str | None,
     target: str | None,
-    inventory: Path | None,
     as_json: bool,
 ) -> None:
     """Check this machine: say what works, what does not, and what to do about it.
@@ -62,10 +58,8 @@ def doctor(
         raise UsageError("--port looks at a Brickwall, --target at a target: one at a time")
     if target is not None and not target.strip():  # a shell's variable that is not set
         raise UsageError("--target is empty", next_step="name a host as for ssh, or virtual")
-    if inventory and not target:
-        raise UsageError("--inventory names the place of --target", next_step="give both")
     if target:
-        findings = _of_target(target, inventory)
+        findings = _of_target(target)
     else:
         findings = need(ASKED, "port", "--port")(port) if port else examine()
     if as_json:
@@ -86,11 +80,11 @@ def doctor(
     echo(f"\nReady: tennis rally {where}--out first")
 
 
-def _of_target(name: str, inventory: Path | None) -> Iterator[Finding]:
+def _of_target(name: str) -> Iterator[Finding]:
     from tennis.play.doctor.kernel import VIRTUAL, examine_virtual
 
     kind, _, kernel = name.partition(":")
     if kind == VIRTUAL:
         return examine_virtual(kernel)
-    of_host: Callable[[str, Path | None], Iterator[Finding]] = need(ASKED, "target", "--target")
-    return of_host(name, inventory)
+    of_host: Callable[[str], Iterator[Finding]] = need(ASKED, "target", "--target")
+    return of_host(name)

@@ -19,7 +19,7 @@ from tennis.cli.completion import Folder
 from tennis.cli.lab_folder import prediction_sealed
 from tennis.cli.numbers import Real, Whole
 from tennis.cli.options import Grouped, bench_option, field_option, umpire_option
-from tennis.cli.progress import progress_line, quiet_option
+from tennis.cli.progress import progress_line
 from tennis.cli.settings import options_under, settings_options, takes_requests
 from tennis.cli.stop import Stop
 from tennis.cli.words import echo, paragraph, warn
@@ -110,7 +110,6 @@ class Drills(Grouped):
     "capture is made from the drill itself."
 )
 @bench_option("The bench, as for `tennis rally`.")
-@quiet_option
 @click.option("--out", type=Folder(), metavar="DIR", help="The drill's folder; it must not exist.")
 @takes_requests
 def drill(

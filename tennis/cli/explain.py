@@ -15,7 +15,7 @@ from rich.text import Text
 from tennis.cli.completion import Folder
 from tennis.cli.instants import show_instants
 from tennis.cli.numbers import time_ns
-from tennis.cli.progress import progress_line, quiet_option, watching
+from tennis.cli.progress import progress_line, watching
 from tennis.cli.sections import show_sections
 from tennis.cli.settings import setting_option
 from tennis.cli.stages import show_stages
@@ -109,7 +109,6 @@ WITH = {
     type=click.IntRange(1, 40),
     help="With --try: how many pairs; fewer than 7 decide nothing.  [default: 7]",
 )
-@quiet_option
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object; times in ns.")
 @click.option(
     "--out",

@@ -9,11 +9,10 @@ import click
 from rich.console import Console
 
 from tennis.cli.completion import Folder
-from tennis.cli.inventory import inventory_option
 from tennis.cli.lab_folder import prediction_sealed
 from tennis.cli.numbers import Whole
 from tennis.cli.options import workers_option
-from tennis.cli.progress import progress_line, quiet_option, tell
+from tennis.cli.progress import progress_line, tell
 from tennis.cli.settings import setting_option
 from tennis.cli.stop import Stop
 from tennis.cli.tables import print_wide, table
@@ -75,7 +74,6 @@ def kernel_of(text: str) -> tuple[str, str]:
     help="Play on several boards of the inventory at once, each with its Brickwall at the port "
     "that its tennis_port says.",
 )
-@inventory_option
 @click.option(
     "--cluster",
     "address",
@@ -97,7 +95,6 @@ def kernel_of(text: str) -> tuple[str, str]:
     help="With --cluster: another worker plays one of this many rallies again, and both are "
     "compared. 0: none.",
 )
-@quiet_option
 @click.option(
     "--list", "list_only", is_flag=True, help="Say what would be played, and how long it may take."
 )
@@ -109,7 +106,6 @@ def match(
     instruction_ns: int | None,
     workers: int,
     targets: str | None,
-    inventory: Path | None,
     address: str | None,
     store: str | None,
     check_every: int,
@@ -150,8 +146,6 @@ def match(
     cluster = _cluster(address, store, check_every)
     if targets is not None and cluster is not None:
         raise UsageError("--targets are boards, --cluster plays virtual ones: one of them")
-    if inventory is not None and targets is None:
-        raise UsageError("--inventory needs --targets")
     changed: dict[str, object] = {}
     if targets is not None:
         changed |= {"bench": "pi", "target": "all", "port": None}
@@ -166,12 +160,12 @@ def match(
     wanted = Match(asked, rallies, left_out, str(plan))
     console = Console()
     if list_only:
-        boards = _fleet(targets, inventory)
+        boards = _fleet(targets)
         at_once = workers if asked.bench == "virtual" else 1
         _list(console, wanted, boards.at_once if boards else at_once)
         return
     benches_of_match(asked, rallies)
-    fleet = _fleet(targets, inventory)
+    fleet = _fleet(targets)
     # a board plays one rally at a time, however many processes the default asks for
     processes = Workers(workers) if workers > 1 and asked.bench == "virtual" else None
     crew: Crew | None = fleet or cluster or processes
@@ -194,11 +188,11 @@ def match(
         )
 
 
-def _fleet(targets: str | None, inventory: Path | None) -> "Crew | None":
+def _fleet(targets: str | None) -> "Crew | None":
     """Return the boards that play; None: nobody named any. Raises UsageError."""
     made: Crew | None = None
     if targets is not None:
-        made = need(CREWS, "targets", "--targets")(targets, inventory)
+        made = need(CREWS, "targets", "--targets")(targets)
     return made
 
 

@@ -122,11 +122,6 @@ def type_of(annotation: Any, metadata: list[Any]) -> Any:
     raise TypeError(f"no option can be made of {annotation}")
 
 
-operator_option = click.option(
-    "--operator", metavar="NAME", help="The player; kept in the manifest."
-)
-
-
 def umpire_option(text: str) -> Callable[[Command], Command]:
     """Return a decorator that gives a command the option to record the wires, too."""
     return click.option("--umpire", is_flag=True, help=text)
@@ -152,13 +147,6 @@ def balls_option(
         help=text,
     )
 
-
-player_option = click.option(
-    "--as",
-    "holder",
-    metavar="NAME",
-    help="The player, for a --target with leases. [default: TENNIS_HOLDER, or USER@MACHINE]",
-)
 
 _ALL = "tennis.options"
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from tennis.cli.completion import Folder
-from tennis.cli.progress import quiet_option, watching
+from tennis.cli.progress import watching
 from tennis.cli.settings import setting_option
 from tennis.cli.words import echo
 from tennis.rally.text import plain, quoted
@@ -30,7 +30,6 @@ from tennis.units import format_count
     help="The zip file; it must not exist.  [default: RALLY-ball-N.zip]",
 )
 @setting_option("program", "The program that answered, if it was not a Racquet.")
-@quiet_option
 def pack(
     rally: Path, *, ball: int, kernel: str | None, out: Path | None, program: Path | None
 ) -> None:

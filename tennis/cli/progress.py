@@ -13,7 +13,7 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
 from tennis.cli.stop import Stop
-from tennis.cli.words import aside, echo
+from tennis.cli.words import QUIET, aside, echo
 from tennis.listener import Listener, listening
 from tennis.play.progress import Progress as RallyProgress
 from tennis.units import format_ns
@@ -27,26 +27,10 @@ LIVE_COLUMNS = 80
 WIDE_COLUMNS = 100  # there is room for a bar and the rate
 
 
-_QUIET = "tennis.quiet"  # in the context of click
-
-
-def _hush(ctx: click.Context, parameter: click.Parameter, given: bool) -> None:  # noqa: ARG001
-    ctx.find_root().meta[_QUIET] = given
-
-
-quiet_option = click.option(
-    "--quiet",
-    is_flag=True,
-    expose_value=False,
-    callback=_hush,
-    help="Show no progress; results, warnings and errors remain.",
-)
-
-
 def quiet() -> bool:
     """Tell whether no progress is wanted."""
     ctx = click.get_current_context(silent=True)
-    return bool(ctx and ctx.find_root().meta.get(_QUIET))
+    return bool(ctx and ctx.find_root().meta.get(QUIET))
 
 
 def tell(line: str) -> None:

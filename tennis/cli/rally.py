@@ -15,12 +15,10 @@ from tennis.cli.options import (
     Grouped,
     bench_option,
     fields_options,
-    operator_option,
     options_of,
-    player_option,
     umpire_option,
 )
-from tennis.cli.progress import quiet_option, watching
+from tennis.cli.progress import watching
 from tennis.cli.settings import options_under, settings_options, takes_requests
 from tennis.cli.words import echo, warn
 from tennis.errors import BenchError, UsageError
@@ -45,7 +43,7 @@ from tennis.rally.text import quoted
         MORE: options_under(MORE, "rally"),
         "When balls are served": fields_options(Serving, but=["balls", "seed"]),
         INSIDE: (*options_under(INSIDE, "rally", but=["analyser"]), "--umpire", "--analyser"),
-        ELSEWHERE: ("--bench", *options_under(ELSEWHERE, "rally"), "--as"),
+        ELSEWHERE: ("--bench", *options_under(ELSEWHERE, "rally")),
     },
     usual=(
         *("--kernel", "--load", "--bottom-half", "--top-half", "--priorities", "--balls"),
@@ -59,18 +57,15 @@ from tennis.rally.text import quoted
     "that is wired to it. With --target the board is set up for the rally and left as it "
     "was. Without --target, the manifest records only what you say about the board."
 )
-@player_option
 @settings_options("rally")
 @options_of(Serving)
 @umpire_option(
     "Also record the wires with a logic analyser, and keep its capture for `tennis umpire check`. "
     "On the virtual bench the capture is made from the rally."
 )
-@quiet_option
-@operator_option
 @click.option("--out", type=Folder(), help="The rally's folder; it must not exist.")
 @takes_requests
-def rally(*, request: RallyRequest, serving: Serving, out: Path | None, holder: str | None) -> None:
+def rally(*, request: RallyRequest, serving: Serving, out: Path | None) -> None:
     """Play a rally: serve balls to the target, time its replies, keep all of it in a folder.
 
     \b
@@ -104,7 +99,7 @@ def rally(*, request: RallyRequest, serving: Serving, out: Path | None, holder: 
     with watching(say=warn) as watch, ended_at_once(out):
         plan = plan_for(request, serving)
         _check_recordings(plan, stages=stages, sections=sections)
-        bench = bench_for(plan, Access(plan.port, plan.target, holder))
+        bench = bench_for(plan, Access(plan.port, plan.target))
         for warning in umpire().warnings(plan) if plan.umpire else []:
             warn(warning)
         with prediction_sealed(out):

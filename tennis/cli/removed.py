@@ -15,6 +15,17 @@ REMOVED = {
 # an option of one command, or of all that had it
 OPTIONS = {
     "doctor --bench": "compare the bench's rallies yourself: docs/query.md",
+    **dict.fromkeys(
+        [
+            *(f"benches {command} --as" for command in ("boot", "lease", "release", "restore")),
+            *(f"{command} --as" for command in ("commission", "rally", "resume")),
+        ],
+        "set TENNIS_HOLDER=NAME",
+    ),
+    "--inventory": "set TENNIS_INVENTORY=PATH",
+    "--operator": "leave it out",
+    "--quiet": "say it first, as in 'tennis --quiet rally --out first'",
+    "benches boot --again": "leave it out",
     "drill --resume": "run 'tennis resume DIR'",
     "rally --check": "run 'tennis check DIR'",
     "rally --from": "run 'tennis replay DIR --out DIR'",

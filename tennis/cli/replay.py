@@ -10,8 +10,7 @@ from tennis.cli import rally
 from tennis.cli.completion import Folder
 from tennis.cli.lab_folder import prediction_sealed
 from tennis.cli.numbers import Real
-from tennis.cli.options import operator_option
-from tennis.cli.progress import quiet_option, watching
+from tennis.cli.progress import watching
 from tennis.cli.words import warn
 
 
@@ -24,10 +23,8 @@ from tennis.cli.words import warn
     show_default=True,
     help="The speed; 2 takes half of the time.",
 )
-@operator_option
-@quiet_option
 @click.option("--out", type=Folder(), required=True, help="The rally's folder; it must not exist.")
-def replay(recording: Path, *, speed: float, operator: str | None, out: Path) -> None:
+def replay(recording: Path, *, speed: float, out: Path) -> None:
     """Play the recorded rally DIR as if it were live, for a session without a working bench.
 
     Kernel, load and balls are those of the recording, and the new folder says so.
@@ -41,7 +38,7 @@ def replay(recording: Path, *, speed: float, operator: str | None, out: Path) ->
     from tennis.play.planning import replay_of
 
     with watching(say=warn) as watch, rally.ended_at_once(out):
-        bench, plan = replay_of(recording, speed, operator)
+        bench, plan = replay_of(recording, speed)
         with prediction_sealed(out):
             played = player.play(bench, plan, out, watch)
     rally.tell(played)

@@ -9,8 +9,7 @@ import click
 from tennis.cli import rally
 from tennis.cli.completion import Folder
 from tennis.cli.lab_folder import prediction_sealed
-from tennis.cli.options import player_option
-from tennis.cli.progress import quiet_option, watching
+from tennis.cli.progress import watching
 from tennis.cli.settings import setting_option
 from tennis.cli.words import warn
 
@@ -26,8 +25,6 @@ from tennis.cli.words import warn
 @setting_option("program", "The program of your own that it was begun with.")
 @setting_option("port", "The Brickwall's serial port, with a board.")
 @setting_option("target", "The board that it was begun on.")
-@player_option
-@quiet_option
 def resume(
     folder: Path,
     *,
@@ -36,7 +33,6 @@ def resume(
     program: Path | None,
     port: str | None,
     target: str | None,
-    holder: str | None,
 ) -> None:
     """Continue a rally or a drill that was interrupted or killed, or whose disk got full.
 
@@ -68,7 +64,6 @@ def resume(
             program=program,
             port=port,
             target=target,
-            holder=holder,
         )
         with prediction_sealed(folder):
             played = player.resume(bench, folder, watch)

@@ -20,7 +20,7 @@ from tennis.cli.options import (
     fields_options,
     options_of,
 )
-from tennis.cli.progress import progress_line, quiet_option, tell
+from tennis.cli.progress import progress_line, tell
 from tennis.cli.settings import options_under, settings_options, takes_requests
 from tennis.cli.stop import Stop
 from tennis.cli.tables import print_wide, table
@@ -61,7 +61,6 @@ from tennis.sweep.search import Range
 )
 @options_of(Range)
 @bench_option("The bench, as for `tennis rally`.")
-@quiet_option
 @click.option(
     "--out",
     type=Folder(),

@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.text import Text
 
 from tennis.cli.completion import Folder
-from tennis.cli.progress import quiet_option, watching
+from tennis.cli.progress import watching
 from tennis.cli.tables import latency_rows, table
 from tennis.cli.words import echo_json, print_line
 from tennis.explain.witness import InsideAndOutside, Sight
@@ -26,7 +26,6 @@ from tennis.units import format_count, format_ns
     is_flag=True,
     help="Play the same seed without the witness, beside RALLY, and show what the witness cost.",
 )
-@quiet_option
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object; times in ns.")
 def witness(rally: Path, *, cost: bool, as_json: bool) -> None:
     """Show what a witness inside the target saw, beside what the Brickwall saw.

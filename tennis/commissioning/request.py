@@ -3,7 +3,6 @@
 """What a person asks of the first evening with a board; `tennis commission` has options of it."""
 
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Annotated
 
 from pydantic import Field
@@ -46,8 +45,6 @@ class CommissionRequest(StrictModel):
         Field(description="The number of balls of a rally."),
     ] = 2000
     target: str | None = None
-    inventory: Path | None = None
-    holder: str | None = None
     serving: dict[str, float] = Field(default_factory=dict)  # what else a rally's balls take
     amount: Amount | None = None  # of known delays
 

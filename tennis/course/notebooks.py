@@ -188,7 +188,7 @@ def sweep(lab: Lab) -> Sweep:
     _folders.append(folder)
     out = Path(folder.name) / lab.sweep.name
     short = lab.sweep.model_copy(update={"balls": min(lab.sweep.balls, BALLS)})
-    words = ["sweep", "--quiet", *short.options(lab.handout_seed), "--out", str(out)]
+    words = ["--quiet", "sweep", *short.options(lab.handout_seed), "--out", str(out)]
     _tennis(*words, what=f"the sweep {lab.sweep.name}")
     return open_sweep(out)
 
@@ -211,7 +211,7 @@ def match(lab: Lab) -> MatchFolder:
     for name, value in (("balls", BALLS), ("repetitions", 1)):
         text = re.sub(rf"(?m)^{name} = \d[\d_]*", f"{name} = {value}", text)
     plan.write_text(text, encoding="utf-8")
-    _tennis("match", str(plan), "--quiet", "--out", str(out), what="a short match")
+    _tennis("--quiet", "match", str(plan), "--out", str(out), what="a short match")
     return open_match(out)
 
 
@@ -238,7 +238,7 @@ def _play(lab: Lab, lab_rally: LabRally, seed: int) -> Rally:
     _folders.append(folder)
     out = Path(folder.name) / lab_rally.name
     short = lab_rally.model_copy(update={"balls": min(lab_rally.balls, BALLS)})
-    words = [*lab_rally.verb.split()[1:], "--quiet", *short.options(seed), "--out", str(out)]
+    words = ["--quiet", *lab_rally.verb.split()[1:], *short.options(seed), "--out", str(out)]
     name = lab_rally.own_file
     if name is not None and not Path(name).is_file():  # the lab's own
         words[words.index(name)] = str(lab.folder / name)

@@ -6,7 +6,6 @@ import re
 import subprocess
 import time
 from datetime import UTC, datetime
-from pathlib import Path
 
 from pydantic import BaseModel
 
@@ -39,9 +38,9 @@ class BenchRow(BaseModel):
     trouble: str = ""
 
 
-def rows(inventory: Path | None) -> list[BenchRow]:
-    """Look at all benches of an inventory."""
-    return [row_of(seen) for seen in state.poll(read_inventory(inventory))]
+def rows() -> list[BenchRow]:
+    """Look at all benches of the inventory."""
+    return [row_of(seen) for seen in state.poll(read_inventory())]
 
 
 def row_of(bench_state: state.BenchState) -> BenchRow:
@@ -131,19 +130,13 @@ def until(lease: state.LeaseAnswer) -> str:
     return time.strftime("%A %Y-%m-%d %H:%M", end)
 
 
-def restore(
-    inventory: Path | None,
-    name: str,
-    holder: str,
-    *,
-    check: bool,
-) -> int:
+def restore(name: str, holder: str, *, check: bool) -> int:
     """Provision one bench; return how many things that changed, or with ``check`` would have.
 
     Its data are put aside first. Raises BenchError where somebody else holds the bench, or a task
     failed.
     """
-    known = read_inventory(inventory)
+    known = read_inventory()
     bench = known.find(name)
     with bench.connect() as target:
         provisioned = leases.refuse_if_held(target, holder, playing=False) is not None

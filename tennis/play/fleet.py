@@ -58,12 +58,12 @@ class _Job:
     avoid: set[str] = field(default_factory=set)
 
 
-def fleet_of(names: str, inventory: Path | None, holder: str | None = None) -> list[FleetBench]:
-    """Return benches of an inventory: ``all``, or names with commas between them.
+def fleet_of(names: str) -> list[FleetBench]:
+    """Return benches of the inventory: ``all``, or names with commas between them.
 
     Raises UsageError for a name that it does not have, or a bench without a port.
     """
-    fleet = read_inventory(inventory)
+    fleet = read_inventory()
     listed = fleet.targets if names == ALL else [fleet.find(name) for name in names.split(",")]
     found, ports = [], dict[str, str]()
     for bench in listed:
@@ -76,7 +76,7 @@ def fleet_of(names: str, inventory: Path | None, holder: str | None = None) -> l
         if port in ports:
             raise UsageError(f"{bench.name} and {ports[port]} have one {PORT}: {port}")
         ports[port] = bench.name
-        found.append(FleetBench(bench.name, PiBench(bench.name, port, holder), bench.name, port))
+        found.append(FleetBench(bench.name, PiBench(bench.name, port), bench.name, port))
     if len({bench.name for bench in found}) < len(found):
         raise UsageError(f"--targets {plain(names, 80)} names a bench twice")
     return found
@@ -103,9 +103,9 @@ class FleetCrew:
         yield from seen_by_fleet(self.benches, scheduled, out, stop)
 
 
-def crew_of(names: str, inventory: Path | None) -> FleetCrew:
+def crew_of(names: str) -> FleetCrew:
     """Return the crew of ``fleet_of``. Raises UsageError."""
-    return FleetCrew(fleet_of(names, inventory))
+    return FleetCrew(fleet_of(names))
 
 
 def seen_by_fleet(

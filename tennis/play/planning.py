@@ -23,7 +23,7 @@ from tennis.rally.settings import SETTINGS, Instants, Recordings, option_of, rec
 from tennis.rally.text import plain, quoted
 
 
-def replay_of(recording: Path, speed: float, operator: str | None) -> tuple[ReplayBench, Plan]:
+def replay_of(recording: Path, speed: float) -> tuple[ReplayBench, Plan]:
     """Return the bench that plays a recorded rally, and the plan of that. Raises TennisError."""
     bench = ReplayBench(recording, speed)
     manifest = bench.recording.manifest
@@ -34,7 +34,6 @@ def replay_of(recording: Path, speed: float, operator: str | None) -> tuple[Repl
         versions={},
         recording=str(recording.resolve()),
         speed=speed,
-        operator=operator,
         **recorded(manifest),
     )
     return bench, plan
@@ -66,7 +65,6 @@ def bench_again(  # noqa: PLR0913 (what a user may name)
     program: Path | None = None,
     port: str | None = None,
     target: str | None = None,
-    holder: str | None = None,
 ) -> Bench:
     """Return the bench on which the rally ``out``, begun with ``plan``, can go on.
 
@@ -93,7 +91,7 @@ def bench_again(  # noqa: PLR0913 (what a user may name)
         if named[option] is not None and named[option] != value:
             begun = f"with {option} {value}" if value else f"without {option}"
             raise UsageError(f"{out} was begun {plain(begun)}: `{command_again(out, plan)}`")
-    return registry.bench_for(plan, Access(port, target, holder))
+    return registry.bench_for(plan, Access(port, target))
 
 
 def plan_for(request: RallyRequest, serving: Serving) -> Plan:

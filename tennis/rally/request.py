@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 from pydantic import ValidationError
 
 from tennis.errors import UsageError
-from tennis.rally.manifest import BenchKind, StrictModel, Text
+from tennis.rally.manifest import BenchKind, StrictModel
 from tennis.rally.serving import Serving
 from tennis.rally.settings import SETTINGS, SettingsRequest, option_of
 from tennis.rally.text import plain
@@ -25,7 +25,6 @@ class RallyRequest(SettingsRequest):
     """
 
     bench: BenchKind = "virtual"
-    operator: Text | None = None
     umpire: bool | None = None
 
     @classmethod

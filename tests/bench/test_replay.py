@@ -29,7 +29,7 @@ EVENTS = [
 
 
 def replayed(recording, out, watch=None, speed=QUICK):
-    bench, plan = replay_of(recording.path, speed, None)
+    bench, plan = replay_of(recording.path, speed)
     return play(bench, plan, out, watch or Watch())
 
 
@@ -121,23 +121,6 @@ def test_an_interrupted_rally_is_not_replayed(tmp_path):
     recording = recorded(tmp_path, ended="interrupted", planned=9_000)
     with pytest.raises(UsageError, match="was interrupted"):
         replayed(recording, tmp_path / "again")
-
-
-@pytest.mark.parametrize(
-    ("words", "expected"),
-    [
-        (["rally", "--bench", "replay", "--from", "r"], "run 'tennis replay DIR --out DIR'"),
-        (["rally", "--bench=replay"], "run 'tennis replay DIR --out DIR'"),
-        (["replay", "r", "--balls", "7"], "No such option '--balls'"),
-        (["replay", "missing"], "missing"),
-    ],
-)
-def test_what_does_not_go_together(tmp_path, monkeypatch, words, expected):
-    monkeypatch.chdir(tmp_path)
-    done = CliRunner().invoke(cli, [*words, "--out", "o"], standalone_mode=False)
-    assert done.exit_code != 0
-    assert expected in str(done.exception)
-    assert not (tmp_path / "o").exists()
 
 
 def test_the_command(tmp_path):

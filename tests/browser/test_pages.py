@@ -20,8 +20,6 @@ from tennis.explain.explanation import Explanation
 from tennis.pages.commission import page as commission_page
 from tennis.pages.drill import write_drill_report
 from tennis.pages.explain import PAGE, write
-from tennis.pages.labels import Label
-from tennis.pages.labels import page as label_page
 from tennis.pages.match import write_match_report
 from tennis.pages.rally import write_report
 from tennis.rally.manifest import Drill
@@ -48,7 +46,7 @@ BOOKS = {
 }
 
 OWN = ("rally", "rallies", "match", "drills", "rtcap", "explain", "umpire", "feedback", "class")
-OWN += ("commission", "labels", "compare")
+OWN += ("commission", "compare")
 KINDS = [*OWN, *(f"{b}/{name}" for b in BOOKS for name in BOOKS[b])]
 
 
@@ -107,7 +105,6 @@ def pages(tmp_path_factory) -> dict[str, Path]:
         done = CliRunner().invoke(umpire, words)
         assert done.exit_code == 0, done.output
     written["commission"].write_text(commission_page(made_up_record()))
-    written["labels"].write_text(label_page([Label("bench-1", "e6605838833f8a2b"), Label("b", "")]))
     sides = [str(side(out / "before")), str(side(out / f"after_{'long_name_' * 6}", times=1.5))]
     done = CliRunner().invoke(cli, ["compare", *sides, "--no-explain", "--out", str(out / "gate")])
     assert done.exit_code == 1, done.output

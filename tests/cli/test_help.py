@@ -85,8 +85,6 @@ def test_removed_options_are_removed():
         for option in parameter.opts
     }
     assert not there & set(OPTIONS)
-    anywhere = {one.rpartition(" ")[2] for one in there}
-    assert not anywhere & {option for option in OPTIONS if option.startswith("--")}
 
 
 def test_what_was_probably_meant_is_named():

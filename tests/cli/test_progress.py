@@ -14,6 +14,7 @@ from rich.console import Console
 
 from tennis import wire
 from tennis.cli import progress as live
+from tennis.cli.words import QUIET
 from tennis.play.progress import Progress
 from tennis.rally.balls import RECORD
 
@@ -63,8 +64,10 @@ def test_the_line_fits_and_its_time_left_moves(monkeypatch, columns):
 )
 def test_quiet_is_quiet_about_what_went_well(line, said):
     @click.command()
-    @live.quiet_option
-    def command():
+    @click.option("--quiet", is_flag=True)
+    @click.pass_context
+    def command(ctx, quiet):
+        ctx.meta[QUIET] = quiet
         with live.progress_line() as observe:
             observe(Progress(planned=1))
         live.tell(line)

@@ -150,7 +150,6 @@ COMMANDS = {
     "match good.toml --store x": "--store needs --cluster",
     "match good.toml --cluster tcp://127.0.0.1:1 --store s3://b/c": "no URL: mount",
     "doctor --bench bench-3": "docs/query.md",
-    "match good.toml --inventory x": "needs --targets",
     "compare sloth sloth": "both sides are the same",
     "compare rally rally": "are one boot",
     "compare rally nowhere": "names no side",

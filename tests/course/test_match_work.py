@@ -53,7 +53,7 @@ def played(tmp_path_factory):
         words.replace("prediction.reason = '''\n", "prediction.reason = '''\nA guess.\n")
     )
     with contextlib.chdir(folder):
-        done = tennis("match", "plan.toml", "--quiet", "--out", "main-result")
+        done = tennis("--quiet", "match", "plan.toml", "--out", "main-result")
     assert done.returncode == 0, done.stderr
     return folder, text
 

@@ -24,16 +24,12 @@ from tennis.commissioning.steps import names
 from tennis.commissioning.tables import boards
 from tennis.errors import AlteredError, TennisError, UsageError
 from tennis.listener import listening
-from tennis.pages.labels import Label
-from tennis.pages.labels import page as label_page
 from tennis.play.commissioning import measure as measuring
 from tennis.play.commissioning import misses
 from tennis.play.commissioning.commissioning import Commissioning, share
 from tennis.play.commissioning.equipment import Boards, Emulation
-from tennis.play.commissioning.fleet import commission_all
 from tennis.play.commissioning.measure import Outcome, Work, measure
 from tennis.play.commissioning.wires import WireTrial, judge_ping, judge_reply
-from tennis.play.fleet import FleetBench
 from tennis.play.rally import Watch
 from tests.support.emulated_pico import JUMPERS, EmulatedPico, edges, respond
 from tests.support.fake_brickwall import FakeBrickwall, ball_of, wires
@@ -420,39 +416,3 @@ def test_a_made_up_evening_at_the_prompt(tmp_path, made_up):
     again(Path(out)).do("reply")
     done = evening("")
     assert done.exit_code == 1
-
-
-def test_a_room_of_made_up_benches_and_one_that_fails(tmp_path, made_up):
-    made_up["target"] = UsageError("it is off", next_step="switch it on")
-
-    def make(out: Path, asked: CommissionRequest, watch: Watch) -> Commissioning:
-        if out.name == "bench-2":
-            raise UsageError("its folder is somebody else's")
-        return Commissioning(out, asked.model_copy(update={"target": "virtual"}), watch)
-
-    benches = [FleetBench(f"bench-{n}", None, f"bench-{n}", f"/dev/x{n}") for n in (1, 2, 3)]
-
-    def results(wires: str) -> dict[str, str]:
-        found = commission_all(benches, tmp_path / "room", CommissionRequest(), wires, make)
-        return {result.bench: result.trouble for result in found}
-
-    first = results("jumpers")
-    assert first == {"bench-1": "", "bench-2": "its folder is somebody else's", "bench-3": ""}
-    second = results("target")
-    assert second["bench-1"] == second["bench-3"] == "target: it is off -> switch it on"
-    made_up["target"] = Outcome("pass", "x")
-    assert results("target")["bench-3"] == ""
-    record = read_record(tmp_path / "room" / "bench-3" / RECORD)
-    assert record.open_steps == []
-    # a second round names the first
-    (result,) = commission_all(benches[:1], tmp_path / "new", CommissionRequest(), "target", make)
-    assert result.trouble.startswith("ping: first jumpers must pass (--wires jumpers")
-
-
-def test_a_label_has_name_serial_and_wires():
-    text = label_page([Label("bench-1", "e6605838833f8a2b"), Label("<b>2", "")])
-    assert "e6605838833f8a2b" in text
-    assert text.count('class="label"') == 2
-    assert "<b>2" not in text
-    assert text.count("pin 13  BCM27") == 2
-    assert text.count('class="write"') == 1

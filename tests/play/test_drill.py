@@ -50,7 +50,7 @@ def words(name: str, context: str, **more: str | float) -> list[str]:
         **{key.replace("_", "-"): value for key, value in more.items()},
     }
     options = [text for key, value in asked.items() for text in (f"--{key}", str(value))]
-    return ["drill", name, *options, "--quiet"]
+    return ["drill", name, *options]
 
 
 def play(out: Path, name: str, context: str, **more: str | float):
@@ -188,7 +188,7 @@ def test_killed_and_gone_on_with(periodic, tmp_path):
     wait_until(lambda: journal.exists() and journal.stat().st_size > 0, process, limit_s=600)
     process.send_signal(signal.SIGKILL)
     process.wait()
-    done = run("resume", out, "--quiet")
+    done = run("resume", out)
     assert done.exit_code == 0, done.output
     assert open_folder(out).manifest.files == open_folder(periodic).manifest.files
 

@@ -177,7 +177,7 @@ def test_killed_interrupted_and_gone_on_with(tmp_path, path, request, kernels):
     again = tennis("match", path, "--out", out)
     assert again.returncode == 0
     assert again.stdout.count(f"kept, {balls} balls") == 4
-    hushed = tennis("match", path, "--out", out, "--quiet")
+    hushed = tennis("--quiet", "match", path, "--out", out)
     assert hushed.returncode == 0
     assert f"kept, {balls} balls" not in hushed.stdout
 

@@ -23,7 +23,7 @@ pytestmark = [pytest.mark.virtual, pytest.mark.xdist_group("sweep")]
 HOLD_US, PERIOD_US = 100, 3700
 WORDS = (
     *("sweep", "--kernel", "rt", "--balls", "600", "--seed", "7", "--from-hz", "50000"),
-    *("--to-hz", "150000", "--rates-per-decade", "2", "--resolution-percent", "80", "--quiet"),
+    *("--to-hz", "150000", "--rates-per-decade", "2", "--resolution-percent", "80"),
 )
 
 
@@ -73,7 +73,7 @@ def test_a_hog_takes_the_share_that_it_must(tmp_path):
     """
     done = run(
         *("rally", "--load", "hog", "--loop", "open", "--rate-hz", 49_310, "--balls", 20_000),
-        *("--seed", 3, "--quiet", "--out", tmp_path / "hog"),
+        *("--seed", 3, "--out", tmp_path / "hog"),
     )
     assert done.exit_code == 0, done.output
     found = pairing(open_rally(tmp_path / "hog"))

@@ -109,7 +109,7 @@ def test_a_match_knows_its_rally_by_the_name_that_its_versions_have(old):
 
 
 def test_a_recording_is_replayed_and_stays_what_it_is(old, tmp_path):
-    bench, plan = replay_of(old.path, 1e6, None)
+    bench, plan = replay_of(old.path, 1e6)
     again = play(bench, plan, tmp_path / "again", Watch())
     assert again.manifest.bench == "replay"
     assert again.label == old.label

@@ -125,11 +125,17 @@ class Bench:
         assert code == 0, said[-8000:]
         return said
 
-    def tennis(self, *words: str) -> subprocess.CompletedProcess[str]:
+    def tennis(self, *words: str, holder: str = "") -> subprocess.CompletedProcess[str]:
         done = run_to_end(
             [sys.executable, "-c", "from tennis.cli import main; main()", *words],
             cwd=self.folder,
-            env={**os.environ, **ANSIBLE, "TENNIS_DATA": str(self.folder / "data")},
+            env={
+                **os.environ,
+                **ANSIBLE,
+                "TENNIS_DATA": str(self.folder / "data"),
+                "TENNIS_INVENTORY": str(self.inventory),
+                "TENNIS_HOLDER": holder,
+            },
         )
         with self.log.open("a") as log:
             log.write(done.stdout + done.stderr)
@@ -194,7 +200,7 @@ def ways_in(bench: Bench) -> str:
 
 def test_a_bare_system_is_no_bench(bench):
     assert "password" in ways_in(bench)
-    said = bench.tennis("benches", "boot", NAME, "rt", "--inventory", str(bench.inventory))
+    said = bench.tennis("benches", "boot", NAME, "rt")
     assert said.returncode == 1
     assert "is not provisioned" in said.stderr
     hash_of_default = bench.root(f"getent shadow {USER}").split(":")[1]
@@ -339,15 +345,14 @@ def test_a_lease_is_not_forged_by_its_name(bench):
     assert as_student(bench, "flock -s /run/tennis/lease true", OTHER).returncode != 0
     # the same through `tennis`, which logs in as the student
     bench.write_inventory(ansible_user=STUDENT)
-    inventory = ["--inventory", str(bench.inventory)]
-    done = bench.tennis("benches", "release", NAME, "--as", "red", *inventory)
+    done = bench.tennis("benches", "release", NAME, holder="red")
     bench.write_inventory()
     assert done.returncode == 0, done.stderr
     assert json.loads(as_student(bench, "sudo -n tennis-bench status").stdout)["lease"] is None
 
 
 def test_the_list_says_what_this_bench_is(bench):
-    done = bench.tennis("benches", "--json", "--inventory", str(bench.inventory))
+    done = bench.tennis("benches", "--json")
     (row,) = json.loads(done.stdout)
     assert row["bench"] == NAME
     assert row["reachable"]
@@ -357,22 +362,21 @@ def test_the_list_says_what_this_bench_is(bench):
 
 
 def test_two_groups_do_not_get_one_bench(bench):
-    inventory = ["--inventory", str(bench.inventory)]
-    taken = bench.tennis("benches", "lease", NAME, "--for", "10m", "--as", "red", *inventory)
+    taken = bench.tennis("benches", "lease", NAME, "--for", "10m", holder="red")
     assert taken.returncode == 0, taken.stderr
     for words in (
-        ["benches", "lease", NAME, "--as", "blue"],
-        ["benches", "restore", NAME, "--as", "blue"],
-        ["benches", "boot", NAME, "rt", "--as", "blue"],
+        ["benches", "lease", NAME],
+        ["benches", "restore", NAME],
+        ["benches", "boot", NAME, "rt"],
     ):
-        refused = bench.tennis(*words, *inventory)
+        refused = bench.tennis(*words, holder="blue")
         assert refused.returncode == 1
         assert "held by red" in refused.stderr
     # upgrades wait until the bench is given back
     bench.root("systemctl start apt-daily-upgrade.service")
     assert "ConditionResult=no" in bench.root("systemctl show -p ConditionResult apt-daily-upgrade")
     bench.root("install -o student /dev/null /var/lib/tennis/data/rally")
-    assert bench.tennis("benches", "release", NAME, "--as", "red", *inventory).returncode == 0
+    assert bench.tennis("benches", "release", NAME, holder="red").returncode == 0
     assert "rally" in bench.root("ls /var/lib/tennis/saved/red-*")
 
 
@@ -388,7 +392,7 @@ def test_a_broken_bench_is_restored(bench):
     assert "password" in ways_in(bench)
     assert bench.root("modinfo -n racquet || echo none").strip() == "none"
     since = time.monotonic()
-    done = bench.tennis("benches", "restore", NAME, "--inventory", str(bench.inventory))
+    done = bench.tennis("benches", "restore", NAME)
     bench.timed("restore", since)
     assert done.returncode == 0, done.stdout[-4000:] + done.stderr
     assert "were changed" in done.stdout or "was changed" in done.stdout
@@ -411,9 +415,7 @@ def test_a_kernel_that_does_not_come_up_costs_two_boots(bench):
     )
     running = bench.root("uname -r").strip()
     since = time.monotonic()
-    done = bench.tennis(
-        *("benches", "boot", NAME, "cobalt", "--wait", "900", "--inventory", str(bench.inventory))
-    )
+    done = bench.tennis(*("benches", "boot", NAME, "cobalt", "--wait", "900"))
     bench.timed("fallback", since)
     assert done.returncode == 1
     assert f"did not come up, it is back on {running}" in done.stderr
@@ -428,9 +430,7 @@ def test_a_kernel_that_does_not_come_up_costs_two_boots(bench):
 
 def test_boot_into_rt_and_play(bench):
     since = time.monotonic()
-    done = bench.tennis(
-        "benches", "boot", NAME, "rt", "--wait", "900", "--inventory", str(bench.inventory)
-    )
+    done = bench.tennis("benches", "boot", NAME, "rt", "--wait", "900")
     bench.timed("boot rt", since)
     assert done.returncode == 0, done.stderr + bench.pi.log()
     release = bench.root("uname -r").strip()
@@ -507,9 +507,7 @@ def test_a_kernel_from_source_replaces_the_archives(bench):
     )
     bench.play("--tags", "kernel,racquet", name="kernel from source")
     since = time.monotonic()
-    done = bench.tennis(
-        "benches", "boot", NAME, "rt", "--wait", "900", "--inventory", str(bench.inventory)
-    )
+    done = bench.tennis("benches", "boot", NAME, "rt", "--wait", "900")
     bench.timed("boot a kernel from source", since)
     assert done.returncode == 0, done.stderr + bench.pi.log()
     release = bench.root("uname -r").strip()

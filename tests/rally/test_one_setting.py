@@ -154,7 +154,7 @@ def test_check_plays_it_with_this_setting_and_finds_it_forged(folder, name, tmp_
 @pytest.mark.parametrize("name", [*ANSWERED_IN, *SERVED])
 def test_a_replay_is_of_what_was_recorded(folder, name):
     _, other = before_and_after(folder, name)
-    _, plan = replay_of(other.path, 1.0, None)
+    _, plan = replay_of(other.path, 1.0)
     assert plan.protocol == other.manifest.protocol
     for row in TOLD:
         if row.name not in BROUGHT:  # its file is nobody's to say

@@ -124,7 +124,7 @@ def test_it_says_which_commit_it_is_of(installed):
 
 @pytest.mark.virtual
 def test_an_installed_tennis_plays_what_the_checkout_plays(installed, tmp_path):
-    words = ("rally", "--load", "hog", "--balls", "60", "--seed", "7", "--quiet", "--out")
+    words = ("rally", "--load", "hog", "--balls", "60", "--seed", "7", "--out")
     done = installed.tennis(*words, installed.folder / "a")
     assert done.returncode == 0, done.stderr
     assert tennis(*words, str(tmp_path / "b")).returncode == 0

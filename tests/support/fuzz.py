@@ -304,8 +304,7 @@ def class_archives(scratch: Path) -> Run:
 
 @target(
     "frames",
-    "bench/instruments/arq play/commissioning/measure play/commissioning/wires "
-    "play/listening play/verify wire",
+    "bench/instruments/arq play/commissioning/measure play/commissioning/wires play/verify wire",
 )
 def frames(_: Path) -> Run:
     """Damage what a Brickwall says and take it."""

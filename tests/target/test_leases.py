@@ -220,12 +220,12 @@ def test_a_name_belongs_to_the_login_that_used_it(target):
     target.login = "ben"
     said = target.refuses("lease", "red", "3600")
     assert "held by red (login anna) for 60 min more" in said
-    assert "--as" not in said
+    assert "TENNIS_HOLDER" not in said
     assert "held by red (login anna), not by red" in target.refuses("release", "red")
     assert target.data.joinpath("mine").exists()
     target.login = "anna"
     # the same login with another name: another group that shares it
-    assert "(--as red, if that is you)" in target.refuses("lease", "green", "3600")
+    assert "(set TENNIS_HOLDER=red, if that is you)" in target.refuses("lease", "green", "3600")
     target.now += 60
     assert target.says("lease", "red", "3600")["saved"] is None
     assert target.run("release", "red").returncode == 0

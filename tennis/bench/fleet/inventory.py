@@ -93,15 +93,12 @@ class Fleet:
         raise UsageError(f"{self.path} has no target {name!a}: it has {names}")
 
 
-def the_inventory(path: Path | None = None) -> Path:
-    """Return the place of the inventory: ``path``, else TENNIS_INVENTORY, else the default."""
-    named = os.environ.get("TENNIS_INVENTORY")
-    return path or (Path(named) if named else INVENTORY)
-
-
 def read_inventory(path: Path | None = None) -> Fleet:
-    """Read an inventory; see ``the_inventory`` for the default. Raises UsageError, BenchError."""
-    place = the_inventory(path)
+    """Read an inventory: ``path``, else TENNIS_INVENTORY, else ansible/inventory.
+
+    Raises UsageError, BenchError.
+    """
+    place = path or Path(os.environ.get("TENNIS_INVENTORY") or INVENTORY)
     if not place.exists():
         raise UsageError(
             f"there is no inventory {place}", next_step=f"copy {EXAMPLE} to it and change it"
@@ -148,14 +145,11 @@ def _why_unread(complaint: str) -> str:
     return f"cannot be read: {plain(reason, 300)}{f' ({plain(origin[1])})' if origin else ''}"
 
 
-def connect(name: str, inventory: Path | None = None, *, patience: Patience = USUAL) -> SshTarget:
+def connect(name: str, *, patience: Patience = USUAL) -> SshTarget:
     """Return the way to a target: as the inventory names it, else as ``ssh`` knows it.
 
-    An inventory that was named must have it; the default one need not even exist. USER@NAME is
-    always one for ``ssh``.
+    USER@NAME is always one for ``ssh``.
     """
-    if inventory is not None:
-        return read_inventory(inventory).find(name).connect(patience)
     if "@" not in name and (os.environ.get("TENNIS_INVENTORY") or INVENTORY.exists()):
         for bench in read_inventory().targets:
             if bench.name == name:

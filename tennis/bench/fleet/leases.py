@@ -29,13 +29,12 @@ from tennis.rally.text import plain
 LEASE_S = (60, 14 * 86400)  # the shortest and the longest
 
 
-def holder_of(name: str | None = None) -> str:
-    """Return in whose name benches are asked for: ``name``, else TENNIS_HOLDER, else USER@MACHINE.
+def holder_of() -> str:
+    """Return in whose name benches are asked for: TENNIS_HOLDER, else USER@MACHINE.
 
     Raises UsageError.
     """
-    named = os.environ.get("TENNIS_HOLDER") or None if name is None else name
-    if named is not None:
+    if named := os.environ.get("TENNIS_HOLDER"):
         _check_holder(named)
         return named
     try:
@@ -95,7 +94,7 @@ def say_if_it_ends(status: Status | None, host: str, holder: str, rally_s: float
         over = "is over" if left_s <= 0 else f"ends in {left_s // 60} min, before the rally"
         say(
             f"your lease of {host} {over}: the rally is safe, but then anybody may take the bench: "
-            f"`tennis benches lease {host} --as {holder}`"
+            f"`TENNIS_HOLDER={holder} tennis benches lease {host}`"
         )
 
 
@@ -109,7 +108,7 @@ def who_else(host: str, status: Status, holder: str) -> str:
     return (
         f"{host} is held by {lease.holder} for {-(-(lease.expires - status.now) // 60)} min more, "
         f"and you are {holder}: take another bench, or ask them to give it back "
-        f"(--as {lease.holder}, if that is you)"
+        f"(set TENNIS_HOLDER={lease.holder}, if that is you)"
     )
 
 

@@ -69,10 +69,7 @@ RACQUET_USER = ROOT / "target" / "racquet" / "racquet-user.c"
 
 
 class PiBench(ResumableBench, PreparingBench):
-    """Plays plans on a board that tennis manages.
-
-    ``holder``: in whose name, where the board is leased.
-    """
+    """Plays plans on a board that tennis manages."""
 
     kind: BenchKind = "pi"
     repeats = False
@@ -84,15 +81,8 @@ class PiBench(ResumableBench, PreparingBench):
         instruments=("pico",),
     )
 
-    def __init__(
-        self,
-        host: str,
-        port: str | None = None,
-        holder: str | None = None,
-        *,
-        patience: Patience = USUAL,
-    ) -> None:
-        self._holder = leases.holder_of(holder)
+    def __init__(self, host: str, port: str | None = None, *, patience: Patience = USUAL) -> None:
+        self._holder = leases.holder_of()
         self.target = inventory.connect(host, patience=patience)
         self._wired = WiredBench(port, patience)
         self._seen: snapshot.Snapshot | None = None
@@ -118,7 +108,7 @@ class PiBench(ResumableBench, PreparingBench):
                 f"{plain(str(plan.target), 80)}: you did not name this target here",
                 next_step="name it with --target",
             )
-        return cls(access.target, access.port, access.holder)
+        return cls(access.target, access.port)
 
     def time_note(self, plan: Plan) -> str:
         """Return what a nanosecond means."""

@@ -21,7 +21,6 @@ from tennis.bench.instruments.link import LinkLostError
 from tennis.bench.instruments.ports import bootsel, checked, picos, ports, the_port
 from tennis.bench.instruments.serial_link import SerialLink
 from tennis.bench.patience import Patience
-from tennis.bench.physical.managed import PiBench
 from tennis.bench.protocol import Access, Bench
 from tennis.bench.registry import bench_for
 from tennis.bench.targets import snapshot
@@ -201,7 +200,7 @@ class Boards:
 
     def _connect(self) -> SshTarget:
         assert self._request.target is not None  # noqa: S101 (such steps are left out without one)
-        return connect(self._request.target, self._request.inventory)
+        return connect(self._request.target)
 
     @contextmanager
     def _racquet(self) -> Iterator[Count]:
@@ -209,7 +208,7 @@ class Boards:
             yield lambda: None
             return
         with self._connect() as target:
-            leases.refuse_if_held(target, leases.holder_of(self._request.holder), playing=False)
+            leases.refuse_if_held(target, leases.holder_of(), playing=False)
             module = target.facts(config=False).module
             load = LOAD.replace("MODULE", module)
             told = target.run(load, what="loading the Racquet", root=True).split()
@@ -224,7 +223,7 @@ class Boards:
         try:
             with self._connect() as target:
                 target.run("true", what="becoming root", root=True)
-                leases.refuse_if_held(target, leases.holder_of(self._request.holder), playing=False)
+                leases.refuse_if_held(target, leases.holder_of(), playing=False)
         except SshError as error:
             raise _step_error("unreachable", error) from error
         except RemoteError as error:
@@ -258,10 +257,7 @@ class Boards:
             analyser=asked.analyser if umpire else None,
         )
         plan = plan_for(request, asked.served)
-        bench = bench_for(plan, Access(asked.port, target, asked.holder))
-        if isinstance(bench, PiBench):  # it would look into the usual inventory only
-            bench.target = self._connect()
-        return bench, plan
+        return bench_for(plan, Access(asked.port, target)), plan
 
 
 class Emulation:

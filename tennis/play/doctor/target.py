@@ -3,7 +3,6 @@
 """What would spoil a rally on a target that is reached over SSH."""
 
 from collections.abc import Iterator
-from pathlib import Path
 
 from tennis.bench.findings import Finding
 from tennis.bench.fleet import leases, state
@@ -16,13 +15,13 @@ from tennis.errors import BenchError, TennisError
 from tennis.play.doctor.kernel import examine_kernel, problem_of
 
 
-def examine_target(name: str, inventory: Path | None = None) -> Iterator[Finding]:
-    """Yield what there is to say about a target: a host of the inventory, else as ssh knows it.
+def examine_target(name: str) -> Iterator[Finding]:
+    """Yield what there is to say about a target: one of the inventory, else as ssh knows it.
 
     Raises UsageError for a name that cannot be meant.
     """
     try:
-        with connect(name, inventory) as target:
+        with connect(name) as target:
             seen = target.facts()
             yield Finding("good", "target", _who(seen))
             yield from _lease(target)

@@ -53,7 +53,8 @@ def test_the_example_is_an_inventory():
     assert known.hosts["desk-1"].variables["ansible_host"] == "192.0.2.20"
     with pytest.raises(UsageError, match="no target 'bench-9': it has bench-1, bench-2, bench-3"):
         known.find("bench-9")
-    done = CliRunner().invoke(cli, ["benches", "lease", "bench-9", "--inventory", str(EXAMPLE)])
+    words, here = ["benches", "lease", "bench-9"], {"TENNIS_INVENTORY": str(EXAMPLE)}
+    done = CliRunner().invoke(cli, words, env=here)
     assert isinstance(done.exception, UsageError)
 
 
@@ -90,13 +91,14 @@ def test_an_inventory_without_targets_is_refused(tmp_path):
         inventory.read_inventory(tmp_path / "none")
 
 
-def test_a_bench_that_does_not_answer_stops_nobody(tmp_path):
+def test_a_bench_that_does_not_answer_stops_nobody(tmp_path, monkeypatch):
     (tmp_path / "hosts.yml").write_text(
         "targets:\n  hosts:\n"
         "    silent: {ansible_host: 127.0.0.1, ansible_port: 1}\n"
         "    strange: {ansible_host: 127.0.0.1, ansible_port: 1, tennis_bench_host: nowhere}\n"
     )
-    done = tennis("benches", "--json", "--inventory", tmp_path)
+    monkeypatch.setenv("TENNIS_INVENTORY", str(tmp_path))
+    done = tennis("benches", "--json")
     assert done.returncode == 1
     rows = {said["bench"]: said for said in json.loads(done.stdout)}
     assert not rows["silent"]["reachable"]

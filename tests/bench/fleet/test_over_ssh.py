@@ -29,7 +29,6 @@ from tennis.bench.physical.refusals import seconds_of
 from tennis.bench.targets.ssh import SshError
 from tennis.checkout import ROOT
 from tennis.cli import cli
-from tennis.commissioning.record import read_record
 from tennis.errors import BenchError, UsageError
 from tennis.listener import listening
 from tennis.play.doctor.target import examine_target
@@ -81,8 +80,8 @@ class Room:
         return {row["bench"]: row for row in said}
 
 
-def tennis(*words: str) -> Result:
-    return CliRunner().invoke(cli, list(words), env={"TENNIS_HOLDER": "blue"})
+def tennis(*words: str, holder: str = "blue") -> Result:
+    return CliRunner().invoke(cli, list(words), env={"TENNIS_HOLDER": holder})
 
 
 LISTED: dict[str, str] = {}  # what Ansible says of an inventory, by its text
@@ -119,7 +118,7 @@ def room(tmp_path, monkeypatch):
 
 
 def test_a_lease_from_beginning_to_end(room):
-    done = tennis("benches", "lease", "bench-1", "--for", "90m", "--as", "red")
+    done = tennis("benches", "lease", "bench-1", "--for", "90m", holder="red")
     assert done.exit_code == 0, done.output
     minutes = (
         int(json.loads((room.home / "lease.json").read_text())["expires"]) - time.time()
@@ -135,7 +134,7 @@ def test_a_lease_from_beginning_to_end(room):
     assert "held by red for" in str(refused.exception)
     assert "held by red, not by blue" in str(tennis("benches", "release", "bench-1").exception)
 
-    done = tennis("benches", "release", "bench-1", "--as", "red")
+    done = tennis("benches", "release", "bench-1", holder="red")
     assert done.stdout == "bench-1: free\n"
     (saved,) = (room.home / "saved").glob("red-*/balls")
     assert saved.read_text() == "red's"
@@ -143,39 +142,8 @@ def test_a_lease_from_beginning_to_end(room):
     assert done.stdout == "bench-1: free already: nobody held it\n"
 
 
-def test_labels_have_the_serial_numbers_of_the_picos_that_answer(room, tmp_path):
-    sheet = tmp_path / "labels.html"
-    done = tennis("benches", "labels", "--out", str(sheet))
-    assert done.exit_code == 0, done.output
-    assert sheet.read_text().count("e6605838833f8a2b") == 2  # one machine is both benches
-    assert isinstance(tennis("benches", "labels", "--out", str(sheet)).exception, UsageError)
-    # a second Pico there: nobody knows which one is the bench's
-    (room.root / "dev/serial/by-id" / PICO.replace("8a2b", "8a2c")).touch()
-    done = tennis("benches", "labels", "--force", "--out", str(sheet))
-    assert done.stdout.endswith("no serial number: bench-1, bench-2\n")
-    assert "e6605838833f8a2b" not in sheet.read_text()
-
-
-def test_a_room_without_picos_is_commissioned_as_far_as_it_goes(room, tmp_path):
-    words = ["benches", "commission", "--wires", "jumpers", "--out", str(tmp_path / "room")]
-    assert "bench-1 has no tennis_port in the inventory" in str(tennis(*words).exception)
-    hosts = room.inventory / "hosts.yml"
-    text = hosts.read_text()
-    for number in (1, 2):
-        port = f"socket://127.0.0.1:{number}"
-        text = text.replace(f"bench-{number}: {{", f'bench-{number}: {{tennis_port: "{port}", ')
-    hosts.write_text(text)
-    done = tennis(*words)
-    assert done.exit_code == 1
-    for bench in ("bench-1", "bench-2"):
-        assert f"{bench}: 0 of 10 steps passed, pico failed" in done.stdout
-        record = read_record(tmp_path / "room" / bench / "record.json")
-        assert "nothing listens there" in record.result("pico").reason
-        assert bench not in (tmp_path / "room" / bench / "record.json").read_text()
-
-
 def test_an_expired_lease_is_saved_by_the_next(room):
-    tennis("benches", "lease", "bench-1", "--for", "1m", "--as", "red")
+    tennis("benches", "lease", "bench-1", "--for", "1m", holder="red")
     (room.home / "data" / "balls").write_text("red's")
     lease = json.loads((room.home / "lease.json").read_text())
     (room.home / "lease.json").write_text(json.dumps({**lease, "expires": int(time.time()) - 1}))
@@ -215,7 +183,7 @@ def test_holders_that_reach_no_bench(monkeypatch, tmp_path):
     commands = [["benches", word, "bench-1"] for word in ("lease", "release", "restore")]
     for name in ("a\nb", "\x1b[2J", "../x", "ü", "-x", "x" * 65, "a b", "$(id)", "a\n"):
         for words in (*commands, ["benches", "boot", "bench-1", "rt"], rally):
-            done = tennis(*words, f"--as={name}")
+            done = tennis(*words, holder=name)
             assert isinstance(done.exception, UsageError)
             assert "is not a name" in str(done.exception)
             assert str(done.exception).isprintable()
@@ -234,8 +202,8 @@ def test_a_bench_of_somebody_else_is_refused_by_every_command(room, tmp_path):
         assert words in str(tennis(*command).exception)
     (lease,) = (f for f in examine_target("bench-1") if f.what == "lease")
     assert "held by red" in lease.found
-    # who said --as red before is let in
-    done = tennis(*rally, "--port", "socket://127.0.0.1:1", "--as", "red")
+    # red is let in
+    done = tennis(*rally, "--port", "socket://127.0.0.1:1", holder="red")
     assert "held by" not in str(done.exception)
 
 
@@ -250,9 +218,9 @@ def test_nobody_gets_or_restarts_a_bench_on_which_a_rally_is_played(room):
         assert "a rally of red, whose lease is over, is being played on it" in str(done.exception)
         assert leases.take(room.bench, "red", 60).holder == "red"  # longer, in mid-rally
         for command in (["benches", "boot", "bench-1", "rt"], ["benches", "restore", "bench-1"]):
-            done = tennis(*command, "--as", "red")
+            done = tennis(*command, holder="red")
             assert "a rally is being played on bench-1: wait until it ends" in str(done.exception)
-        done = tennis("benches", "release", "bench-1", "--as", "red")
+        done = tennis("benches", "release", "bench-1", holder="red")
         assert "a rally is being played" in str(done.exception)
         assert any(f.what == "rally" for f in examine_target("bench-1"))
         # a process that waits for the lock does not play

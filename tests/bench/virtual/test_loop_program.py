@@ -53,7 +53,7 @@ int main(void)
 
 
 def drill(out, brought, *words):
-    asked = ("--program", brought, "--seed", 5, "--quiet", "--out", out)
+    asked = ("--program", brought, "--seed", 5, "--out", out)
     done = run("drill", "periodic", *asked, *words)
     assert done.exit_code == 0, done.output
     return done.output

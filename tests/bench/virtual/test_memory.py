@@ -342,13 +342,13 @@ def test_a_drill_takes_it_and_repeats(tmp_path):
 def test_a_sweep_takes_it(tmp_path):
     words = ("--from-hz", "1000", "--to-hz", "2000", "--rates-per-decade", "1", "--balls", "20")
     out = tmp_path / "rates"
-    done = run("sweep", "--memory", "cortex-a53", *words, "--quiet", "--out", out)
+    done = run("sweep", "--memory", "cortex-a53", *words, "--out", out)
     assert done.exit_code == 0, done.output
     swept = open_sweep(out)
     assert "memory cortex-a53@" in swept.label
     for rate in swept.rates:
         rally = open_folder(out / f"{rate}-hz")
         assert rally.manifest.target.memory == profiles.canonical("cortex-a53")
-    other = run("sweep", *words, "--quiet", "--out", out)
+    other = run("sweep", *words, "--out", out)
     assert other.exit_code == 1
     assert "its memory differs" in other.output

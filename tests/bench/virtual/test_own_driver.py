@@ -33,7 +33,7 @@ def test_the_racquet_of_the_page_is_built_and_answers(name, tmp_path):
     source = tmp_path / name
     source.write_text(WHEEL if name == "wheel.c" else before())
     out = tmp_path / "wheel"
-    words = ("rally", "--racquet", source, "--balls", 300, "--quiet", "--out", out)
+    words = ("rally", "--racquet", source, "--balls", 300, "--out", out)
     done = terminal.tennis(*words)
     assert done.returncode == 0, done.stdout + done.stderr
     rally = open_rally(out)

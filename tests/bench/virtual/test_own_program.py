@@ -30,7 +30,7 @@ def tennis(*words: object) -> tuple[int, str]:
 
 
 def rally(out, brought, *words, balls=100):
-    served = ("--balls", balls, "--seed", 11, "--quiet", "--out", out)
+    served = ("--balls", balls, "--seed", 11, "--out", out)
     return tennis("rally", "--program", brought, *served, *words)
 
 

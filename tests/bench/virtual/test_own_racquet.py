@@ -23,7 +23,7 @@ def tennis(*words: object) -> tuple[int, str]:
 def played(tmp_path_factory):
     folder = tmp_path_factory.mktemp("own")
     (folder / "racquet.c").write_text(RIGHT)
-    words = ("rally", "--racquet", folder / "racquet.c", "--balls", 200, "--quiet")
+    words = ("rally", "--racquet", folder / "racquet.c", "--balls", 200)
     code, said = tennis(*words, "--out", folder / "own")
     assert code == 0, said
     assert "own: 200 balls, 0 misses" in said

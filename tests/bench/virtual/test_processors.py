@@ -146,7 +146,7 @@ interrupt_cpu = 1
 def test_a_match_plays_its_settings(tmp_path):
     """What was played is what the plan says: the hog meets the pings of one setting only."""
     (tmp_path / "plan.toml").write_text(MATCH)
-    words = [str(tmp_path / "plan.toml"), "--out", str(tmp_path / "m"), "--quiet"]
+    words = [str(tmp_path / "plan.toml"), "--out", str(tmp_path / "m")]
     ran = CliRunner().invoke(match, words)
     assert ran.exit_code == 0, ran.output
     beside, apart = setting_rows(open_match(tmp_path / "m"))["mainline-hog-default-tasklet"]

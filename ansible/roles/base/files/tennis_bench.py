@@ -211,7 +211,7 @@ def lease(holder, seconds):
 def _if_that_is_you(held, holder):
     """Return a hint to whoever uses another name than last time."""
     other_name = held["holder"] != holder and held["user"] == login()
-    return f" (--as {held['holder']}, if that is you)" if other_name else ""
+    return f" (set TENNIS_HOLDER={held['holder']}, if that is you)" if other_name else ""
 
 
 def release(holder):
