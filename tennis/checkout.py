@@ -61,19 +61,6 @@ def _commit() -> str:
     return head if re.fullmatch(r"[0-9a-f]{40,64}", head) else ""
 
 
-def source_address() -> str | None:
-    """Return where people get Tennis; None as long as ``[project.urls]`` does not say it.
-
-    Raises ValueError if a command in a mail of 72 columns cannot hold it.
-    """
-    address = project().get("urls", {}).get("Source")
-    if address is None:
-        return None
-    if not re.fullmatch(r"https://[\w.~:/@+-]{4,43}", address, re.ASCII):
-        raise ValueError(f"pyproject.toml: the address {address!r} is not https://, or too long")
-    return str(address)
-
-
 def cache_folder() -> Path:
     """Return the folder for what can be fetched or built again; ``TENNIS_CACHE`` overrides it."""
     named = os.environ.get("TENNIS_CACHE")

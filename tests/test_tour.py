@@ -38,7 +38,7 @@ def quick(command: str) -> str:
 
 def test_the_tour_shows_what_there_is():
     shown = {" ".join(line.split()[:2]) for line in commands()}
-    assert {f"tennis {one}" for one in ("rally", "stats", "explain", "pack", "compare")} <= shown
+    assert {f"tennis {one}" for one in ("rally", "stats", "explain", "compare")} <= shown
     assert {f"tennis {one}" for one in ("drill", "sweep", "match", "replicate", "lab")} <= shown
     for line in commands():
         if re.match(r"tennis (rally|drill|sweep|compare)\b", line):

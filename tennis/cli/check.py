@@ -10,7 +10,6 @@ from tennis.cli.completion import Folder
 from tennis.cli.progress import watching
 from tennis.cli.settings import setting_option
 from tennis.cli.words import echo
-from tennis.errors import UsageError
 from tennis.rally.text import plain, quoted
 from tennis.units import format_count
 
@@ -30,26 +29,13 @@ def check(folder: Path, *, kernel: str | None, racquet: Path | None, program: Pa
     Is it what it claims to be? Every ball, event and file is compared, or named as not compared. (A
     hash in the folder shows only damage.) The exit code is 1 if anything differs.
 
-    DIR may be the file that `tennis pack` made, or the folder in it. Then Tennis plays the rally up
-    to the packed ball, and compares the ball's call stacks, too.
-
     \b
     Examples:
       tennis check from-a-student
       tennis check own-kernel --kernel ../linux
-      tennis check first-ball-3923.zip
     """
-    from tennis.play import unpacking
     from tennis.play.check import check_rally
 
-    if unpacking.is_packed(folder):
-        if racquet is not None:
-            raise UsageError(
-                f"--racquet: {folder} is a packed ball, of the kit's Racquet or of a program",
-                next_step="leave it out",
-            )
-        _check_packed(folder, kernel, program)
-        return
     with watching("check", lambda _: None) as watch:
         checked = check_rally(folder, kernel=kernel, racquet=racquet, program=program, watch=watch)
     echo(
@@ -60,25 +46,3 @@ def check(folder: Path, *, kernel: str | None, racquet: Path | None, program: Pa
         echo(f"(not compared: {what})")
     if checked.changed:
         echo(f"(versions differ, with no effect: {plain(', '.join(checked.changed))})")
-
-
-def _check_packed(path: Path, kernel: str | None, program: Path | None) -> None:
-    from tennis.explain.packed_ball import BALL
-    from tennis.play.packing import README, SCRIPT
-    from tennis.play.unpacking import check_packed
-
-    with watching("check", lambda _: None) as watch:
-        repeated = check_packed(path, kernel=kernel, program=program, watch=watch)
-    number = repeated.packed.ball
-    stacks = format_count(len(repeated.packed.stacks), "call stack")
-    echo(repeated.explanation.story.sentence)
-    echo(
-        f"The same ball: balls 0 to {number} are the same in every tick, and so are the moments "
-        f"and {stacks} of ball {number}"
-    )
-    echo(f"(not compared: the rally behind ball {number}, {README} and {SCRIPT})")
-    for source in repeated.other_sources:
-        echo(f"(another source, or {BALL} was altered, with no effect: {source})")
-    if repeated.explanation.changed:
-        changed = plain(", ".join(repeated.explanation.changed))
-        echo(f"(versions differ, with no effect: {changed})")

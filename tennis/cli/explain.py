@@ -34,6 +34,7 @@ from tennis.play.explain import explain as explained
 from tennis.play.rally import Watch
 from tennis.play.without_cost import ZERO, without
 from tennis.rally import open_rally
+from tennis.rally.command import command_of
 from tennis.rally.shots import are_shots
 from tennis.rally.text import plain, quoted
 from tennis.units import format_count, format_ns, format_round_ns
@@ -424,6 +425,12 @@ def _print(explanation: Explanation, out: Path | None) -> None:
             line(f"  tennis explain {quoted(explanation.rally.path)} --try {remedy.setting}")
             line(f"    {remedy.why}", "dim")
         line("")
+    manifest = explanation.rally.manifest
+    versions = [manifest.tool.versions.get(name, "unknown") for name in ("qemu", "kernel")]
+    line(f"The same balls come elsewhere, too, with QEMU {' and '.join(versions)}:")
+    line(f"  {command_of(manifest)} --out again")
+    line(f"  tennis explain again --ball {explanation.story.ball}")
+    line("")
     line(about(explanation), "dim")
     if out is not None:
         line(f"The flame graph and the timeline: {plain(str(out / PAGE))}")

@@ -9,6 +9,7 @@ from tennis.explain.flame import FlameFrame, causes, flame
 from tennis.explain.stalls import Stall, stalls_of
 from tennis.explain.story import Share, Story, share_json, shares
 from tennis.rally import Rally
+from tennis.rally.command import command_of
 
 
 @dataclass(frozen=True)
@@ -52,6 +53,7 @@ class Explanation:
         return {
             "rally": self.rally.label,
             "time_note": self.rally.manifest.time_note,
+            "command": command_of(self.rally.manifest),
             "balls": self.rally.balls,
             "replayed": self.replayed,
             "identical": True,

@@ -4,7 +4,9 @@
 
 import json
 import re
+import shlex
 from dataclasses import replace
+from pathlib import Path
 from xml.etree import ElementTree
 
 import numpy as np
@@ -27,6 +29,7 @@ from tennis.play.check import check_rally
 from tennis.play.explain import explain
 from tennis.play.repeat import plan_again
 from tennis.rally import open_rally
+from tennis.rally.folder import BALLS
 from tests.support.phases import made_phase
 from tests.support.shared import made_once
 from tests.support.synthetic import make_rally, sealed_again
@@ -281,6 +284,21 @@ def test_the_hog_is_named(hog, tmp_path, typed):
     page = (out / PAGE).read_text()
     assert "<script" not in page
     assert latest["sentence"].partition("<")[0] in page
+
+
+@virtual
+def test_what_is_printed_for_somebody_else_gives_the_same_ball(hog, tmp_path, typed, monkeypatch):
+    number = int(table(hog)["fall_ticks"].to_numpy()[:100].argmin())
+    code, said, _ = typed("explain", hog.path, "--ball", number)
+    assert code == 0
+    assert f"Ball {number} waited" in said.splitlines()[0]
+    assert "hog_fire" not in said.splitlines()[0]  # it was not late
+    rally, explained = (shlex.split(line) for line in said.splitlines() if line[:9] == "  tennis ")
+    assert explained == ["tennis", "explain", "again", "--ball", str(number)]
+    monkeypatch.chdir(tmp_path)
+    assert typed(*rally[1:], "--quiet")[0] == 0
+    balls = [(folder / BALLS).read_bytes() for folder in (hog.path, Path("again"))]
+    assert balls[0] == balls[1]
 
 
 @virtual

@@ -47,7 +47,7 @@ from tennis.course import load_lab, predictions, work
 from tennis.course.notebook import notebook_box
 from tennis.course.people import JOINERS, folded, why_no_name
 from tennis.errors import TennisError
-from tennis.explain import packed_ball, stages
+from tennis.explain import stages
 from tennis.explain.instants import storage as instants
 from tennis.explain.instants import words as instants_words
 from tennis.explain.sections import storage as sections
@@ -59,9 +59,7 @@ from tennis.match.folder import MATCH, open_match
 from tennis.match.plan import read_plan
 from tennis.pages.commission import page
 from tennis.play.commissioning.commissioning import STATE, Commissioning
-from tennis.play.packing import refuse_ball
 from tennis.play.rally import Watch
-from tennis.play.unpacking import unpack
 from tennis.rally import drills as known_drills
 from tennis.rally import open_folder, open_rally, program
 from tennis.rally.folder import JOURNAL, PLAN
@@ -502,45 +500,6 @@ def begun(scratch: Path) -> Run:
     return any_of((made.part / PLAN, made.part / JOURNAL), read)
 
 
-@target("packed-ball", "explain/packed_ball play/unpacking rally/zip_files")
-def packed_balls(scratch: Path) -> Run:
-    """Damage a packed ball, or a file in it, and read what is read before it is played again."""
-    rally = make_rally(scratch / "r", balls=100)
-    moments = [{"what": "reply rises", "at_ns": 4310}]
-    task = {"latency": "interrupt", "task": "dd", "functions": ["grab", "write"]}
-    stacks = [{**task, "ns": 4000 - n, "interrupts_off_ns": 4} for n in range(20)]
-    hashes = dict.fromkeys(("racquet_source_sha256", "profiler_sha256"), "0" * 64)
-    about = {"ball": 3, "moments": moments, "stacks": stacks, "other_stacks_ns": 0, **hashes}
-    ball = packed_ball.PackedBall.model_validate(about)
-    folder = f"ball-{ball.ball}"
-    members = {f"{folder}/{packed_ball.BALL}": ball.text(), f"{folder}/README.txt": b"Ball 3"}
-    for path in sorted(rally.path.iterdir()):
-        members[f"{folder}/rally/{path.name}"] = path.read_bytes()
-    target = scratch / "late.zip"
-
-    def write(content: dict[str, bytes]) -> None:
-        with zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED) as archive:
-            for name, data in content.items():
-                archive.writestr(name, data)
-
-    write(members)
-    whole = target.read_bytes()
-
-    def run(rng: random.Random) -> None:
-        if rng.random() < 0.5:
-            target.write_bytes(damaged(whole, rng))
-        else:
-            name = rng.choice(sorted(members))
-            write(members | {name: damaged(members[name], rng)})
-        with tempfile.TemporaryDirectory(dir=scratch) as place:
-            unpacked = unpack(target, Path(place))
-            again = packed_ball.read_ball(unpacked)
-            packed_ball.difference(ball, again)
-            refuse_ball(open_rally(unpacked / "rally"), again.ball)
-
-    return run
-
-
 @target("sweep", "match/folder", slow=10)
 def sweeps(scratch: Path) -> Run:
     """Damage what a sweep says of itself."""
@@ -935,7 +894,7 @@ NOT_DAMAGED = {
     "it checks the options of a command, which its user wrote": """
         cli/options cli/sweep rally/request
     """,
-    "it writes zip files, and reads none": "grading/gradebooks play/packing",
+    "it writes zip files, and reads none": "grading/gradebooks",
     "bubblewrap's own descriptor, which the box cannot reach": "bench/box",
     "sigrok-cli's output, in its test_sigrok.py": "bench/instruments/acquisition",
     "tests/bench/instruments/test_brickwall.py damages answers": "bench/instruments/brickwall",
