@@ -884,7 +884,7 @@ NOT_DAMAGED = {
         bench/kernels/catalogue bench/kernels/debugging bench/kernels/own_module
         bench/kernels/own_program bench/kernels/packages bench/kernels/program_packages
         bench/kernels/program_record bench/kernels/requirements bench/sloth/beneath
-        bench/sloth/emulated bench/virtual/initramfs bench/virtual/profiler
+        bench/virtual/initramfs bench/virtual/profiler
         bench/virtual/recorder checkout commissioning/steps grading/judged course/labs
         course/checking/module_trial course/authoring/sessions course/solutions pages/explore
         play/cluster/tasks play/printed play/shots publications/hardware

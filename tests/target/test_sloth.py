@@ -12,14 +12,13 @@ import numpy as np
 import pytest
 
 from tennis import wire
-from tennis.bench.sloth import emulated, services
 from tennis.bench.sloth.image import CORES, RP2040, SLOTH, Core, image
-from tennis.bench.sloth.services import SERVICES, count, count_cycles
 from tennis.bench.sloth.session import SlothSession
 from tennis.errors import BenchError
 from tennis.rally.balls import records
 from tennis.rally.folder import CONSOLE
 from tennis.rally.manifest import Protocol
+from tests.support import sloth_on_pico
 from tests.support.processes import run_to_end
 
 pytestmark = pytest.mark.virtual
@@ -71,7 +70,7 @@ def told(place: str, application: Path, *, checked: bool = False) -> list[str]:
     """Run an application on one of QEMU's processors, or on a Pico; return its console."""
     if place == PICO:
         elf = image(application, CORES["m0"], RP2040, checked=checked)
-        return emulated.play(elf, 20_000_000).console.splitlines()
+        return sloth_on_pico.play(elf, 20_000_000).console.splitlines()
     return said(CORES[place], image(application, CORES[place], checked=checked))
 
 
@@ -251,38 +250,11 @@ def test_the_same_seed_gives_the_same_bytes(tmp_path):
     assert sent[0] != sent[2]
 
 
-@pytest.mark.parametrize("core", CORES)
-def test_what_the_services_cost(tmp_path, core):
-    """How many instructions, the compiler decides; which service costs more, SLOTH."""
-    found = count(CORES[core], tmp_path)
-    assert list(found) == list(SERVICES)
-    # to activate a task is to pend a line: some loads, a store, two barriers
-    assert 3 <= found["activate_task"] <= 8
-    assert found["release_resource"] <= found["get_resource"] <= 12
-    assert found["activate_task"] + 7 <= found["activate_task_dispatch"] <= 40
-    assert 7 <= found["terminate_task"] <= 20
-    assert found["terminate_task"] < found["terminate_task_dispatch"] < 50
-    assert found["terminate_task_dispatch"] < found["chain_task_dispatch"] < 60
-    assert found["release_resource"] + 7 <= found["release_resource_dispatch"] <= 40
-
-
-def test_what_the_services_cost_in_cycles_of_an_m0_plus(tmp_path):
-    """The same instructions as on QEMU's M0, which take at least a cycle; exceptions cost more."""
-    cycles, instructions = count_cycles(), count(CORES["m0"], tmp_path)
-    for name in SERVICES:
-        passes = services.EXCEPTIONS.get(name)
-        exception = {"enters": 15, "leaves": 14, "goes to the next": 7}.get(passes, 0)
-        # one to three cycles an instruction: loads, stores and barriers take more than one
-        assert 1 <= (cycles[name] - exception) / instructions[name] <= 3, name
-    # by hand: ldr and str (2 cycles each, PPB), dsb and isb (3 each), an SIO store (1)
-    assert cycles["activate_task"] == 11
-
-
 def test_a_ball_on_an_emulated_pico_takes_as_long_as_counted():
     """Whatever the ping's moment; the bottom half follows without the stack between."""
     rng = np.random.default_rng(1)
     elf = image(SLOTH / "racquet.c", CORES["m0"], RP2040)
-    found = emulated.play(elf, 5_000_000, rng.integers(1000, 9000, 500))
+    found = sloth_on_pico.play(elf, 5_000_000, rng.integers(1000, 9000, 500))
     assert found.rises.size == 500
     assert set(found.rises - found.pings) == {47}
     assert set(found.falls - found.pings) == {135}
@@ -293,7 +265,7 @@ def test_who_waits_on_an_emulated_pico_the_ceiling_decides(ceiling):
     defines = {"HOLD_US": 100, "PERIOD_US": 1000, "CEILING": ceiling}
     rng = np.random.default_rng(2)
     elf = image(SLOTH / "racquet.c", CORES["m0"], RP2040, defines=defines)
-    found = emulated.play(elf, 60_000_000, rng.integers(40_000, 90_000, 600))
+    found = sloth_on_pico.play(elf, 60_000_000, rng.integers(40_000, 90_000, 600))
     rise, width = found.rises - found.pings, found.falls - found.rises
     assert rise.size == 600
     for waits, spans in ((ceiling == 3, rise), (ceiling == 2, width)):
@@ -305,18 +277,11 @@ def test_who_waits_on_an_emulated_pico_the_ceiling_decides(ceiling):
 def test_a_ping_at_any_instruction_on_an_emulated_pico(shared, answers):
     rng = np.random.default_rng(3)
     elf = image(SLOTH / "storm.c", CORES["m0"], RP2040, defines={"SHARED": shared})
-    found = emulated.play(elf, 10_000_000, rng.integers(125, 625, 10_000))
+    found = sloth_on_pico.play(elf, 10_000_000, rng.integers(125, 625, 10_000))
     if answers:
         assert found.rises.size == answers
     else:  # the ceiling is too low
         assert found.rises.size < 100
-
-
-def test_services_whose_pulses_do_not_come_are_refused(tmp_path, monkeypatch):
-    monkeypatch.setattr(services, "image", lambda *_: image(HERE / "orders.c", CORES["m3"]))
-    monkeypatch.setattr(services, "SILENT_TICKS", 5)
-    with pytest.raises(BenchError, match="0 pulses came of 90"):
-        count(CORES["m3"], tmp_path, repetitions=10)
 
 
 def test_the_readmes_application_runs_elsewhere(tmp_path):

@@ -31,7 +31,7 @@ FLAGS = (
     *("-Wl,--build-id=none", "-Wl,--no-warn-rwx-segments"),
 )
 MONITOR_SIZE = 0x200000
-APPLICATIONS = ("racquet", "services")  # C files with a header NAME-tasks.h beside
+APPLICATION = SLOTHFUL / "racquet.c"  # with a header NAME-tasks.h beside
 # of an arm64 Image's header (Documentation/arch/arm64/booting.rst): its size in memory, its mark
 IMAGE_HEADER, IMAGE_MAGIC = struct.Struct("<8xQQQ24xI4x"), 0x644D5241
 
@@ -46,14 +46,12 @@ def sources() -> list[Path]:
     ]
 
 
-def image(
-    kernel: Kernel, application: str | Path = APPLICATIONS[0], defines: Sequence[str] = ()
-) -> Path:
+def image(kernel: Kernel, application: Path | None = None, defines: Sequence[str] = ()) -> Path:
     """Return one image of the monitor and a kernel; ``monitor.elf`` lies beside it.
 
-    ``application``: whose tasks they are, one of ``APPLICATIONS`` or, for tests, a C file NAME.c
-    with NAME-tasks.h beside it. ``defines`` are for tests, too. Raises BenchError for a kernel that
-    is no plain arm64 Image, or what the compiler complains about first.
+    ``application``: for tests, a C file NAME.c with NAME-tasks.h beside it; None: the Racquet's
+    tasks. ``defines`` are for tests, too. Raises BenchError for a kernel that is no plain arm64
+    Image, or with the compiler's first complaint.
     """
     with kernel.image.open("rb") as file:
         header = file.read(64)
@@ -64,10 +62,9 @@ def image(
             next_step="use a kernel of Debian's (tennis kernels)",
         )
     words = [*FLAGS, f"-DIMAGE_SIZE={MONITOR_SIZE + size:#x}", *(f"-D{word}" for word in defines)]
-    chosen = SLOTHFUL / f"{application}.c" if isinstance(application, str) else application
+    chosen = application or APPLICATION
     tasks = chosen.with_name(f"{chosen.stem}-tasks.h")
     words.append(f'-DCONFIG="{tasks.name}"')
-    others = {SLOTHFUL / f"{name}.c" for name in APPLICATIONS}
 
     def build(folder: Path) -> None:
         compiler, elf, plain = f"{PREFIX}gcc", folder / "monitor.elf", folder / "monitor.bin"
@@ -77,7 +74,7 @@ def image(
             [compiler, "-E", "-P", "-x", "c", f"-I{SLOTHFUL}", "-o", script, SLOTHFUL / "link.ld"],
             what=what,
         )
-        code = [path for path in sorted(SLOTHFUL.glob("*.c")) if path not in others]
+        code = [path for path in sorted(SLOTHFUL.glob("*.c")) if path != APPLICATION]
         files = [SLOTHFUL / "entry.S", *code, chosen]
         places = [f"-I{SLOTHFUL}", f"-I{chosen.parent}"]
         run([compiler, *words, *places, "-T", script, "-o", elf, *files], what=what)

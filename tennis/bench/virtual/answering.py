@@ -69,10 +69,10 @@ def beneath() -> Any:
     return entries.need("tennis.beneath", "sloth", "--beneath sloth")
 
 
-def built(plan: Plan, kernel: Kernel, application: str | Path) -> Answerer:
+def built(plan: Plan, kernel: Kernel, application: Path | None) -> Answerer:
     """Build what answers. Raises UsageError, NotBuiltError and BenchError.
 
-    ``application``: which of SLOTH's, beneath Linux.
+    ``application``: another one of SLOTH's beneath Linux than the Racquet's, for tests.
     """
     player = flavours.player_on(kernel.flavour, plan.stage)
     name = flavours.racquet_of(player).module

@@ -78,7 +78,7 @@ class Extras:
     children: Children = field(default_factory=Children)  # of shots
     monitor: Path | None = None  # the socket at which QEMU tells where the processor is
     patience: Patience = USUAL
-    beneath: str | Path = "racquet"  # which application of SLOTH's, beneath Linux
+    beneath: Path | None = None  # another application of SLOTH's than the Racquet's, beneath Linux
 
 
 class Machine:

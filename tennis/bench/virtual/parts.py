@@ -44,10 +44,10 @@ class Parts:
     memory: QemuPlugin | None  # caches and the like, as a plugin beside the instrument
 
 
-def parts_of(plan: Plan, application: str | Path) -> Parts:
+def parts_of(plan: Plan, application: Path | None) -> Parts:
     """Find and build what a plan needs. Raises UsageError and BenchError.
 
-    ``application``: which of SLOTH's, beneath Linux.
+    ``application``: another one of SLOTH's beneath Linux than the Racquet's, for tests.
     """
     instrument = instrument_of(plan.instrument)
     qemu = plugins.find_qemu()

@@ -17,7 +17,6 @@ from tennis.errors import BenchError, UsageError
 from tennis.play import repeat
 from tennis.play.check import check_rally
 from tennis.play.rally import Watch, play
-from tennis.play.services import count_beneath
 from tests.support.masked_windows import Monitor
 from tests.support.plans import plan_of
 from tests.support.virtual import GUEST, played, script
@@ -278,18 +277,6 @@ def test_more_interrupts_than_list_registers(tmp_path, monkeypatch):
     assert told["full"] > 0
     assert told["echoed"] == told["activations"] > 1000
     assert (rally.manifest.ended, rally.misses, rally.manifest.faults) == ("complete", 0, [])
-
-
-def test_what_the_services_cost_beneath_linux(tmp_path):
-    """Each ball is a service; Linux' timer comes into some, and the least is the service's own."""
-    found = count_beneath("mainline", tmp_path / "r", repetitions=10)
-    # by hand: a store and two barriers
-    assert found["activate_task"] == found["release_resource"] == 3
-    assert found["release_resource"] < found["get_resource"] < 20
-    # only to a more urgent task, and back, the way is through the vectors
-    assert 10 < found["terminate_task_dispatch"] < found["chain_task_dispatch"] < 30
-    assert found["chain_task_dispatch"] < found["terminate_task"] < found["activate_task_dispatch"]
-    assert found["activate_task_dispatch"] == found["release_resource_dispatch"] < 60
 
 
 def test_how_long_masked_code_keeps_a_task_waiting():

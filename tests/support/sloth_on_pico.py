@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 from tennis.bench.commands import run
 from tennis.bench.instruments.emulated import FOLDER
 
-CYCLE_NS = 8  # at 125 MHz
 REPLY_PAD = 3
 
 
