@@ -154,14 +154,8 @@ python_is_ready() {
     for group in base "$@"; do [[ -e .venv/.tennis-$group-$print ]] || return 1; done
 }
 
-# Arguments: what failed, the file with what was said. One line where the network is the reason.
-die_of() {
-    local reason
-    if reason=$("$HERE/scripts/why-unreached.sh" <"$2"); then
-        die "$1: ${reason%%$'\t'*}: ${reason#*$'\t'}. What is there already is kept."
-    fi
-    die "$1:" "$(tail -n 20 "$2")"
-}
+# Arguments: what failed, the file with what was said.
+die_of() { die "$1. Is the network there? What is there already is kept. It said:" "$(tail -n 20 "$2")"; }
 
 as_root() {
     if [[ $(id -u) == 0 ]]; then "$@"; else sudo -- "$@"; fi

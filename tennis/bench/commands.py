@@ -11,12 +11,10 @@ from pathlib import Path
 
 from tennis import environment
 from tennis.bench import programs
-from tennis.checkout import ROOT, cache_folder
+from tennis.checkout import cache_folder
 from tennis.errors import BenchError, DiskFullError
 
 LIMIT_S = 4 * 3600  # a kernel is built on a small machine
-WHY_UNREACHED = ROOT / "scripts" / "why-unreached.sh"
-ANSWER_S = 30
 FULL = re.compile(r"No space left on device|Disk quota exceeded")  # strerror(3)
 
 
@@ -30,9 +28,9 @@ def run(
 ) -> str:
     """Run a command and return its output; ``what`` names it in the error.
 
-    ``downloads``: where it fails, the network may be the reason, which is said then. Raises
-    BenchError with the last lines of its output if it fails, does not exist or does not end within
-    ``limit_s``, DiskFullError where it says that a disk is full.
+    ``downloads``: if it fails, the network may be the reason. Raises BenchError with the last lines
+    of its output if it fails, does not exist or does not end within ``limit_s``, DiskFullError if
+    it says that a disk is full.
     """
     arguments = [str(word) for word in command]
     try:
@@ -64,15 +62,15 @@ def run(
                 next_step=f"free some room below {places}, or set TENNIS_CACHE to another disk, "
                 "then run this again",
             )
-        if downloads and (reason := why_unreached(done.stdout)):
-            fact, next_step = reason
-            raise BenchError(f"{what}: {fact}", next_step=next_step)
         lines = [line.strip() for line in done.stdout.splitlines() if line.strip()]
         errors = [
             line for line in lines if re.search(r"\berror\b|\bError: |^E: ", line)
         ]  # make's come later
         tail = " | ".join(errors[:3] or lines[-3:])
-        raise BenchError(f"{what} failed ({arguments[0]} gave {done.returncode}): {tail}")
+        raise BenchError(
+            f"{what} failed ({arguments[0]} gave {done.returncode}): {tail}",
+            next_step="check the network, the proxy and the mirror" if downloads else "",
+        )
     return done.stdout
 
 
@@ -97,21 +95,3 @@ def identity(program: str | Path) -> tuple[object, ...]:
     except OSError:
         return (found,)
     return (found, status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns)
-
-
-def why_unreached(output: str) -> tuple[str, str] | None:
-    """Return what the network has to do with a failure, and the next step; None: nothing.
-
-    ``output``: what apt-get, pip, npm or urllib said.
-    """
-    done = subprocess.run(
-        ["sh", WHY_UNREACHED],
-        input=output,
-        stdout=subprocess.PIPE,
-        env=environment.for_programs(),
-        text=True,
-        timeout=ANSWER_S,
-        check=False,
-    )
-    fact, tab, next_step = done.stdout.strip().partition("\t")
-    return (fact, next_step) if tab else None

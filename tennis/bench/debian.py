@@ -3,8 +3,7 @@
 """Debian packages of any suite and architecture, without installing them.
 
 The mirror is the one that this machine's apt already uses; the suites and architectures that it
-lacks are looked up there with a private apt state in the cache folder. Where there is no apt, the
-mirror is named, and ``bench.archive`` fetches and checks.
+lacks are looked up there with a private apt state in the cache folder.
 """
 
 import os
@@ -17,7 +16,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from tennis.bench import archive
 from tennis.bench.cache import locked
 from tennis.bench.commands import run
 from tennis.checkout import cache_folder
@@ -54,12 +52,6 @@ def mirror() -> str:
                 next_step="name one that begins with https:// or http://",
             )
         return named
-    if not has_apt():
-        raise BenchError(
-            "this system has no apt, and the kernels are Debian's",
-            next_step="name a mirror of Debian: export TENNIS_MIRROR=https://HOST/debian "
-            "(debian.org/mirror/list has them)",
-        )
     text = run(
         [
             "apt-get",
@@ -92,9 +84,13 @@ def mirror() -> str:
     )
 
 
-def has_apt() -> bool:
-    """Tell whether apt fetches packages here; else ``bench.archive`` does."""
-    return shutil.which("apt-get") is not None
+def check_apt() -> None:
+    """Raise BenchError if this system has no apt: the kernels are Debian's packages."""
+    if not shutil.which("apt-get"):
+        raise BenchError(
+            "this system has no apt, and the kernels are Debian's",
+            next_step="use the container (docs/install.md)",
+        )
 
 
 def _is_debian() -> bool:
@@ -145,30 +141,19 @@ class Suite:
             "-oAPT::Update::Error-Mode=any",  # it would go on without lists, and find nothing
             f"-oAPT::Default-Release={name}",
         ]
-        # backports lean on the release that they extend; without apt the first that has it
+        # backports lean on the release that they extend
         self._suites = list(dict.fromkeys([name.removesuffix("-backports"), name]))
-        self._archives = [] if has_apt() else self._without_apt()
-
-    def _without_apt(self) -> list[archive.Archive]:
-        site = mirror()
-        return [
-            archive.Archive(site, suite, self.architecture, self.home / suite)
-            for suite in reversed(self._suites)
-        ]
 
     @contextmanager
     def _alone(self) -> Iterator[None]:
+        check_apt()
         self.home.mkdir(parents=True, exist_ok=True)
         with locked(self.home / ".lock", f"package lists of {self.name}"):
             yield
 
     def update(self, *, sources: bool = False) -> None:
         """Fetch the suite's list of packages; ``sources``: also that of source packages."""
-        if self._archives:
-            with self._alone():
-                for one in self._archives:
-                    one.update()
-            return
+        check_apt()
         if not KEYRING.is_file():
             raise BenchError(
                 f"{KEYRING} is missing",
@@ -226,13 +211,6 @@ class Suite:
 
     def _fields(self, names: Sequence[str]) -> dict[str, dict[str, str]]:
         """Return name -> fields of a package; without those that are not there."""
-        if self._archives:
-            split = [name.partition("=") for name in names]
-            found = {
-                plain: next(filter(None, (one.stanza(plain, v) for one in self._archives)), None)
-                for plain, _, v in split
-            }
-            return {name: fields for name, fields in found.items() if fields}
         text = run(
             ["apt-cache", *self._options, "show", "--no-all-versions", *names],
             what=f"looking for the package {' '.join(names)} in {self.name}",
@@ -248,7 +226,6 @@ class Suite:
 
         Raises BenchError where one is not there, or does not go with another one.
         """
-        self._needs_apt("what packages depend on")
         with self._alone():
             text = run(
                 ["apt-get", *self._options, "-s", "--no-install-recommends", "install", *names],
@@ -269,14 +246,11 @@ class Suite:
         with self._alone():
             # apt takes a second to begin: the small ones come together, the large ones with bytes
             small = [package for package in wanted if package.size < LARGE_BYTES]
-            there = {} if self._archives else self._download_together(small)
+            there = self._download_together(small)
             for package in wanted:
                 say(f"  {package.name} {package.version} ({package.size / 1e6:.1f} MB)")
                 deb = there.get(package) or self._download(package)
-                if self._archives:
-                    archive.unpack(deb, into)
-                else:
-                    run(["dpkg-deb", "-x", deb, into], what=f"unpacking {package.name}")
+                run(["dpkg-deb", "-x", deb, into], what=f"unpacking {package.name}")
                 deb.unlink()
 
     def _downloads(self) -> Path:
@@ -304,8 +278,6 @@ class Suite:
 
     def _download(self, package: Package) -> Path:
         downloads = self._downloads()
-        if self._archives:
-            return self._download_without_apt(package, downloads)
         for leftover in downloads.glob(f"{package.name}_*.deb"):
             leftover.unlink()  # of a download that was interrupted
         with _telling(package, [downloads, self.home / "cache" / "archives"]):
@@ -318,29 +290,11 @@ class Suite:
             )
         return _only(downloads, package)
 
-    def _download_without_apt(self, package: Package, downloads: Path) -> Path:
-        for one in self._archives:
-            if one.stanza(package.name, package.version):
-                with _telling(package, [downloads]):
-                    return one.download(package.name, package.version, downloads)
-        raise BenchError(
-            f"{self.name} has no package {package.name} {package.version}",
-            next_step="run this again",
-        )
-
-    def _needs_apt(self, what: str) -> None:
-        if self._archives:
-            raise BenchError(
-                f"looking for {what} takes apt, and this system has none",
-                next_step="use a Debian, or the container in docs/install.md",
-            )
-
     def source(self, name: str, into: Path) -> Path:
         """Download a source package and unpack what its author released; return its folder.
 
         ``update`` has fetched the list of sources.
         """
-        self._needs_apt("a source package")
         for leftover in into.glob("*.orig.tar.*"):
             leftover.unlink()
         with self._alone():

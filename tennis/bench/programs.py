@@ -1,9 +1,6 @@
 # SPDX-FileCopyrightText: The Tennis authors
 # SPDX-License-Identifier: MIT
-"""The programs that tennis starts, and who installs them: scripts/programs.txt.
-
-What a package of Debian's is called elsewhere: scripts/packages-elsewhere.txt.
-"""
+"""The programs that tennis starts, and who installs them: scripts/programs.txt."""
 
 import os
 import platform
@@ -16,7 +13,6 @@ from tennis import environment
 from tennis.checkout import IS_CHECKOUT, ROOT
 
 TABLE = ROOT / "scripts/programs.txt"
-ELSEWHERE = ROOT / "scripts/packages-elsewhere.txt"
 # sbin is not on everybody's path
 ADMINISTRATORS = ("/usr/local/sbin", "/usr/sbin", "/sbin")
 
@@ -55,45 +51,15 @@ def how_to_get(name: str) -> str:
 
 
 def missing_packages() -> list[str]:
-    """Return Debian's packages of the stage base that this machine lacks, in the table's order.
-
-    dpkg tells which are installed. Without dpkg the programs are looked for, and the compilers are
-    asked for their C libraries; what only Debian needs is not missed.
-    """
+    """Return Debian's packages of the stage base that this machine lacks, in the table's order."""
     machine = {"x86_64": "amd64", "aarch64": "arm64"}.get(platform.machine(), "")
     wanted = [
-        row
+        row.package
         for row in programs()
         if row.stage == "base"
         and (row.when in {"always", machine} or (row.when == "absent" and not find(row.name)))
     ]
-    if shutil.which("dpkg-query"):
-        return list(dict.fromkeys(r.package for r in wanted if not _is_installed(r.package)))
-    lacking = {row.package for row in wanted if row.name != "-" and not find(row.name)}
-    lacking |= {
-        row.package
-        for row in wanted
-        if row.package in LIBRARIES and not _has_library(*LIBRARIES[row.package])
-    }
-    packages = [row.package for row in wanted] + [SIGNATURES]  # Debian's apt looks who signed
-    lacking |= set() if find(SIGNATURES) else {SIGNATURES}
-    return [package for package in dict.fromkeys(packages) if package in lacking]
-
-
-# a package without a program that is started by name: the compiler that knows its file, the file
-LIBRARIES = {
-    "libc6-dev": ("gcc", "libc.so"),
-    "libc6-dev-arm64-cross": ("aarch64-linux-gnu-gcc", "libc.a"),
-}
-SIGNATURES = "gpgv"
-
-
-def _has_library(compiler: str, file: str) -> bool:
-    if not find(compiler):
-        return False
-    words = [compiler, f"-print-file-name={file}"]
-    done = environment.completed(words, environment.for_programs())
-    return os.sep in done.stdout  # it repeats the name of what it does not have
+    return [package for package in dict.fromkeys(wanted) if not _is_installed(package)]
 
 
 def _is_installed(package: str) -> bool:
@@ -102,39 +68,7 @@ def _is_installed(package: str) -> bool:
     return " installed " in f" {done.stdout}"
 
 
-@cache
-def _elsewhere() -> dict[str, dict[str, str]]:
-    """Return package manager -> Debian's package -> its name there; "-": there is none."""
-    lines = (line.split() for line in ELSEWHERE.read_text().splitlines())
-    head, *rows = (fields for fields in lines if fields and not fields[0].startswith("#"))
-    return {
-        manager: {row[0]: row[column] for row in rows}
-        for column, manager in enumerate(head)
-        if column
-    }
-
-
-# package manager -> what it installs packages with
-MANAGERS = {
-    "apt-get": "apt-get install --no-install-recommends",
-    "dnf": "dnf install",
-    "pacman": "pacman -S --needed",
-}
-
-
 def how_to_install(packages: Sequence[str]) -> str:
-    """Say how Debian's packages are installed here: the command, where we know the manager."""
+    """Say how Debian's packages are installed here."""
     root = "" if os.geteuid() == 0 else "sudo "
-    manager = next((name for name in MANAGERS if find(name)), None)
-    if manager is None:
-        return f"install what Debian calls {' '.join(packages)}"
-    names = _elsewhere().get(manager, {})
-    here = list(dict.fromkeys(names.get(package, package) for package in packages))
-    return f"run '{root}{MANAGERS[manager]} {' '.join(name for name in here if name != '-')}'"
-
-
-def not_to_be_had(packages: Sequence[str]) -> list[str]:
-    """Return those of Debian's packages that this system's package manager does not have."""
-    manager = next((name for name in MANAGERS if find(name)), "")
-    names = _elsewhere().get(manager, {})
-    return [package for package in packages if names.get(package) == "-"]
+    return f"run '{root}apt-get install --no-install-recommends {' '.join(packages)}'"

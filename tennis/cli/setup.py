@@ -15,10 +15,9 @@ from tennis.listener import listening
 def setup(plan: bool, kernels: tuple[str, ...]) -> None:
     """Make an installed Tennis ready to play: QEMU, compilers, and kernels.
 
-    It names the packages that are missing, and the command that installs them (apt-get, dnf or
-    pacman): it never asks for root. Once they are there, it fetches each KERNEL (default: mainline
-    and rt) into the cache folder (TENNIS_CACHE). Without apt, TENNIS_MIRROR names a mirror of
-    Debian, and gpgv checks who signed. In a checkout, `make setup` does all of that.
+    It names the packages that are missing, and the apt-get command that installs them: it never
+    asks for root. Once they are there, it fetches each KERNEL (default: mainline and rt) into the
+    cache folder (TENNIS_CACHE). In a checkout, `make setup` does all of that.
 
     \b
     Examples:
@@ -26,13 +25,14 @@ def setup(plan: bool, kernels: tuple[str, ...]) -> None:
       tennis setup
       tennis setup mainline-7 rt-7
     """
-    from tennis.bench import programs, system
+    from tennis.bench import debian, programs, system
     from tennis.bench.virtual.prepare import prepare
     from tennis.checkout import IS_CHECKOUT
 
     if IS_CHECKOUT:
         raise UsageError("this is a checkout", next_step="run 'make setup'")
     system.must_be_able_to_play()
+    debian.check_apt()
     if system.is_on_windows():
         echo("Note: this is Linux on Windows (WSL). Nobody tried Tennis there yet.")
     names = kernels or ("mainline", "rt")
@@ -41,11 +41,6 @@ def setup(plan: bool, kernels: tuple[str, ...]) -> None:
         echo(f"packages that are missing: {' '.join(missing) or 'none'}")
         echo(f"kernels to fetch, unless they are here: {' '.join(names)}, about 100 MB each")
         return
-    if never := programs.not_to_be_had(missing):
-        raise BenchError(
-            f"this system has nothing like Debian's {' '.join(never)}",
-            next_step="use the container (docs/install.md)",
-        )
     if missing:
         raise BenchError(
             f"{len(missing)} package{'s are' if len(missing) > 1 else ' is'} missing",

@@ -4,7 +4,6 @@
 
 import http.server
 import os
-import socket
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -14,8 +13,7 @@ import pytest
 from tennis.bench import cache, debian
 from tennis.errors import BenchError, TennisError
 from tennis.listener import listening
-from tests.support.processes import run_to_end, stand_in
-from tests.support.terminal import TENNIS
+from tests.support.processes import stand_in
 
 
 @pytest.fixture(autouse=True)
@@ -58,15 +56,10 @@ def test_commands_at_once_wait_for_each_other(tmp_path, programs):
     assert list((tmp_path / "apt/trixie-arm64/downloads").iterdir()) == []
 
 
-def test_without_a_network_that_is_said():
-    """In a network namespace without an interface."""
-    apart = ["unshare", "--net"] if os.geteuid() == 0 else ["unshare", "--map-root-user", "--net"]
-    done = run_to_end([*apart, TENNIS, "kernels", "fetch", "mainline"])
-    assert done.returncode == 1
-    assert done.stderr == (
-        "tennis: fetching the list of packages of trixie: there is no network on this machine: "
-        "connect it, then run this again\n"
-    )
+def test_a_system_without_apt_is_sent_to_the_container(monkeypatch):
+    monkeypatch.setenv("PATH", "/nowhere")
+    with pytest.raises(BenchError, match=r"no apt, .*: use the container \(docs/install.md\)"):
+        debian.Suite("trixie", "arm64").update()
 
 
 @pytest.mark.parametrize("sources", [False, True])
@@ -157,28 +150,22 @@ class NotFound(http.server.BaseHTTPRequestHandler):
 @pytest.mark.parametrize(
     ("kind", "said"),
     [
-        ("refuses", "127.0.0.1 refuses connections"),
-        ("silent", "127.0.0.1 does not answer"),
-        ("empty", "127.0.0.1 does not have what was asked for (404)"),
-        ("unknown", "the name mirror.invalid cannot be resolved"),
+        ("refuses", "Connection refused"),
+        ("empty", "does not have a Release file"),
     ],
 )
 def test_which_server_fails_and_how(kind, said, monkeypatch):
     """Real apt-get, at a mirror that fails in one way."""
-    monkeypatch.setattr(debian, "SILENT_S", 1)
-    with (
-        http.server.HTTPServer(("127.0.0.1", 0), NotFound) as empty,
-        socket.create_server(("127.0.0.1", 0)) as silent,
-    ):
+    with http.server.HTTPServer(("127.0.0.1", 0), NotFound) as empty:
         threading.Thread(target=empty.serve_forever, daemon=True).start()
-        ports = {"empty": empty.server_port, "silent": silent.getsockname()[1]}
-        host = "mirror.invalid" if kind == "unknown" else "127.0.0.1"
-        monkeypatch.setenv("TENNIS_MIRROR", f"http://{host}:{ports.get(kind, 9)}/debian")
+        port = empty.server_port if kind == "empty" else 9
+        monkeypatch.setenv("TENNIS_MIRROR", f"http://127.0.0.1:{port}/debian")
         with pytest.raises(BenchError) as raised:
             debian.Suite("trixie", "arm64").update()
         empty.shutdown()
-    assert f"fetching the list of packages of trixie: {said}" in str(raised.value)
-    assert raised.value.next_step
+    assert "fetching the list of packages of trixie failed" in str(raised.value)
+    assert said in str(raised.value)
+    assert raised.value.next_step == "check the network, the proxy and the mirror"
 
 
 def test_a_lock_that_another_process_holds(tmp_path, monkeypatch):
