@@ -38,6 +38,9 @@ _STRANGE = frozenset(
 )
 # a key of so many parts takes Python hours
 _LONG_KEY = re.compile(r"""(?<![\w"'-])(?:(?:[\w-]+|"[^"\n]*"|'[^'\n]*')[ \t]*\.[ \t]*){64}""")
+# as Python says that a key, or a table, stands there a second time
+_TWICE = ("Cannot overwrite a value", "Cannot declare ", "Duplicate inline table key ")
+_KEY = re.compile(r"\s*\[*\s*([\w.-]+)\s*(?:=(?!\s*\{)|\])")
 _PLACE = re.compile(r"\(at line (\d+), column (\d+)\)")
 
 
@@ -133,6 +136,10 @@ def _why(text: str, reason: str, next_step: str) -> EditedError:
     lines = text.split("\n")
     place = _PLACE.search(reason)
     number, column = (int(place[1]), int(place[2])) if place else (len(lines), 0)
+    if reason.startswith(_TWICE):
+        key = _KEY.match(lines[number - 1])  # not in the last line of a text
+        what = plain(key[1], 40) if key else "a key"
+        return EditedError(f"has {what} twice, again in line {number}", "take one of them out")
     there = lines[number - 1][column - 1 : column] if column else ""
     if there in _PRINTED and there:
         return _printed(number, there)

@@ -257,6 +257,9 @@ UNREAD = {
     "digits": (ANSWERS + b"b = " + b"9" * 5000, "is not TOML: a number has too many digits"),
     "a long key": (ANSWERS + b"'a b'" + b".'a b'" * 40_000, "a key of too many parts in line 8"),
     "depth": (b"a = " + b"[" * 20_000, "cannot be read"),
+    "a key twice": (ANSWERS + b"a = 'x'\n", "has a twice, again in line 8: take one of them out"),
+    "a text twice": (ANSWERS + b"a = '''\nx\n'''\n", "has a key twice, again in line 10"),
+    "a table twice": (ANSWERS + b"[answers]\n", "has answers twice, again in line 8"),
     "no TOML": (b"a = \n", "is not TOML: Invalid value"),
 }  # fmt: skip
 
