@@ -26,7 +26,6 @@ CHOICES = {
     "contradicted": "contradicted",
     "inconclusive": "inconclusive",
 }
-LETTERS = ("confirmed", "contradicted", "inconclusive")  # a, b, c in 0.1 and 0.2
 LEAST = 10_000  # balls: ten beyond the level
 # of the cells that the claims are about: the fifth one has another driver, whose level is another
 TOP_HALVES = {"mainline": "hard", "rt": "forced"}
@@ -74,7 +73,7 @@ def _verdict(work: Work, match: MatchFolder, question: str, claim: str) -> None:
     verdict = Replication(match).claim("knutsson-2008", claim).verdict
     if verdict not in CHOICES:
         raise Inconclusive(f"{claim} is {verdict}: the match does not address it")
-    chosen = choice(work, question, LETTERS)
+    chosen = choice(work, question)
     expect(chosen == CHOICES[verdict], f"{chosen} is not what your match says about {claim}")
 
 

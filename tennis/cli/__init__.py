@@ -49,7 +49,7 @@ CORE = {
     "Teach": {
         "lab": "Do a lab of the course: start, check, make the file to hand in.",
         "grade": "Mark what a class handed in: points, feedback, a page for you.",
-        "course": "Copy the tree for a class; record the labs' rallies.",
+        "course": "Copy the tree for a class.",
     },
     "Benches": {
         "setup": "Name what is missing, and fetch kernels, for a Tennis that pip installed.",
@@ -249,6 +249,10 @@ def _misused(error: click.UsageError) -> str:
         instead = instead_of(command.removeprefix("tennis "), error.option_name)
         if instead:
             return f"{command} has no {error.option_name} now: {instead}"
+    if isinstance(error, click.NoSuchCommand):
+        instead = REMOVED.get(f"{command} {error.command_name}".removeprefix("tennis "))
+        if instead:
+            return f"there is no {command} {error.command_name} now: {instead}"
     return f"{error.format_message()} ({command} --help)"
 
 

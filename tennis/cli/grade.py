@@ -25,14 +25,6 @@ if TYPE_CHECKING:
     from tennis.grading.marks import Marked
 
 
-def _refuse_late_rules(_ctx: click.Context, _option: click.Parameter, value: str | None) -> None:
-    """Say what replaces the options that earlier versions had."""
-    if value is not None:
-        from tennis.grading.marks import USE_PLATFORM
-
-        raise UsageError("tennis grade has no late rules now", next_step=USE_PLATFORM)
-
-
 @click.command()
 @click.argument("submissions", type=Folder(), metavar="DIR|ZIP")
 @click.option("--lab", "number", required=True, metavar="LAB", help="The lab's number, such as 01.")
@@ -59,12 +51,6 @@ def _refuse_late_rules(_ctx: click.Context, _option: click.Parameter, value: str
     type=Whole(1, 64),
     default=None,
     help="How many hand-ins to mark at once. [default: as many as there are processors]",
-)
-@click.option(
-    *("--deadline", "--zone", "--late-per-day", "--late-days", "late"),
-    hidden=True,
-    expose_value=False,
-    callback=_refuse_late_rules,
 )
 @click.option(
     "--recorded",

@@ -302,7 +302,7 @@ def submit(number: str, folder: Path | None, out: Path | None, *, partial: bool)
 def _accept_a_part(opened: "Work", reports: "list[QuestionReport]", *, partial: bool) -> None:
     """Ask whether a part is to be handed in. Raises TennisError where it is not."""
     there = sum(one.answered for one in reports)
-    if opened.answers.seed not in {None, opened.seed}:
+    if opened.answers.seed != opened.seed:
         raise TennisError(
             "nothing was made: answers.toml was made for another name",
             next_step="put the old name back, or start again with `tennis lab start`",

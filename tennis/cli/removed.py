@@ -4,6 +4,8 @@
 
 REMOVED = {
     "boot": "run 'tennis benches boot'",
+    "course nonce": 'write nonce = "8 or more of a-z" above `labs` in labs/course.toml',
+    "course record": "play what the README.md of `tennis lab start` says, and hand out the rallies",
     "flash": "run 'tennis brickwall flash'",
     "pack": "send the command that 'tennis explain RALLY --ball N' prints: it gives the same ball",
     "release": "run 'tennis course release'",
@@ -26,6 +28,10 @@ OPTIONS = {
     "--operator": "leave it out",
     "--quiet": "say it first, as in 'tennis --quiet rally --out first'",
     "benches boot --again": "leave it out",
+    **dict.fromkeys(
+        [f"grade --{name}" for name in ("deadline", "late-days", "late-per-day", "zone")],
+        "your learning platform knows when a file came: let it take late points off",
+    ),
     "drill --resume": "run 'tennis resume DIR'",
     "rally --check": "run 'tennis check DIR'",
     "rally --from": "run 'tennis replay DIR --out DIR'",

@@ -28,11 +28,10 @@ from typing import Literal, TypeVar
 import numpy as np
 import pytest
 
-from tennis.course.choices import ChoiceError, chosen, chosen_by_letter
+from tennis.course.choices import ChoiceError, chosen
 from tennis.course.work import Work
 from tennis.course.written_numbers import AmbiguousNumberError, NumberError, read_number
 from tennis.rally import Rally
-from tennis.rally.text import plain
 from tennis.stats import summarize
 from tennis.stats.balls import latencies_ns
 from tennis.stats.intervals import quantile_rank
@@ -131,26 +130,19 @@ def number_in(written: float | str, unit: str, *, whole: bool = False) -> float:
         raise Wrong(str(error)) from error
 
 
-def choice(work: Work, question: str, letters: Sequence[str] = ()) -> str:
+def choice(work: Work, question: str) -> str:
     """Return the name of the choice that an answer names, whatever its number was.
 
-    ``letters``: what a, b, c ... were in 0.1 and 0.2. Raises Wrong, NotRun, and Inconclusive where
-    nobody knows what a number meant.
+    Raises Wrong, NotRun, and Inconclusive if nobody knows what a number meant.
     """
     answer, asked = answer_to(work, question), work.lab.question(question)
     seed = work.answers.seed
+    if seed != work.seed:
+        raise Inconclusive(f"the numbers of its choices are of another name: {seed}")
     try:
-        if seed is None:
-            found = chosen_by_letter(asked, answer, letters)
-        elif seed != work.seed:
-            raise Inconclusive(f"the numbers of its choices are of another name: {seed}")
-        else:
-            found = chosen(work.lab.slug, asked, answer, seed)
+        return chosen(work.lab.slug, asked, answer, seed)
     except ChoiceError as error:
         raise Wrong(str(error)) from error
-    if not found:
-        raise Inconclusive(f"nobody knows which choice was {plain(str(answer), 20)}")
-    return found
 
 
 def figure_ns(rally: Rally, latency: Literal["interrupt", "scheduling"], name: str) -> float:

@@ -3,12 +3,10 @@
 """Multiple choices: each student sees them in an order of their own, with numbers.
 
 What is compared is the choice, by its name in ``lab.toml``; a number means something only beside a
-seed. Hand-ins of 0.1 and 0.2 name choices by letters, in one order for everybody.
+seed.
 """
 
 import hashlib
-import string
-from collections.abc import Sequence
 
 from tennis.course.labs import Question
 from tennis.rally.text import plain
@@ -38,16 +36,3 @@ def chosen(slug: str, question: Question, answer: object, seed: int) -> str:
         numbers = ", ".join(map(str, known))
         raise ChoiceError(f"{plain(str(answer), 20)!a} is not one of the numbers {numbers}")
     return known[int(written)]
-
-
-def chosen_by_letter(question: Question, answer: object, letters: Sequence[str]) -> str:
-    """Return the name of the choice that a letter named in 0.1 and 0.2; "" where nobody knows.
-
-    ``letters``: the names of the choices that were a, b, c ... then. Raises ChoiceError.
-    """
-    known = string.ascii_lowercase[: len(question.choices or {})]
-    if len(str(answer)) != 1 or str(answer) not in known:
-        listed = ", ".join(known)
-        raise ChoiceError(f"{plain(str(answer), 20)!a} is not one of the letters {listed}")
-    place = known.index(str(answer))
-    return letters[place] if place < len(letters) else ""

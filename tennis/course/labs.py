@@ -52,7 +52,6 @@ Identifier = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9-]*$", max_
 RallyName = Annotated[str, StringConstraints(pattern=r"^[a-z0-9][a-z0-9-]*$", max_length=60)]
 Slug = Annotated[str, StringConstraints(pattern=r"^[0-9]{2}-[a-z0-9-]+$", max_length=60)]
 Value = int | float | str | list[int] | list[float] | list[str]
-# no single letter: hand-ins of 0.1 and 0.2 name choices by letters
 ChoiceName = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9-]+$", max_length=40)]
 FileName = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9_]*\.[ch]$", max_length=40)]
 Kind = Literal["prediction", "number", "choice", "text", "file"]
@@ -443,7 +442,7 @@ class Course(StrictPart):
 
     title: OneLine
     about: OneLine
-    # what makes this class's seeds its own: `tennis course nonce` wrote it
+    # what makes this class's seeds its own: its teacher writes it
     nonce: Annotated[str, StringConstraints(pattern=r"^[a-z2-7]{8,40}$")] | None = None
     labs: list[Slug]
 

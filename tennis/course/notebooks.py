@@ -85,15 +85,13 @@ def rallies(lab: Lab) -> list[Rally]:
 def choices(lab: Lab, question_id: str) -> list[tuple[str, str]]:
     """Return a question's choices with what stands before each: its number in ``answers.toml``.
 
-    Without numbers where no ``answers.toml`` lies here, or one of 0.1 or 0.2, whose choices have
-    letters. Raises TennisError.
+    Without numbers if no ``answers.toml`` lies here. Raises TennisError.
     """
     question = lab.question(question_id)
-    seed = read_answers(Path(ANSWERS)).seed if Path(ANSWERS).is_file() else None
     texts = question.choices or {}
-    if seed is None:
+    if not Path(ANSWERS).is_file():
         return [("○", text) for text in texts.values()]
-    numbers = numbered(lab.slug, question, seed)
+    numbers = numbered(lab.slug, question, read_answers(Path(ANSWERS)).seed)
     return [(f"{number}:", texts[name]) for number, name in numbers.items()]
 
 

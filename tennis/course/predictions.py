@@ -158,7 +158,7 @@ def read_seals(folder: Path) -> list[Seal]:
 
 def _now(out: Path, answers: Answers, lab: Lab) -> Iterator[tuple[Question, Seal]]:
     """Yield what the rally ``out`` seals: nothing where it is not the lab's."""
-    if answers.seed is None or out.name not in _names(lab):
+    if out.name not in _names(lab):
         return
     played = [one for one in _there(out.parent, lab) if one != out.name or _is_played(out)]
     yield from _seals(lab, answers.predictions, out.name, played)

@@ -26,8 +26,6 @@ class Answer(StrictPart):
     """What is right for a question: a number or a choice, or a rubric; and why."""
 
     answer: float | int | str | None = None
-    # the choices that were a, b, c ... in 0.1 and 0.2, for hand-ins of that time
-    letters: Annotated[list[str], Field(max_length=26, default_factory=list)]
     tolerance_percent: Annotated[float, Field(ge=0, le=1000)] = 0.0
     rubric: Annotated[list[Criterion], Field(max_length=20, default_factory=list)]
     sample: Prose | None = None  # a good answer; a student's page shows it once theirs was read
@@ -62,7 +60,7 @@ def load_solution(lab: Lab) -> Solution | None:
         if name not in known:
             raise LabError(f"{path}: {name}: the lab has no such question")
         choices = known[name].choices
-        if choices is not None and not {answer.answer, *answer.letters} <= set(choices):
+        if choices is not None and answer.answer not in choices:
             listed = ", ".join(choices)
             raise LabError(f"{path}: {name}: the choices are called {listed}")
         points = sum(criterion.points for criterion in answer.rubric)

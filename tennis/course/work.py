@@ -115,15 +115,14 @@ class Prediction:
 class Answers:
     """What stands in ``answers.toml``; an answer that is missing, or empty, is not in it.
 
-    ``seed``: with which choices were numbered; None in a folder that 0.1 or 0.2 made, where
-    choices have letters and a prediction is one text.
+    ``seed``: with which choices were numbered.
     """
 
     lab: str
     student: str
     minutes: int
     by_question: dict[str, int | float | str]
-    seed: int | None = None
+    seed: int
     predictions: dict[str, Prediction] = field(default_factory=dict)
     number: str = ""  # the student's, if known
     email: str = ""
@@ -300,8 +299,10 @@ def _answers_in(content: Mapping[str, object]) -> Answers:
         raise _PlaceError(f"student: {plain(student, 60)} is not a name: {why}")
     if isinstance(minutes, bool) or not isinstance(minutes, int) or not 0 <= minutes <= MINUTES_MAX:
         raise _PlaceError(f"minutes: a whole number, 0 to {MINUTES_MAX:,}")
-    if seed is not None and (isinstance(seed, bool) or not isinstance(seed, int)):
-        raise _PlaceError("seed: a whole number: `tennis lab start` wrote it")
+    if isinstance(seed, bool) or not isinstance(seed, int):
+        raise _PlaceError(
+            "seed: there is no whole number", next_step="`tennis lab start` makes another folder"
+        )
     guesses = {
         name: _prediction(name, value) for name, value in given.items() if isinstance(value, dict)
     }

@@ -2,22 +2,19 @@
 # SPDX-License-Identifier: MIT
 """Choices: neither length nor place tells which is right; each student has an order of their own.
 
-What is marked is the choice. A number means nothing without the student's seed, and hand-ins of 0.1
-and 0.2, which have letters, are marked as they were then.
+What is marked is the choice. A number means nothing without the student's seed.
 """
 
 import re
 import tomllib
 from collections import Counter
-from pathlib import Path
 
 import pytest
 
 from tennis.checkout import ROOT
 from tennis.course import load_course, load_lab, work
-from tennis.course.checking import running as checking
 from tennis.course.checks import Inconclusive, Wrong, choice
-from tennis.course.choices import ChoiceError, chosen, chosen_by_letter, numbered
+from tennis.course.choices import ChoiceError, chosen, numbered
 from tennis.course.labs import LabError
 from tennis.course.notebooks import choices
 from tennis.course.solutions import load_solution
@@ -31,18 +28,6 @@ ASKED = [
     for question in lab.questions
     if question.kind == "choice" and not question.computed
 ]
-# of what 0.2.0 handed out: solution.toml said so
-OF_0_2 = {
-    "02-trust-the-instrument": {"shared": "b"},
-    "03-write-the-racquet": {"order": "b"},
-    "04-under-load": {"network": "b"},
-    "05-preempt-rt": {"inversion": "b", "asked": "c"},
-    "06-out-of-band": {"masked": "b", "whose-tasks": "c"},
-    "07-worst-case": {"extreme": "b"},
-    "08-what-services-cost": {"ten-ms": "b", "line": "c", "blind": "d", "friendly": "b"},
-    "09-faster-until-it-breaks": {"one-edge": "b", "omission": "b", "phase": "d"},
-    "10-who-needs-a-scheduler": {"who": "b", "beneath": "b"},
-}
 
 
 def by_chance(count: int, of: int, share: float) -> bool:
@@ -105,42 +90,6 @@ def test_a_number_names_a_choice():
     for wrong in (0, 5, "b", "", "12", "1.0", "-1", "²", "1 2", "9" * 50, True):
         with pytest.raises(ChoiceError, match="is not one of the numbers 1, 2, 3, 4"):
             chosen(LAB.slug, QUESTION, wrong, 5)
-    for wrong in ("e", "B", "ab", "", 1):
-        with pytest.raises(ChoiceError, match="is not one of the letters a, b, c, d"):
-            chosen_by_letter(QUESTION, wrong, ())
-
-
-@pytest.mark.parametrize("slug", OF_0_2)
-def test_letters_of_0_2_mean_what_they_meant(slug):
-    lab = load_lab(slug)
-    asked = {q.id: right for one, q, right in ASKED if one.slug == slug and right.letters}
-    assert set(asked) == set(OF_0_2[slug])
-    for name, letter in OF_0_2[slug].items():
-        assert chosen_by_letter(lab.question(name), letter, asked[name].letters) == (
-            asked[name].answer
-        )
-
-
-def of_0_2(folder: Path, lab, student: str, **letters: str) -> Path:
-    """Make a folder as 0.2 did: no seed, letters, and a prediction in one text."""
-    made = make_work(folder, lab, student)
-    path = made / "answers.toml"
-    text = re.sub(r"(?m)^(seed = .*|prediction\..*)\n", "", path.read_text())
-    text += "prediction = 'stress makes both of them far worse'\n"
-    for name, letter in letters.items():
-        text = re.sub(rf"(?m)^{name} = .*$", f'{name} = "{letter}"', text)
-    path.write_text(text)
-    return made
-
-
-def test_a_hand_in_of_0_2_is_marked_as_it_was(tmp_path):
-    right = checking.run_checks(of_0_2(tmp_path / "r", LAB, "zoe", network="b"), blind=False)
-    points = {mark.question: mark.points for mark in right.marks}
-    assert (points["network"], points["prediction"]) == (2, 1)
-    assert right.facts.answers["network"] == QUESTION.choices["turns"]
-    wrong = checking.run_checks(of_0_2(tmp_path / "w", LAB, "zoe", network="a"), blind=False)
-    assert {mark.question: mark.points for mark in wrong.marks}["network"] == 0
-    assert wrong.facts.answers["network"] == QUESTION.choices["priority"]
 
 
 def test_numbers_of_another_name_are_not_guessed(tmp_path):
@@ -151,11 +100,11 @@ def test_numbers_of_another_name_are_not_guessed(tmp_path):
     opened = work.read(made)
     with pytest.raises(Inconclusive, match="of another name"):
         choice(opened, "network")
-    # a letter in a folder of today is no answer, whatever b was once
+    # a letter is no answer
     path.write_text(re.sub(r"(?m)^network = .*$", 'network = "b"', path.read_text()))
     path.write_text(path.read_text().replace('student = "yan"', 'student = "zoe"'))
     with pytest.raises(Wrong, match="not one of the numbers"):
-        choice(work.read(made), "network", ("priority", "turns", "caches", "program"))
+        choice(work.read(made), "network")
 
 
 def test_the_file_and_the_notebook_show_the_same_numbers(tmp_path, monkeypatch):

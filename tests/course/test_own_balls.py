@@ -24,7 +24,6 @@ from tennis.bench.registry import bench_for
 from tennis.checkout import ROOT
 from tennis.cli import cli
 from tennis.course import load_course, load_lab, work
-from tennis.course.authoring.nonce import write_nonce
 from tennis.course.checking import evidence
 from tennis.course.checking.evidence import as_asked, compare, plan_here, there
 from tennis.course.checking.host_faults import is_of_this_machine
@@ -35,7 +34,7 @@ from tennis.course.checking.running import run_checks
 from tennis.course.checks import Inconclusive, NotRun, Wrong
 from tennis.course.labs import class_nonce
 from tennis.course.starters import solved
-from tennis.errors import BenchError, NotBuiltError, UsageError
+from tennis.errors import BenchError, NotBuiltError
 from tennis.play.rally import Watch, play
 from tennis.rally import balls
 from tennis.rally.folder import BALLS, MANIFEST
@@ -270,22 +269,14 @@ def test_a_setting_that_a_lab_does_not_name_is_refused(tmp_path, settings, words
 
 
 def test_with_a_nonce_last_years_seeds_are_nobodys(tmp_path, monkeypatch):
-    labs = tmp_path / "labs"
-    shutil.copytree(ROOT / "labs", labs, ignore=shutil.ignore_patterns("recorded"))
-    assert class_nonce(labs) == ""
+    text = (ROOT / "labs/course.toml").read_text()
+    text = text.replace("\nlabs = ", '\nnonce = "winterterm"\nlabs = ')
+    (tmp_path / "course.toml").write_text(text)
+    assert class_nonce() == ""
+    assert class_nonce(tmp_path) == "winterterm"
     before = work.seed_of(LAB, "zoe", "4711")
-    written = write_nonce(labs)
-    with pytest.raises(UsageError, match="has a nonce: with another one every student has other"):
-        write_nonce(labs)
-    class_nonce.cache_clear()
-    assert class_nonce(labs) == written
-    assert load_course(labs)[0].labs == load_course()[0].labs
-    seeds = {before}
-    for nonce in (written, write_nonce(labs, force=True)):
-        monkeypatch.setattr(work, "class_nonce", lambda nonce=nonce: nonce)
-        seeds.add(work.seed_of(LAB, "zoe", "4711"))
-    assert len(seeds) == 3
-    class_nonce.cache_clear()
+    monkeypatch.setattr(work, "class_nonce", lambda: "winterterm")
+    assert work.seed_of(LAB, "zoe", "4711") != before
 
 
 # --- a rally that is missing ---

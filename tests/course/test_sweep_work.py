@@ -9,11 +9,14 @@ from pathlib import Path
 
 import pytest
 
+from tennis.bench.registry import bench_for
 from tennis.course import load_lab, work
 from tennis.course.checking import sweep_work
 from tennis.course.checking.plays import Plays
 from tennis.course.checking.sweep_work import compare_sweep, sweep_here, whole_sweep
 from tennis.course.checks import InDoubt, Wrong
+from tennis.play.rally import unobserved
+from tennis.play.sweep import play_sweep
 from tests.support.forging import reseal
 
 pytestmark = pytest.mark.xdist_group("sweep-work")  # one worker plays the sweep that all read
@@ -34,7 +37,10 @@ def played(tmp_path_factory) -> Path:
     """Return a student's folder with a real sweep."""
     folder = tmp_path_factory.mktemp("sweep") / "w"
     work.start(LAB, "zoe", folder)
-    assert sweep_work.play(SMALL, work.seed_of(LAB, "zoe"), folder / "rates") == 2
+    asked = sweep_work.sweep_request(SMALL, work.seed_of(LAB, "zoe"))
+    play_sweep(
+        bench_for(asked.plan), asked, folder / "rates", lambda _: unobserved(), lambda: False
+    )
     return folder
 
 

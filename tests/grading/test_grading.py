@@ -23,7 +23,6 @@ from tennis.course.checking.running import run_checks
 from tennis.errors import TennisError
 from tennis.grading import hand_in as packing
 from tennis.grading import judged as grading
-from tennis.rally import open_rally
 from tennis.rally.manifest import Fault, seal_of
 from tests.support.hand_ins import make_work, right_answers, written, zipped
 
@@ -181,34 +180,6 @@ def test_a_recorded_rally_is_for_a_person_to_judge(tmp_path):
     found = {result.check: result for result in report.results}
     assert found["check_rally[rt-idle]"].verdict == "inconclusive"
     assert "replayed from a recording" in found["check_rally[rt-idle]"].message
-
-
-@pytest.mark.virtual
-@pytest.mark.parametrize(
-    ("slug", "expected"),
-    [
-        ("01-first-serve", {"mainline-idle": 7, "rt-idle": 7}),
-        (
-            "07-worst-case",
-            {f"boot-{n + 1}": 7 + n for n in range(4)} | {"closed": 7, "open": 7, "cold": 7},
-        ),
-    ],
-)
-def test_the_labs_rallies_are_recorded_once_and_replayed(tmp_path, slug, expected):
-    words = ("course", "record", "--lab", slug[:2], "--balls", "60", "--out", tmp_path / "rec")
-    done = run(*words)
-    assert done.exit_code == 0, done.output
-    assert f"{len(expected)} rallies, {len(expected)} of them played now" in done.output
-    again = run(*words)
-    assert f"{len(expected)} rallies, 0 of them played now" in again.output
-    folder = tmp_path / "rec" / slug
-    seeds = {path.name: open_rally(path).manifest.protocol.seed for path in folder.iterdir()}
-    assert seeds == expected
-    first = next(iter(expected))
-    words = ("replay", folder / first, "--speed", "1e6")
-    assert run(*words, "--out", tmp_path / first).exit_code == 0
-    files = [open_rally(path).manifest.files for path in (folder / first, tmp_path / first)]
-    assert files[0]["balls.parquet"] == files[1]["balls.parquet"]
 
 
 @pytest.mark.parametrize(

@@ -82,7 +82,7 @@ def pytest_configure(config: pytest.Config) -> None:
         raise pytest.UsageError(plain(why, 500)) from error
     blind = config.getoption("--blind")
     solution = None if blind else load_solution(work.lab)
-    _write(config, {"facts": _facts(work, solution)})
+    _write(config, {"facts": _facts(work)})
     own = work.lab.folder / CHECKS
     config.args += [str(own)] if own.is_file() else []
     folder = config.getoption("--plays")
@@ -219,11 +219,11 @@ def _write(config: pytest.Config, line: dict[str, Any]) -> None:
             file.write(json.dumps(line) + "\n")
 
 
-def _facts(work: Work, solution: Solution | None) -> dict[str, Any]:
+def _facts(work: Work) -> dict[str, Any]:
     """Return what is kept of a folder besides its results."""
     texts: dict[str, str] = {}
     answers = {
-        question.id: _answer(work, question, solution)
+        question.id: _answer(work, question)
         for question in work.lab.questions
         if question.id in work.answers.by_question
     }
@@ -253,18 +253,16 @@ def _facts(work: Work, solution: Solution | None) -> dict[str, Any]:
     }
 
 
-def _answer(work: Work, question: Question, solution: Solution | None) -> int | float | str:
+def _answer(work: Work, question: Question) -> int | float | str:
     """Return an answer as it was meant, so that those of two students can be compared."""
     answer = work.answers.by_question[question.id]
-    right = solution.of(question.id) if solution else None
     try:
         match question.kind:
             case "number":
                 value = number(work, question.id)
                 return int(value) if value == int(value) else value
             case "choice":
-                name = choice(work, question.id, right.letters if right else ())
-                return (question.choices or {})[name]
+                return (question.choices or {})[choice(work, question.id)]
     except (Wrong, Inconclusive):
         return answer  # as it stands there: a check says why
     return answer

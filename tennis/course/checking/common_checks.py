@@ -20,7 +20,6 @@ from tennis.course.checks import (
     number,
     number_in,
 )
-from tennis.course.choices import chosen_by_letter
 from tennis.course.labs import LabRally, Question
 from tennis.course.notebook.notebook_box import run_notebook
 from tennis.course.predictions import standing
@@ -64,20 +63,11 @@ def _understood(work: Work, question: Question) -> str:
         case "number":
             return f"{_written(number(work, question.id))} {question.unit}"
         case "choice":
-            return _choice_as_read(work, question)
-        case "prediction" if work.answers.seed is not None:
+            return f"{answer}: {(question.choices or {})[choice(work, question.id)]}"
+        case "prediction":
             return _prediction(work, question)
         case _:
             return format_count(_words(str(answer), "say why, too"), "word")
-
-
-def _choice_as_read(work: Work, question: Question) -> str:
-    answer = work.answers.by_question[question.id]
-    if work.answers.seed is None:  # the letters of 0.1 and 0.2 are known to whoever marks
-        chosen_by_letter(question, answer, ())
-        return f"the choice {answer}"
-    name = choice(work, question.id)
-    return f"{answer}: {(question.choices or {})[name]}"
 
 
 def _prediction(work: Work, question: Question) -> str:
@@ -157,7 +147,7 @@ def check_choice(work: Work, question: Question, solution: Solution | None) -> N
     right = solution.of(question.id) if solution else None
     if right is None:
         raise NotRun("your teacher knows the choice")
-    chosen = choice(work, question.id, right.letters)
+    chosen = choice(work, question.id)
     expect(chosen == right.answer, f"{(question.choices or {})[chosen]!r} is not the one")
 
 
@@ -167,11 +157,8 @@ def check_name(work: Work) -> None:
 
     Hint: put the old name back; for another name start again with `tennis lab start`.
     """
-    seed = work.answers.seed  # None: of 0.1 or 0.2, whose choices have letters
-    expect(
-        seed in {None, work.seed},
-        f"its seed is {seed}; that of {work.answers.student} is {work.seed}",
-    )
+    seed = work.answers.seed
+    expect(seed == work.seed, f"its seed is {seed}; that of {work.answers.student} is {work.seed}")
 
 
 @check()

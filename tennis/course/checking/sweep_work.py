@@ -5,9 +5,6 @@
 The marker plays all of its rates, as every rally of a lab.
 """
 
-from pathlib import Path
-
-from tennis.bench.registry import bench_for
 from tennis.course.checking.plays import ON_BOARD, Plays
 from tennis.course.checks import Inconclusive, InDoubt, Wrong
 from tennis.course.labs import Lab, LabError, LabSweep
@@ -15,45 +12,28 @@ from tennis.course.work import Work
 from tennis.errors import RallyError
 from tennis.play.planning import plan_for
 from tennis.play.player import unversioned
-from tennis.play.rally import unobserved
-from tennis.play.sweep import SweepRequest, play_sweep
+from tennis.play.sweep import SweepRequest
 from tennis.rally import open_rally
 from tennis.rally.folder import BALLS
 from tennis.rally.request import RallyRequest
 from tennis.rally.serving import Serving
 from tennis.rally.text import plain
 from tennis.sweep.folder import Sweep, open_sweep
-from tennis.sweep.search import (
-    Range,
-    next_rate,
-)
+from tennis.sweep.search import Range, next_rate
 
 
-def sweep_request(lab: Lab, seed: int, balls: int | None = None) -> SweepRequest:
-    """Return a lab's sweep with a student's seed; ``balls``: fewer at each rate."""
+def sweep_request(lab: Lab, seed: int) -> SweepRequest:
+    """Return a lab's sweep with a student's seed."""
     sweep = _sweep(lab)
     request = RallyRequest(kernel=sweep.kernel, load=sweep.load, load_options=sweep.load_options)
     serving = Serving(
-        balls=min(balls or sweep.balls, sweep.balls),
+        balls=sweep.balls,
         seed=seed,
         loop="open",
         rate_hz=float(sweep.from_hz),
     )
     plan = plan_for(request, serving)
     return SweepRequest(plan, Range(from_hz=sweep.from_hz, to_hz=sweep.to_hz))
-
-
-def play(lab: Lab, seed: int, out: Path, balls: int | None = None) -> int:
-    """Play a lab's sweep into ``out``, or the rest of it; return how many rates it has now.
-
-    Raises TennisError, KeyboardInterrupt.
-    """
-    before = len(list(out.glob("*-hz")))
-    asked = sweep_request(lab, seed, balls)
-    done = play_sweep(bench_for(asked.plan), asked, out, lambda _: unobserved(), lambda: False)
-    if done.interrupted:
-        raise KeyboardInterrupt
-    return len(done.sweep.rates) - before
 
 
 def whole_sweep(work: Work, *, boards: bool = True) -> Sweep:
