@@ -23,7 +23,7 @@ from typing import Any
 
 from tennis.checkout import DISTRIBUTION, IS_CHECKOUT, SETUP, project
 from tennis.errors import TennisError
-from tennis.listener import say
+from tennis.log import log
 
 OWN = "tennis"  # the kit's own package
 DAMAGED = "tennis.damaged"  # the group of files that cannot be read
@@ -176,7 +176,7 @@ def loaded(group: str) -> dict[str, Any]:
         try:
             found[entry.name] = entry.load()
         except EntryError as error:
-            say(str(error))
+            log.info(str(error))
     return found
 
 

@@ -18,7 +18,7 @@ from tennis.bench import programs
 from tennis.bench.kernels import catalogue
 from tennis.checkout import ROOT
 from tennis.course.notebook.notebook_runner import without_grammars
-from tennis.listener import listening
+from tennis.log import listening
 from tests.support import tiers
 from tests.support.not_comparable import NotComparable
 from tests.support.processor_seconds import ProcessorSeconds

@@ -19,7 +19,7 @@ from tennis.bench.virtual import initramfs
 from tennis.checkout import ROOT, cache_folder
 from tennis.course.authoring import release
 from tennis.errors import BenchError
-from tennis.listener import listening
+from tennis.log import listening
 from tests.support.virtual import GUEST
 
 # each would change what is built, or end the build

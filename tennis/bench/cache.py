@@ -14,7 +14,7 @@ from pathlib import Path
 from tennis.checkout import cache_folder
 from tennis.digests import sha256_of
 from tennis.errors import DiskFullError, TennisError
-from tennis.listener import say
+from tennis.log import log
 
 LOCK_S = 4 * 3600  # as long as a kernel may take to be built
 LOCK_EVERY_S = 0.2
@@ -67,7 +67,7 @@ def locked(path: Path, what: str) -> Iterator[None]:
             except BlockingIOError:
                 pass
             if not said:
-                say(f"waiting for another tennis, which makes or uses {what} of the cache")
+                log.info(f"waiting for another tennis, which makes or uses {what} of the cache")
                 said = True
             if time.monotonic() > until:
                 # the room loads pyarrow, which setup fetches while it fetches kernels
@@ -126,7 +126,11 @@ def once(
     try:
         home.mkdir(parents=True, exist_ok=True)
         with locked(home / f".{name}.lock", f"{kind}/{name}"):
-            if folder.is_dir() and not again and (kind not in CHECKED or _as_built(folder, say)):
+            if (
+                folder.is_dir()
+                and not again
+                and (kind not in CHECKED or _as_built(folder, log.info))
+            ):
                 return folder
             with tempfile.TemporaryDirectory(prefix=f".{name}.", dir=home) as temporary:
                 fresh = Path(temporary) / name

@@ -20,7 +20,7 @@ from tennis.bench.cache import locked
 from tennis.bench.commands import run
 from tennis.checkout import cache_folder
 from tennis.errors import BenchError
-from tennis.listener import say
+from tennis.log import log
 
 KEYRING = Path("/usr/share/keyrings/debian-archive-keyring.gpg")
 SILENT_S = 20  # a mirror that says nothing
@@ -248,7 +248,7 @@ class Suite:
             small = [package for package in wanted if package.size < LARGE_BYTES]
             there = self._download_together(small)
             for package in wanted:
-                say(f"  {package.name} {package.version} ({package.size / 1e6:.1f} MB)")
+                log.info(f"  {package.name} {package.version} ({package.size / 1e6:.1f} MB)")
                 deb = there.get(package) or self._download(package)
                 run(["dpkg-deb", "-x", deb, into], what=f"unpacking {package.name}")
                 deb.unlink()
@@ -265,7 +265,7 @@ class Suite:
         for leftover in downloads.glob("*.deb"):
             leftover.unlink()
         total = sum(package.size for package in packages)
-        say(f"  {len(packages)} packages, {total / 1e6:.1f} MB")
+        log.info(f"  {len(packages)} packages, {total / 1e6:.1f} MB")
         named = [f"{package.name}={package.version}" for package in packages]
         run(
             ["apt-get", *self._options, "-q", "download", *named],
@@ -332,7 +332,7 @@ def _telling(package: Package, folders: Iterable[Path]) -> Iterator[None]:
     def tell() -> None:
         while not ended.wait(PROGRESS_S):
             if there := _bytes_of(package, places):
-                say(f"  {package.name}: {there / 1e6:.0f} of {package.size / 1e6:.0f} MB")
+                log.info(f"  {package.name}: {there / 1e6:.0f} of {package.size / 1e6:.0f} MB")
 
     telling = threading.Thread(target=tell, daemon=True)
     telling.start()

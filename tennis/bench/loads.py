@@ -32,7 +32,7 @@ from tennis import entries
 from tennis.checkout import ROOT
 from tennis.entries import Entry, EntryError
 from tennis.errors import TennisError, UsageError
-from tennis.listener import say
+from tennis.log import log
 from tennis.rally.edited import EditedError, toml_of
 from tennis.rally.memory import NONE, name_of
 
@@ -327,7 +327,7 @@ def _added(entry: Entry) -> Path | None:
     try:
         return entry.folder(FILE)
     except EntryError as error:
-        say(str(error))
+        log.info(str(error))
         return None
 
 

@@ -17,7 +17,7 @@ from tennis.bench.loads import System
 from tennis.bench.protocol import Access, Bench, PreparingBench, RegisteredBench
 from tennis.entries import OWN, Entry, EntryError
 from tennis.errors import UsageError
-from tennis.listener import say
+from tennis.log import log
 from tennis.rally.manifest import TIMELESS, BenchKind
 from tennis.rally.plan import Plan
 from tennis.rally.text import plain
@@ -49,7 +49,7 @@ def _registered() -> tuple[list[tuple[str, type[RegisteredBench]]], list[EntryEr
         except EntryError as error:
             troubles.append(error)
             if entry.package != OWN:
-                say(str(error))
+                log.info(str(error))
     return found, troubles
 
 

@@ -17,7 +17,7 @@ from tennis.cli.words import echo, paragraph, warn
 from tennis.commissioning.request import CommissionRequest
 from tennis.commissioning.steps import names, step
 from tennis.errors import UsageError
-from tennis.listener import listening
+from tennis.log import listening
 from tennis.rally.text import quoted
 
 MARKS = {"pass": ("ok  ", "green"), "fail": ("FAIL", "bold red"), "left out": ("-   ", "yellow")}

@@ -23,7 +23,7 @@ from tennis.cli.tables import print_wide, table
 from tennis.cli.words import aside, echo, echo_json, print_line
 from tennis.comparison import BOOTS_MAX
 from tennis.errors import UsageError
-from tennis.listener import listening
+from tennis.log import listening
 from tennis.rally.disk import refuse_existing, writing
 from tennis.rally.serving import Serving
 from tennis.rally.text import plain

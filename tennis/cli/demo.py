@@ -14,7 +14,7 @@ from tennis.cli.progress import progress_line
 from tennis.cli.stop import Stop
 from tennis.cli.words import echo
 from tennis.errors import BenchError
-from tennis.listener import listening
+from tennis.log import listening
 from tennis.rally.serving import Serving
 
 PICTURE = "overview.png"

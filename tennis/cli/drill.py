@@ -24,7 +24,7 @@ from tennis.cli.settings import options_under, settings_options, takes_requests
 from tennis.cli.stop import Stop
 from tennis.cli.words import echo, paragraph, warn
 from tennis.errors import BenchError, UsageError
-from tennis.listener import listening
+from tennis.log import listening
 from tennis.rally import Rally, drills
 from tennis.rally.inside import REPETITIONS_MAX
 from tennis.rally.manifest import PROGRAM, Drill, DrillContext, DrillName

@@ -28,7 +28,7 @@ from tennis.explain.instants.agreement import apart
 from tennis.explain.instants.storage import Until
 from tennis.explain.remedies import remedies
 from tennis.explain.story import Happening, Story
-from tennis.listener import listening
+from tennis.log import listening
 from tennis.pages.explain import PAGE, about, check_folder, write
 from tennis.play.explain import explain as explained
 from tennis.play.rally import Watch

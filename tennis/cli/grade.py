@@ -14,7 +14,7 @@ from tennis.cli.numbers import Whole
 from tennis.cli.stop import Stop
 from tennis.cli.words import echo, warn
 from tennis.errors import TennisError, UsageError
-from tennis.listener import listening
+from tennis.log import listening
 from tennis.rally.text import plain, quoted
 from tennis.share import processors
 from tennis.units import format_count

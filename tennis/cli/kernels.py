@@ -12,7 +12,7 @@ from rich.console import Console
 from tennis.cli.plugged import PluggedGroup
 from tennis.cli.tables import table
 from tennis.cli.words import aside, echo, echo_json
-from tennis.listener import listening
+from tennis.log import listening
 from tennis.rally.manifest import BenchKind
 
 

@@ -63,7 +63,7 @@ def list_labs(*, as_json: bool = False) -> None:
       tennis lab list --json
     """
     from tennis.course.labs import every_lab
-    from tennis.listener import listening
+    from tennis.log import listening
 
     with listening(warn):
         labs = every_lab()

@@ -19,7 +19,7 @@ from tennis.cli.tables import print_wide, table
 from tennis.cli.words import echo
 from tennis.entries import need
 from tennis.errors import BenchError, UsageError
-from tennis.listener import listening
+from tennis.log import listening
 
 if TYPE_CHECKING:
     from tennis.play.crew import Crew

@@ -11,7 +11,7 @@ from tennis import entries
 from tennis.cli.completion import Folder
 from tennis.cli.words import echo, warn
 from tennis.errors import TennisError, UsageError
-from tennis.listener import listening
+from tennis.log import listening
 
 if TYPE_CHECKING:
     from tennis.plots.picture import Format, Picture

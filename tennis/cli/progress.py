@@ -14,7 +14,7 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
 from tennis.cli.stop import Stop
 from tennis.cli.words import QUIET, aside, echo
-from tennis.listener import Listener, listening
+from tennis.log import Listener, listening
 from tennis.play.progress import Progress as RallyProgress
 from tennis.units import format_ns
 

@@ -141,7 +141,7 @@ def _explain(replication: "Replication", kernels: tuple[str, ...]) -> None:
     from tennis.cli.match import kernel_of
     from tennis.cli.options import workers_here
     from tennis.cli.stop import Stop
-    from tennis.listener import listening
+    from tennis.log import listening
     from tennis.play.mechanisms import find_mechanisms
 
     with listening(aside):

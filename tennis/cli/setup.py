@@ -6,7 +6,7 @@ import click
 
 from tennis.cli.words import echo
 from tennis.errors import BenchError, UsageError
-from tennis.listener import listening
+from tennis.log import listening
 
 
 @click.command()

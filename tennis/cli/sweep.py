@@ -26,7 +26,7 @@ from tennis.cli.stop import Stop
 from tennis.cli.tables import print_wide, table
 from tennis.cli.words import echo, echo_json, paragraph
 from tennis.errors import BenchError, UsageError
-from tennis.listener import listening
+from tennis.log import listening
 from tennis.rally.request import RallyRequest
 from tennis.rally.serving import BALLS_MAX, Serving
 from tennis.rally.settings import ELSEWHERE, FIRST, MORE

@@ -12,7 +12,7 @@ from tennis.cli.options import balls_option, port_option
 from tennis.cli.tables import print_wide, table
 from tennis.cli.words import aside, echo, echo_json
 from tennis.errors import UsageError
-from tennis.listener import listening
+from tennis.log import listening
 from tennis.rally.text import plain
 
 

@@ -30,7 +30,7 @@ from tennis.bench.registry import bench_with, own_kernels, system_of
 from tennis.checkout import ROOT
 from tennis.entries import OWN, Entry
 from tennis.errors import TennisError
-from tennis.listener import say
+from tennis.log import log
 from tennis.rally.edited import EditedError, toml_of
 from tennis.rally.manifest import BottomHalf, Drill, DrillContext, DrillName, Sha256
 from tennis.rally.memory import name_of
@@ -510,7 +510,7 @@ def labs_of_packages() -> list[tuple[str, Path, str]]:
             folder = entry.folder(LAB, COURSE)
             found += [(slug, path, entry.package) for slug, path in _labs_of(entry.name, folder)]
         except TennisError as error:
-            say(str(error))
+            log.info(str(error))
     return found
 
 
@@ -556,7 +556,7 @@ def every_lab() -> list[Lab]:
         try:
             found.append(_read_lab(slug, folder, package))
         except LabError as error:
-            say(f"the lab {slug} of the package {package} is left out: {error}")
+            log.info(f"the lab {slug} of the package {package} is left out: {error}")
     return sorted(found, key=lambda lab: lab.number)
 
 

@@ -35,7 +35,7 @@ from tennis.course.recorded import open_recorded, place
 from tennis.course.starters import starter
 from tennis.entries import OWN
 from tennis.errors import AlteredError, RallyError, TennisError, UsageError
-from tennis.listener import listening
+from tennis.log import listening
 from tennis.rally import Rally, open_folder, open_rally
 from tennis.rally.copied_names import SHOWN_MAX, copies_of
 from tennis.rally.disk import open_regular, writing

@@ -36,7 +36,7 @@ from typing import Literal
 from tennis.course.people import folded, is_letter
 from tennis.errors import UsageError
 from tennis.grading import hand_in
-from tennis.listener import say
+from tennis.log import log
 from tennis.rally.disk import writing
 from tennis.rally.text import plain
 from tennis.units import format_count
@@ -134,7 +134,7 @@ def _inside(folder: Path, depth: int) -> list[Path]:
             found += more
             without += [] if more else [path]
     for path in without if found or not depth else ():
-        say(f"left out: {label(path)}, a folder without a zip file")
+        log.info(f"left out: {label(path)}, a folder without a zip file")
     return sorted(found)
 
 
@@ -151,7 +151,7 @@ def _hand_ins(paths: Sequence[Path]) -> list[Path]:
     ]
     for path in named:
         if not _is_plain(path):
-            say(f"left out: {label(path)}, which is not a plain file")
+            log.info(f"left out: {label(path)}, which is not a plain file")
     return [path for path in named if _is_plain(path)]
 
 
@@ -198,7 +198,7 @@ def _take(
         if place is None:
             continue
         if why := _trouble(info, place):
-            say(f"left out: {plain('/'.join(place), 80)}, {why}")
+            log.info(f"left out: {plain('/'.join(place), 80)}, {why}")
             continue
         *folders, file = (_short(part) for part in place)
         to = folder.joinpath(*folders, file)
@@ -206,7 +206,7 @@ def _take(
         if not (file.lower().endswith(ENDINGS) or file.lower() in hand_in.ANSWERS_NAMES):
             continue
         if to.exists():
-            say(f"left out: {plain('/'.join(place), 80)}, a second file of that name")
+            log.info(f"left out: {plain('/'.join(place), 80)}, a second file of that name")
             continue
         left -= min(info.file_size, hand_in.ZIP_MAX + 1)
         if left < 0:

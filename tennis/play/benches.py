@@ -15,7 +15,7 @@ from tennis.bench.fleet.inventory import Fleet, ListedBench, program, read_inven
 from tennis.bench.instruments import verifications
 from tennis.checkout import ROOT
 from tennis.errors import BenchError, TennisError, UsageError
-from tennis.listener import say
+from tennis.log import log
 from tennis.rally.text import plain
 
 UNITS_S = {"m": 60, "h": 3600, "d": 86400}
@@ -144,7 +144,7 @@ def restore(name: str, holder: str, *, check: bool) -> int:
             saved = state.ask(target, ["save"], what="saving its data")
             place = saved.get("saved") if isinstance(saved, dict) else None
             if place:
-                say(f"{name}: what was there is in {plain(str(place), 200)} on it")
+                log.info(f"{name}: what was there is in {plain(str(place), 200)} on it")
     hosts = ",".join(dict.fromkeys([name, bench.bench_host])) if _is_host(known, bench) else name
     command = [
         *("timeout", "--foreground", str(RESTORE_S)),
@@ -166,7 +166,7 @@ def restore(name: str, holder: str, *, check: bool) -> int:
     with process.stdout as lines:
         for line in lines:
             if line.strip() and not re.match(r"(ok|skipping|included): ", line):
-                say(_printable(line.rstrip()))
+                log.info(_printable(line.rstrip()))
             match = re.search(
                 r"^\S+ +: ok=\d+ +changed=(\d+) +unreachable=(\d+) +failed=(\d+)", line
             )

@@ -9,7 +9,7 @@ from pathlib import Path
 from tennis.bench.instruments import sigrok
 from tennis.bench.instruments.acquisition import capturing
 from tennis.errors import UsageError
-from tennis.listener import say
+from tennis.log import log
 from tennis.play.umpiring import JustPlayed
 from tennis.rally.folder import CAPTURE, Rally
 from tennis.rally.plan import Plan
@@ -68,7 +68,7 @@ def watching(plan: Plan, part: Path) -> Iterator[list[str]]:
     with capturing(chosen, part / CAPTURE) as capture:
         yield trouble
         if not chosen.analyser.continuous and capture.running:
-            say("waiting for what the analyser holds in its memory")
+            log.info("waiting for what the analyser holds in its memory")
     if capture.trouble:
         trouble.append(capture.trouble)
 

@@ -26,7 +26,7 @@ from tennis.comparison.words import by_how_much, in_boots
 from tennis.errors import BenchError, RallyError, UsageError
 from tennis.explain.stalls import Stall, cause_words
 from tennis.explain.story import Story, shares
-from tennis.listener import say
+from tennis.log import log
 from tennis.pages.compare import CauseShown
 from tennis.play.comparing import Compared
 from tennis.play.explain import profile_balls, refuse_shots
@@ -214,7 +214,7 @@ def _replayed_stories(
     stop: Stop,
 ) -> dict[tuple[int, Level], list[Story]]:
     """Play both boots again; return stories by side, latency and level."""
-    say("playing a boot of either side again, to see which code it was")
+    log.info("playing a boot of either side again, to see which code it was")
 
     def side(number: int, name: str) -> dict[tuple[int, Level], list[Story]]:
         rally = pair[number]

@@ -23,7 +23,7 @@ from tennis.comparison.before_after import Judgement, first_look, judge, stateme
 from tennis.comparison.folders import LATENCIES, RECORD, Cell, Sides, matched, read_side
 from tennis.comparison.ratios import MARGIN
 from tennis.errors import BenchError, RallyError, UsageError
-from tennis.listener import say
+from tennis.log import log
 from tennis.match.plan import ScheduledRally
 from tennis.play.clock import Clock, duration
 from tennis.play.compare_record import SIDES, CompareRecord, read_or_write
@@ -186,7 +186,7 @@ def _until_decided(
             return compared
         wanted = min(most, 2 * wanted)
         warn_of_budget(game, there * judgement.more_boots, there - begun_with)
-        say(
+        log.info(
             f"after {format_count(there, 'pair')} of boots {open_} of "
             f"{len(every)} statements are undecided: on to {wanted}"
         )
@@ -203,7 +203,7 @@ def warn_of_budget(game: "Game", needed: float, played: int) -> None:
         return
     allowed = f"--boots allows {most}" if needed > most else f"--minutes allows {budget:g}"
     time_words = f" and {minutes:,.0f} minutes" if minutes >= 1 else ""
-    say(
+    log.info(
         f"if nothing changed, it takes about {needed:,.0f} pairs{time_words} to say so, and "
         f"{allowed}: expect undecided. Longer boots (--balls) or a wider --margin take fewer"
     )
@@ -238,7 +238,7 @@ class Game:
             clock.finish(1.0, played=became.state == "played")
             self.boots_played += became.state == "played"
             left = f", {clock.left()}" if seen < len(missing) else ""
-            say(f"{seen}/{len(missing)} {place.name}/{boot.name}: {became.words}{left}")
+            log.info(f"{seen}/{len(missing)} {place.name}/{boot.name}: {became.words}{left}")
             if became.state in {"failed", "unusable"}:
                 raise BenchError(f"{place / boot.name}: {became.trouble or became.words}")
             if not looked and (looked := self.there() >= min(FIRST_PAIRS, pairs)):
@@ -388,7 +388,7 @@ def _on_both(
     for side, names in zip(SIDES, kinds, strict=True):
         for name in names:
             if name not in both:
-                say(f"not compared, only {side} has it: {plain(name, 80)}")
+                log.info(f"not compared, only {side} has it: {plain(name, 80)}")
     return {
         side: {kind: plan for kind, plan in one.items() if kind in both}
         for side, one in plans.items()

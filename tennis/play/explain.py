@@ -32,7 +32,7 @@ from tennis.explain.phases import Phase, Symbol
 from tennis.explain.segments import Names
 from tennis.explain.story import Latency, Story
 from tennis.explain.telling import tell
-from tennis.listener import say
+from tennis.log import log
 from tennis.play.rally import Watch
 from tennis.play.repeat import NONE, balls_of, changes, edges_of, plan_again, replay, unlike
 from tennis.play.shots import first_ball_at
@@ -191,7 +191,7 @@ def profile_balls(  # noqa: PLR0913 (a rally, which of its balls, and what becom
     parts = bench.parts(plan)
     own = parts.answerer.program
     if own and (why := elf.why_nameless(program_files.executables(own))):
-        say(f"the functions of {own.brought.name} have no names here: {why}")
+        log.info(f"the functions of {own.brought.name} have no names here: {why}")
     functions = symbols.functions(parts, facts_of(rally))
     ordered = sorted(chosen)
     telling = _telling(rally, table, about)

@@ -18,7 +18,7 @@ from tennis.bench.fleet.inventory import read_inventory
 from tennis.bench.physical.managed import PiBench
 from tennis.bench.protocol import Bench
 from tennis.errors import BenchError, RallyError, UsageError
-from tennis.listener import say
+from tennis.log import log
 from tennis.match.plan import ScheduledRally
 from tennis.play.player import Player, RallyOutcome, outcome_there
 from tennis.play.rally import Stop, unobserved
@@ -155,7 +155,9 @@ class _Fleet:
                     raise seen
                 self._judge(bench, seen)
                 if seen.state == "failed" and self._elsewhere(job, bench):
-                    say(f"{job.planned.name}: {seen.words} ({bench.name}); once more, elsewhere")
+                    log.info(
+                        f"{job.planned.name}: {seen.words} ({bench.name}); once more, elsewhere"
+                    )
                     waiting.append(job)
                     continue
                 yield (
@@ -220,7 +222,7 @@ class _Fleet:
             self._free[bench.name] = bench
             return
         del self._all[bench.name]
-        say(
+        log.info(
             f"{bench.name} is put aside: {STRIKES} rallies in a row failed there; "
             f"`tennis doctor --target {bench.name}` looks at it"
         )

@@ -15,7 +15,7 @@ from tennis.bench.virtual.bench import VirtualBench
 from tennis.errors import BenchError, RallyError, UsageError
 from tennis.explain.instants import storage
 from tennis.explain.instants.storage import About, Instants, Until
-from tennis.listener import say
+from tennis.log import log
 from tennis.play.instant_search import SHOTS_MAX, begin, search
 from tennis.play.rally import Watch
 from tennis.play.repeat import NONE, balls_of, changes, plan_again, unlike
@@ -118,7 +118,7 @@ class _Playing:
         return rows[worst : worst + 1]
 
     def _shots(self, every: Sequence[int]) -> NDArray[np.int64]:
-        say(f"playing {format_count(len(every), 'shot')} in one boot")
+        log.info(f"playing {format_count(len(every), 'shot')} in one boot")
         rows = shoot(self._rally, self._plan, every, self._watch)
         if (rows[:, 2] == NONE).any():
             at_ns = int(rows[rows[:, 2] == NONE][0, 0])

@@ -16,7 +16,7 @@ from tennis import __version__
 from tennis.bench.protocol import Access
 from tennis.bench.registry import Benches
 from tennis.errors import BenchError, RallyError, UsageError
-from tennis.listener import say
+from tennis.log import log
 from tennis.match.folder import MATCH, MatchFolder, MatchRecord, open_match
 from tennis.match.plan import MatchPlan, NotPlayed, ScheduledRally
 from tennis.play.clock import Clock
@@ -113,9 +113,9 @@ def play_match(
     check_folder(out, MATCH, "a match")
     scheduled = with_versions(benches, match.scheduled)
     for line in _foreign_tasks(scheduled):
-        say(line)
+        log.info(line)
     for name, words, _ in short_of_a_cycle(scheduled):
-        say(f"{name} {words}; it takes part in no verdict")
+        log.info(f"{name} {words}; it takes part in no verdict")
     with writing(out):
         out.mkdir(parents=True, exist_ok=True)
     with locked(out):
@@ -131,7 +131,7 @@ def play_match(
             _take(outcome, planned, became)
             clock.finish(estimate_s(planned.plan), played=became.state == "played")
             left = f", {clock.left()}" if crew and number < len(scheduled) else ""
-            say(f"{number}/{len(scheduled)} {planned.name}: {became.words}{left}")
+            log.info(f"{number}/{len(scheduled)} {planned.name}: {became.words}{left}")
             _note(outcome, planned, out)
         outcome.interrupted = outcome.interrupted or outcome.seen < len(scheduled)
         outcome.folder = open_match(out)

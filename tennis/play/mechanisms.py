@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor, as_completed
 
 from tennis.errors import BenchError, RallyError, UsageError
-from tennis.listener import say
+from tennis.log import log
 from tennis.play.explain import explain
 from tennis.play.rally import Stop, Watch
 from tennis.rally import Rally
@@ -53,12 +53,12 @@ def find_mechanisms(
                 pool.shutdown(cancel_futures=True)
                 raise
             except (BenchError, RallyError, UsageError) as error:
-                say(f"{head}: cannot be explained: {error}")
+                log.info(f"{head}: cannot be explained: {error}")
                 continue
             cells[sample.name] = found.model_copy(update={"ns": ns})
             known = Mechanisms(cells=cells)
             known.write(match.path)
-            say(f"{head}: {found.sentence}")
+            log.info(f"{head}: {found.sentence}")
     return known
 
 

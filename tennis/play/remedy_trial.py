@@ -19,7 +19,7 @@ from tennis.comparison.ratios import Relation, boots_needed
 from tennis.comparison.sides import Side
 from tennis.errors import RallyError, UsageError
 from tennis.explain.story import Latency
-from tennis.listener import say
+from tennis.log import log
 from tennis.play.planning import plan_for
 from tennis.play.rally import Watch, play
 from tennis.play.repeat import NONE, balls_of, changes, plan_again
@@ -139,7 +139,7 @@ def try_setting(
         ]
     )
     if left:
-        say(f"playing {format_count(left, 'boot')} with and without {', '.join(settings)}")
+        log.info(f"playing {format_count(left, 'boot')} with and without {', '.join(settings)}")
     pairs = []
     for number in range(boots):
         before = rally
@@ -171,7 +171,7 @@ def _play_boot(  # noqa: PLR0913, PLR0917 (a plan, and all that its folder is na
     place = _place(rally, settings, number)
     there = finished(place)
     if there is None:
-        say(f"playing {place}")
+        log.info(f"playing {place}")
         played = plan.model_copy(update={"versions": bench.versions(plan)})
         there = play(bench, played, place, watch)
     elif plan_again(there) != plan:

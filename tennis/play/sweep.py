@@ -11,7 +11,7 @@ from pathlib import Path
 from tennis import __version__
 from tennis.bench.protocol import Bench, PreparingBench
 from tennis.errors import BenchError, RallyError, UsageError
-from tennis.listener import say
+from tennis.log import log
 from tennis.play.lock import check_folder, locked
 from tennis.play.player import Player, check_versions, unversioned
 from tennis.play.rally import Observer, Stop
@@ -82,7 +82,7 @@ def _play_rates(
         planned = record.at(rate_hz)
         seen = player.see_to(planned, progress(f"{where} {rate_hz:,} Hz"))
         if seen.state == "interrupted":
-            say(f"{where} {rate_hz:,} Hz: {seen.words}")
+            log.info(f"{where} {rate_hz:,} Hz: {seen.words}")
             return True
         if seen.state == "failed":
             done = f"{number - 1} rates are kept" if shares else "no rate was played"
@@ -97,7 +97,9 @@ def _play_rates(
             raise RallyError(f"{out / planned.name} was interrupted", next_step="move it away")
         shares[rate_hz] = rate.pairing.share
         paired, why = percent_floor(rate.pairing.share), rate.suspect
-        say(f"{where} {rate_hz:,} Hz: {paired} paired, {seen.words}" + (f": {why}" if why else ""))
+        log.info(
+            f"{where} {rate_hz:,} Hz: {paired} paired, {seen.words}" + (f": {why}" if why else "")
+        )
     return False
 
 

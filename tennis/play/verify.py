@@ -30,7 +30,7 @@ from tennis.bench.instruments.serial_link import SerialLink
 from tennis.bench.patience import Patience
 from tennis.commissioning.request import Amount
 from tennis.errors import BenchError, TennisError, UsageError
-from tennis.listener import say
+from tennis.log import log
 from tennis.play.known_delays import DelaySetting, settings
 from tennis.play.loop_delay import Clocks, Loop
 from tennis.play.verification import (
@@ -383,7 +383,7 @@ def run(request: VerifyRequest) -> tuple[Verification, VerificationRecord]:
         before = count
         count += setting.balls
         if count // 1000 > before // 1000:
-            say(f"{format_count(count, 'ball')}, now at {setting.what}")
+            log.info(f"{format_count(count, 'ball')}, now at {setting.what}")
 
     with contextlib.ExitStack() as stack:
         generator = None

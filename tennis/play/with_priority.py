@@ -18,7 +18,7 @@ from tennis.bench.qemu.plugins import QemuPlugin
 from tennis.bench.virtual.bench import VirtualBench
 from tennis.bench.virtual.machine import Extras
 from tennis.errors import UsageError
-from tennis.listener import say
+from tennis.log import log
 from tennis.play.rally import Watch
 from tennis.play.repeat import NONE, balls_of, plan_again, unlike
 from tennis.play.sections import answers_in_thread
@@ -87,7 +87,7 @@ def with_priorities(
     packed = sum(priority << (8 * number) for number, priority in enumerate(priorities, start=1))
     plugin = QemuPlugin(plugins.build(qemu, "priority"), {"shots": packed})
     words = ", ".join(map(str, priorities))
-    say(f"playing the instant {int(shot[0]):,} ns in one boot, as it was and with irq={words}")
+    log.info(f"playing the instant {int(shot[0]):,} ns in one boot, as it was and with irq={words}")
     every = [int(shot[0])] * (1 + len(priorities))
     with_plugin = replace(extras or Extras(), plugin=plugin)
     rows = shoot(rally, plan, every, watch or Watch(), with_plugin)

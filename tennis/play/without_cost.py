@@ -26,7 +26,7 @@ from tennis.bench.virtual.machine import Extras
 from tennis.errors import RallyError, UsageError
 from tennis.explain.stalls import COSTS, stalled_ns
 from tennis.explain.story import Story
-from tennis.listener import say
+from tennis.log import log
 from tennis.play.explain import explain
 from tennis.play.progress import Progress
 from tennis.play.rally import Watch
@@ -103,7 +103,7 @@ def _in_children(
     rally: Rally, plan: Plan, shot: NDArray[np.int64], costs: Sequence[str], watch: Watch
 ) -> list[Edges]:
     """Play a shot again without each cost, all in one boot; return rise and fall of each."""
-    say(f"playing the instant {int(shot[0]):,} ns in one boot, with {'=0, '.join(costs)}=0")
+    log.info(f"playing the instant {int(shot[0]):,} ns in one boot, with {'=0, '.join(costs)}=0")
     free = sum(_causes(cost) << (number * CAUSES) for number, cost in enumerate(costs, start=1))
     every = [int(shot[0])] * (1 + len(costs))
     rows = shoot(rally, plan, every, watch, Extras(memory={"free_shots": free}))
@@ -116,7 +116,7 @@ def _played(  # noqa: PLR0913, PLR0917 (a rally, a ball of it, and what it is wi
     rally: Rally, plan: Plan, table: NDArray[np.int64], ball: int, cost: str, watch: Watch
 ) -> Edges:
     """Play to a ball, and return its rise and fall in ns since the ping."""
-    say(f"playing ball {ball} with {cost}=0")
+    log.info(f"playing ball {ball} with {cost}=0")
     bench = VirtualBench()
     versions = bench.versions(plan)
     freed = {"free_causes": _causes(cost), "free_from_ns": int(table[ball, 0])}

@@ -20,7 +20,7 @@ from tennis.comparison.folders import Cell, Sides, matched, unlike
 from tennis.errors import UsageError
 from tennis.explain.sections import storage
 from tennis.explain.sections.figures import LONGEST_KEPT
-from tennis.listener import say
+from tennis.log import log
 from tennis.play.compare_record import SIDES
 from tennis.play.comparing import Playing, play_one_pair
 from tennis.play.rally import Watch
@@ -172,13 +172,13 @@ def _worst(cell: Cell, plan: Plan | None, side: str, playing: Playing) -> WorstI
         watch = Watch(observe, playing.stop)
         sections = storage.read(rally)
         if sections is None:
-            say(f"{side}: recording what a ball at every instant would have met")
+            log.info(f"{side}: recording what a ball at every instant would have met")
             sections = all_sections(rally, again(), watch)
             if sections.longest.num_rows:
                 storage.write(rally, sections)
 
         def play(instants: Sequence[tuple[int, int | None]]) -> list[Shot]:
-            say(f"{side}: playing {format_count(len(instants), 'shot')} in one boot")
+            log.info(f"{side}: playing {format_count(len(instants), 'shot')} in one boot")
             return play_at(rally, instants, plan=again(), watch=watch)
 
         return worst_of(rally, sections, play)

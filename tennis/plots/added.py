@@ -12,7 +12,7 @@ from typing import Any
 from tennis import entries
 from tennis.entries import OWN, Entry, EntryError
 from tennis.errors import TennisError
-from tennis.listener import say
+from tennis.log import log
 from tennis.plots.picture import Picture
 
 GROUP = "tennis.plots"
@@ -26,7 +26,7 @@ def every(of: str) -> dict[str, Entry]:
     found: dict[str, Entry] = {}
     for entry in entries.entries(f"{GROUP}.{of}"):
         if entry.name in found:
-            say(f"{entry} is not drawn: {found[entry.name].package} has one of this name")
+            log.info(f"{entry} is not drawn: {found[entry.name].package} has one of this name")
         found.setdefault(entry.name, entry)
     return found
 

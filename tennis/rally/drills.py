@@ -28,7 +28,7 @@ from tennis import entries
 from tennis.checkout import ROOT
 from tennis.entries import OWN, Entry, EntryError
 from tennis.errors import TennisError, UsageError
-from tennis.listener import say
+from tennis.log import log
 from tennis.rally.edited import EditedError, toml_of
 from tennis.rally.manifest import PROGRAM, DrillContext, DrillName, Manifest
 from tennis.rally.text import plain
@@ -112,7 +112,7 @@ def _is_name(entry: Entry) -> bool:
     try:
         _NAME.validate_python(entry.name)
     except ValidationError:
-        say(f"{entry} {NO_NAME}")
+        log.info(f"{entry} {NO_NAME}")
         return False
     return True
 
@@ -140,7 +140,7 @@ def every() -> Iterator[KnownDrill]:
         try:
             yield find(name)
         except TennisError as error:
-            say(str(error))
+            log.info(str(error))
 
 
 def told_of(manifest: Manifest) -> DrillAbout:

@@ -12,7 +12,7 @@ import pytest
 
 from tennis.bench import cache, debian
 from tennis.errors import BenchError, TennisError
-from tennis.listener import listening
+from tennis.log import listening
 from tests.support.processes import stand_in
 
 

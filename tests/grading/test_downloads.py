@@ -16,7 +16,7 @@ from tennis.cli import cli
 from tennis.errors import UsageError
 from tennis.grading import downloads, hand_in
 from tennis.grading.downloads import Sent, same_name, sent
-from tennis.listener import listening
+from tennis.log import listening
 from tests.support.made_up_class import hand_in_of, packed, rows_of, unpacked
 
 ADA, BO = hand_in_of("Ada"), hand_in_of("Bo")

@@ -18,7 +18,7 @@ from tennis.errors import TennisError, UsageError
 from tennis.grading import downloads, hand_in
 from tennis.grading import judged as grading
 from tennis.grading import marks as mark_sheet
-from tennis.listener import listening
+from tennis.log import listening
 from tennis.match.plan import parse_plan
 from tennis.rally.edited import EditedError, text_of, toml_of
 

@@ -17,7 +17,7 @@ import pytest
 
 from tennis.checkout import ROOT
 from tennis.errors import BenchError, RallyError
-from tennis.listener import listening
+from tennis.log import listening
 from tennis.play.cluster.client import Cluster, sample
 from tennis.play.cluster.place import Place
 from tennis.play.match import Match, play_match

@@ -23,7 +23,7 @@ from tennis.commissioning.request import Amount, CommissionRequest
 from tennis.commissioning.steps import names
 from tennis.commissioning.tables import boards
 from tennis.errors import AlteredError, TennisError, UsageError
-from tennis.listener import listening
+from tennis.log import listening
 from tennis.play.commissioning import measure as measuring
 from tennis.play.commissioning import misses
 from tennis.play.commissioning.commissioning import Commissioning, share

@@ -18,7 +18,7 @@ from tennis.comparison.rallies import boot_of
 from tennis.comparison.sides import Side
 from tennis.course.starters import solved
 from tennis.errors import BenchError, RallyError
-from tennis.listener import listening
+from tennis.log import listening
 from tennis.play.causes import find_causes, sentence
 from tennis.play.compare_record import CompareRecord
 from tennis.play.comparing import Budget, Compared, Game, Playing, compare_played

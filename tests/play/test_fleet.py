@@ -14,7 +14,7 @@ import pytest
 
 from tennis.bench.sloth.bench import SlothBench
 from tennis.errors import BenchError
-from tennis.listener import listening
+from tennis.log import listening
 from tennis.play.fleet import FleetBench, FleetCrew, seen_by_fleet
 from tennis.play.match import play_match
 from tennis.rally import open_rally, part_path

@@ -18,7 +18,7 @@ import pytest
 from tennis.bench.protocol import PreparingBench
 from tennis.bench.virtual.bench import Extras, VirtualBench
 from tennis.errors import BenchError
-from tennis.listener import listening
+from tennis.log import listening
 from tennis.match.folder import open_match
 from tennis.match.plan import read_plan
 from tennis.play.match import Match, play_match

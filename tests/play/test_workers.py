@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from tennis.listener import listening
+from tennis.log import listening
 from tennis.play.match import play_match
 from tennis.play.workers import Workers
 from tennis.rally import open_rally

@@ -17,7 +17,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from tennis.bench.fleet.state import output_of
 from tennis.bench.targets.ssh import SshError, SshTarget, StoppedError, as_root
 from tennis.errors import BenchError
-from tennis.listener import say
+from tennis.log import log
 from tennis.rally.text import plain
 
 PROGRAM = "/usr/local/sbin/tennis-boot"
@@ -102,7 +102,7 @@ def boot(  # noqa: PLR0913
             _ask(target, f"keep {flavour} {holder}")
         return Booted(wanted, rebooted=False)
     _ask(target, f"once {flavour} {holder}")
-    say(f"{target.host}: rebooting from {before.running.release} into {wanted}")
+    log.info(f"{target.host}: rebooting from {before.running.release} into {wanted}")
     _ask(target, f"reboot {holder}")
     default = plain(before.default or before.fallback, 32)
     try:

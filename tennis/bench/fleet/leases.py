@@ -23,7 +23,7 @@ from tennis.bench.fleet.state import (
 )
 from tennis.bench.targets.ssh import SshTarget
 from tennis.errors import BenchError, UsageError
-from tennis.listener import say
+from tennis.log import log
 from tennis.rally.text import plain
 
 LEASE_S = (60, 14 * 86400)  # the shortest and the longest
@@ -92,7 +92,7 @@ def say_if_it_ends(status: Status | None, host: str, holder: str, rally_s: float
     left_s = status.lease.expires - status.now
     if status.lease.holder == holder and left_s < rally_s:
         over = "is over" if left_s <= 0 else f"ends in {left_s // 60} min, before the rally"
-        say(
+        log.info(
             f"your lease of {host} {over}: the rally is safe, but then anybody may take the bench: "
             f"`TENNIS_HOLDER={holder} tennis benches lease {host}`"
         )

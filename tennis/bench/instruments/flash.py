@@ -22,7 +22,7 @@ from tennis.bench.instruments.link import LinkLostError
 from tennis.bench.instruments.ports import bootsel, picos, the_port
 from tennis.bench.instruments.serial_link import SerialLink
 from tennis.errors import BenchError, UsageError
-from tennis.listener import say
+from tennis.log import log
 from tennis.rally.text import plain
 
 MAIN = "main.py"
@@ -166,13 +166,13 @@ def flash(port: str | None, *, remove_others: bool = False) -> Hello:
             if MAIN in there:
                 board.fs_rmfile(MAIN)
         for name in others:
-            say(f"removing {plain(name, 60)}")
+            log.info(f"removing {plain(name, 60)}")
             if name != MAIN:
                 board.fs_rmfile(name)
         for name in sorted(changed, key=lambda name: (name == MAIN, name != firmware.WIRING, name)):
-            say(f"writing {name}, {len(wanted[name])} bytes")
+            log.info(f"writing {name}, {len(wanted[name])} bytes")
             board.fs_writefile(name, wanted[name], chunk_size=CHUNK_BYTES)
-        say(f"{len(changed)} files written, {len(wanted) - len(changed)} were there already")
+        log.info(f"{len(changed)} files written, {len(wanted) - len(changed)} were there already")
         board.exit_raw_repl()
         board.read_until(1, PROMPT, timeout=QUIET_S)
         board.serial.write(b"\x04")  # soft reset: main.py runs
@@ -200,7 +200,7 @@ def _leave(port: str) -> None:
     brickwall = Brickwall(link)
     try:
         if brickwall.hello(patience_s=MEET_S).state == "playing":
-            say("ending the rally that is being played")
+            log.info("ending the rally that is being played")
             brickwall.end_play()
     except CommandError as error:
         raise BenchError(f"the Brickwall on {port} does not end its rally: {error}") from error

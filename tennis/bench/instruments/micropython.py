@@ -15,7 +15,7 @@ from tennis.bench.commands import run
 from tennis.bench.debian import Suite, host_architecture
 from tennis.checkout import cache_folder
 from tennis.errors import BenchError
-from tennis.listener import listening, say
+from tennis.log import listening, log
 from tennis.share import processors
 
 SUITE = "trixie"
@@ -53,13 +53,13 @@ def firmware() -> Path:
     def build(folder: Path) -> None:
         work = folder / "work"
         work.mkdir()
-        say("MicroPython for the emulated Pico: downloading the sources (10 MB)")
+        log.info("MicroPython for the emulated Pico: downloading the sources (10 MB)")
         suite = Suite(SUITE, host_architecture())
         suite.update(sources=True)
         source = suite.source("micropython", work)
         packages = [suite.package(name) for name in ("pico-sdk-source", "tinyusb-source")]
         suite.unpack(packages, work / "packages")
-        say("MicroPython for the emulated Pico: building (one or two minutes)")
+        log.info("MicroPython for the emulated Pico: building (one or two minutes)")
         _compile(source, work / "packages" / "usr" / "src", work / "build")
         shutil.move(work / "build" / "firmware.bin", folder / "firmware.bin")
         shutil.rmtree(work)

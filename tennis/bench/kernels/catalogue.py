@@ -19,7 +19,7 @@ from tennis.bench.debian import Package, Suite, host_architecture
 from tennis.checkout import ROOT, cache_folder
 from tennis.entries import Entry, EntryError
 from tennis.errors import BenchError, UsageError
-from tennis.listener import say
+from tennis.log import log
 
 CATALOGUE = ROOT / "target" / "kernels" / "debian.toml"
 # of packages: a table as the file above has them
@@ -91,7 +91,7 @@ def _named_by(entry: Entry) -> dict[str, str] | None:
     try:
         return read(entry)
     except EntryError as error:
-        say(str(error))
+        log.info(str(error))
         return None
 
 
@@ -123,7 +123,7 @@ def fetch(name: str, *, again: bool = False) -> Kernel:
         raise UsageError(_unknown(name))
 
     def build(folder: Path) -> None:
-        say(f"{name}: looking in Debian's {entry['suite']}")
+        log.info(f"{name}: looking in Debian's {entry['suite']}")
         arm64 = Suite(entry["suite"], "arm64")
         arm64.update()
         image = _dependency(arm64, entry["image"], r"linux-image-\d\S*")
@@ -147,7 +147,7 @@ def fetch(name: str, *, again: bool = False) -> Kernel:
             native.update()
         tools = [native.package(kbuild_name), native.package("libc6")]
         total = sum(p.size for p in [*images, *wanted, *tools])
-        say(f"{name}: fetching {release}, {total / 1e6:.0f} MB")
+        log.info(f"{name}: fetching {release}, {total / 1e6:.0f} MB")
         arm64.unpack(images, folder / "image")
         arm64.unpack(wanted, folder / "headers")
         native.unpack(tools[:1], folder / "headers")

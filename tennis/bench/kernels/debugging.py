@@ -15,7 +15,7 @@ from tennis.bench.kernels import catalogue, modules, packages
 from tennis.bench.kernels.catalogue import Kernel
 from tennis.checkout import ROOT, cache_folder
 from tennis.errors import BenchError
-from tennis.listener import say
+from tennis.log import log
 
 CONFIG = ROOT / "target" / "kernels" / "debug.config"
 SUITE, PACKAGE = "trixie", "linux-source-6.12"
@@ -30,7 +30,7 @@ def linux_source() -> Path:
     package = suite.package(PACKAGE)
 
     def build(folder: Path) -> None:
-        say(f"fetching {PACKAGE} {package.version}, {package.size / 1e6:.0f} MB")
+        log.info(f"fetching {PACKAGE} {package.version}, {package.size / 1e6:.0f} MB")
         suite.unpack([package], folder / "package")
         (archive,) = folder.rglob("linux-source-*.tar.xz")
         archive.rename(folder / archive.name)
@@ -68,7 +68,7 @@ def build(*, again: bool = False) -> Kernel:
             config.write(f'\n{CONFIG.read_text()}\nCONFIG_LOCALVERSION="-tennis-{NAME}"\n')
         packages.make(source, tree, "olddefconfig", what="settling the configuration")
         packages.check_taken(tree, CONFIG)
-        say(f"building {archive.stem} for debugging (about ten minutes)")
+        log.info(f"building {archive.stem} for debugging (about ten minutes)")
         packages.make(source, tree, "Image", "modules", what="building the debug kernel")
         packages.clean(tree)
         record = {

@@ -25,7 +25,7 @@ from tennis.bench.kernels.catalogue import Kernel
 from tennis.bench.kernels.requirements import check_config, fragment, requirements
 from tennis.checkout import ROOT, cache_folder
 from tennis.errors import BenchError, TennisError, UsageError
-from tennis.listener import say
+from tennis.log import log
 from tennis.share import processors
 
 PREFIX = modules.PREFIX
@@ -95,7 +95,7 @@ def git_source(url: str, ref: str) -> Source:
         commit = commits[-1]  # of an annotated tag: the commit that it names
 
     def build(folder: Path) -> None:
-        say(f"fetching {ref} ({commit[:12]}) of {_without_password(url)}")
+        log.info(f"fetching {ref} ({commit[:12]}) of {_without_password(url)}")
         tree = folder / "source"
         run(["git", "init", "-q", tree], what="making a repository")
         arguments = ["fetch", "-q", "--depth", "1", "--", url, commit]
@@ -114,7 +114,7 @@ def tarball_source(path: Path) -> Source:
     key = digest(path)
 
     def build(folder: Path) -> None:
-        say(f"unpacking {path.name}")
+        log.info(f"unpacking {path.name}")
         tree = folder / "source"
         tree.mkdir()
         command: list[str | Path] = [
@@ -200,7 +200,7 @@ def package(
             local = f'CONFIG_LOCALVERSION="-tennis-{flavour}-{key[:VERSION_LENGTH]}"'
             options = f"{wanted}\n{local}\n# CONFIG_LOCALVERSION_AUTO is not set"
             configure(flavour, source, base if is_target else base_file, options, tree)
-            say(f"{flavour}: building {source.origin} (tens of minutes)")
+            log.info(f"{flavour}: building {source.origin} (tens of minutes)")
             targets = ["Image", "modules"]
             if "CONFIG_ARCH_BCM2835=y" in (tree / ".config").read_text():
                 targets.append("dtbs")

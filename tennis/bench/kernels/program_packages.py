@@ -16,7 +16,7 @@ from tennis.bench.cache import digest, once
 from tennis.bench.debian import Suite
 from tennis.checkout import ROOT
 from tennis.errors import UsageError
-from tennis.listener import say
+from tennis.log import log
 
 PROGRAMS = ROOT / "target" / "virtual" / "programs.toml"  # what the virtual target has
 RECIPE = 1  # another number fetches everything again
@@ -36,7 +36,7 @@ def _folder(names: Iterable[str]) -> Path:
     name = suite()
 
     def build(folder: Path) -> None:
-        say(f"packages of a program ({', '.join(wanted)}): looking in Debian's {name}")
+        log.info(f"packages of a program ({', '.join(wanted)}): looking in Debian's {name}")
         suite = Suite(name, "arm64")
         suite.update()
         packages = [one for one in suite.with_all_they_need(wanted) if one.name not in THERE]

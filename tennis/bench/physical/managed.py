@@ -48,7 +48,7 @@ from tennis.bench.targets.agent_session import AgentSession
 from tennis.bench.targets.console import Console
 from tennis.checkout import ROOT
 from tennis.errors import BenchError, UsageError
-from tennis.listener import say
+from tennis.log import log
 from tennis.rally.disk import writing
 from tennis.rally.folder import AFTER, BEFORE, CONSOLE, PEER
 from tennis.rally.manifest import (
@@ -144,7 +144,7 @@ class PiBench(ResumableBench, PreparingBench):
             findings = self._unsound(seen, flavour)
             for finding in findings:
                 if finding.verdict == "bad":
-                    say(f"unsound: {finding.words}")
+                    log.info(f"unsound: {finding.words}")
             known = seen.pairs("modules")
             return {
                 **self._wired.versions(plan),

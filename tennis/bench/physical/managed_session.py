@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from tennis.bench.physical.wired import WiredSession
 from tennis.bench.targets.agent_session import AgentSession
 from tennis.bench.targets.ssh import SshTarget
-from tennis.listener import say
+from tennis.log import log
 from tennis.rally.journal import Frame
 from tennis.rally.manifest import (
     Drill,
@@ -117,7 +117,7 @@ class PiSession:
             self._agent.close()
             if not self._plays:  # else it is a fault of the rally
                 for change in self._agent.left:
-                    say(f"{self._target.host}: not undone: {change}")
+                    log.info(f"{self._target.host}: not undone: {change}")
         finally:
             self._wired.close()
             self._target.close()

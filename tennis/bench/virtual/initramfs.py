@@ -16,7 +16,7 @@ from tennis.bench.debian import Suite
 from tennis.bench.kernels.program_packages import PROGRAMS, suite
 from tennis.checkout import cache_folder
 from tennis.errors import BenchError, TennisError, UsageError
-from tennis.listener import say
+from tennis.log import log
 
 Files = dict[str, list[str]]  # package -> files of it
 
@@ -63,7 +63,7 @@ def fetch(*, again: bool = False) -> None:
     name = suite()
 
     def build(folder: Path) -> None:
-        say(f"programs of the virtual target: looking in Debian's {name}")
+        log.info(f"programs of the virtual target: looking in Debian's {name}")
         debian = Suite(name, "arm64")
         debian.update()
         needed = _packages_of_load(_table().keys() - {""})

@@ -10,7 +10,7 @@ from tennis.bench.qemu import plugins as instrument
 from tennis.bench.virtual import initramfs
 from tennis.checkout import ROOT, cache_folder
 from tennis.errors import UsageError
-from tennis.listener import say
+from tennis.log import log
 
 # a fetched kernel takes about 300 MB while it is unpacked
 NEEDED_MB = 400
@@ -46,4 +46,4 @@ def prepare(names: Iterable[str], *, again: bool = False) -> None:
         for load in map(loads.find, loads.names()):
             if load.file.module:
                 modules.kernel_module(load.folder / f"{load.file.module}.c", kernel)
-        say(f"{name}: Linux {kernel.release} is ready")
+        log.info(f"{name}: Linux {kernel.release} is ready")

@@ -25,7 +25,7 @@ from tennis.bench.virtual.machine import Extras, Machine
 from tennis.bench.virtual.parts import Parts
 from tennis.errors import BenchError
 from tennis.explain.phases import Symbol
-from tennis.listener import say
+from tennis.log import log
 from tennis.rally.folder import CONSOLE
 
 # busybox's grep is quick with fixed strings only
@@ -164,7 +164,7 @@ def _printed_symbols(
     """Return what a target prints of /proc/kallsyms; booted once, and kept."""
 
     def build(folder: Path) -> None:
-        say(doing)
+        log.info(doing)
         (folder / "kallsyms").write_text(_boot(parts, scripts, parameters))
 
     return (once("symbols", name, build) / "kallsyms").read_text()

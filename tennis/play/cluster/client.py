@@ -21,7 +21,7 @@ from tennis.bench.registry import bench_for
 from tennis.checkout import cache_folder
 from tennis.digests import sha256_of
 from tennis.errors import RallyError, TennisError, UsageError
-from tennis.listener import say
+from tennis.log import log
 from tennis.match.folder import another
 from tennis.match.plan import ScheduledRally
 from tennis.play.check import check_rally
@@ -119,7 +119,7 @@ def _setting(missing: list[ScheduledRally], cluster: Cluster, store: Place) -> C
     with recording_uses() as used:
         for planned in kinds.values():
             bench_for(planned.plan).versions(planned.plan)
-    say(f"storing what the workers need: {len(used)} folders")
+    log.info(f"storing what the workers need: {len(used)} folders")
     folders = []
     for kind, name in used:
         wanted = _needed_to_boot if kind == "kernels" else bool
@@ -182,7 +182,7 @@ class _Foreman:
         sampled = sample([planned.name for planned in missing], check_every)
         doubtful = self._compare([p for p in missing if p.name in sampled and self._is_home(p)])
         for planned, seen in self._play(doubtful):
-            say(f"{planned.name}: {seen.words}, on another worker")
+            log.info(f"{planned.name}: {seen.words}, on another worker")
 
     def _is_home(self, planned: ScheduledRally) -> bool:
         return planned.name in self._played_by and (self._out / planned.name).is_dir()
@@ -197,7 +197,9 @@ class _Foreman:
             if seen.state == "played":
                 seen = self._take_home(job.planned, answer["manifest"], worker) or seen
             if seen.state == "failed" and job.tries < TRIES - 1 and not self._stop():
-                say(f"{job.planned.name}: {seen.words} ({worker}); once more, elsewhere if I can")
+                log.info(
+                    f"{job.planned.name}: {seen.words} ({worker}); once more, elsewhere if I can"
+                )
                 job.avoid.add(worker)
                 job.tries += 1
                 self._waiting.append(job)
@@ -230,7 +232,7 @@ class _Foreman:
         """
         jobs = [_Job(planned, {self._played_by[planned.name]}) for planned in sampled]
         if sampled and len(self._workers()) < 2:
-            say("one worker only: no rally was played twice")
+            log.info("one worker only: no rally was played twice")
             return []
         wrong: dict[str, str] = {}  # worker -> in which rally
         compared = 0
@@ -243,9 +245,9 @@ class _Foreman:
                 wrong[self._arbitrate(name, player, checker)] = name
             else:
                 why = answer.get("why", answer.get("said", ""))
-                say(f"{name} was not compared: {plain(why, 200)}")
+                log.info(f"{name} was not compared: {plain(why, 200)}")
         if sampled:
-            say(f"{compared} of {len(sampled)} rallies that were played twice are the same")
+            log.info(f"{compared} of {len(sampled)} rallies that were played twice are the same")
         return [one for worker, name in wrong.items() for one in self._put_aside(worker, name)]
 
     def _arbitrate(self, name: str, player: str, checker: str) -> str:
@@ -260,7 +262,7 @@ class _Foreman:
         """Trust a worker no more, nor what it played."""
         self._distrusted.add(worker)
         names = [name for name, by in self._played_by.items() if by == worker]
-        say(
+        log.info(
             f"{worker} played other balls than others ({example}): {len(names)} of its rallies are "
             "put aside, and it gets no more"
         )
@@ -311,7 +313,9 @@ class _Foreman:
                 self._waiting.append(running.pop(future))
         if not workers and not self._warned_of_none:
             self._warned_of_none = True
-            say("no worker is there yet: start one with `dask worker ADDRESS` (docs/cluster.md)")
+            log.info(
+                "no worker is there yet: start one with `dask worker ADDRESS` (docs/cluster.md)"
+            )
         while self._waiting and len(running) < AHEAD * sum(workers.values()):
             job = self._waiting.pop()
             job.allowed = set(workers) - job.avoid or set(workers)

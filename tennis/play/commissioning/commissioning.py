@@ -31,7 +31,7 @@ from tennis.commissioning.sharing import to_share
 from tennis.commissioning.steps import dependents, names, step
 from tennis.digests import sha256_of
 from tennis.errors import AlteredError, RallyError, UsageError
-from tennis.listener import say
+from tennis.log import log
 from tennis.pages.commission import page
 from tennis.play.commissioning.equipment import Equipment, equipment_for
 from tennis.play.commissioning.measure import Outcome, Work, measure
@@ -132,7 +132,7 @@ class Commissioning:
         check_files(self.out, record.model_copy(update={"files": files}))
         flashed = record.result("firmware")
         if flashed and flashed.facts.get("firmware_sha256", firmware.sha256()) != firmware.sha256():
-            say(
+            log.info(
                 f"{self.out}: its Pico has the firmware of tennis {plain(record.tennis, 40)}: the "
                 "step firmware and all steps that need it are to be done again"
             )
@@ -203,7 +203,7 @@ class Commissioning:
         lost = dependents(name) & {result.name for result in self.record.steps}
         lost = {one for one in lost if self.record.passed(one)}
         if outcome.verdict == "fail" and lost:
-            say(f"do again: {', '.join(one for one in names() if one in lost)}")
+            log.info(f"do again: {', '.join(one for one in names() if one in lost)}")
             self.record = self._without(self.record, lost)
             for one in lost:
                 self._clear(one)
@@ -223,7 +223,7 @@ class Commissioning:
             self._state = self._state.model_copy(update={"pico": serial})
             return outcome
         if name == "pico":
-            say("another Pico than before: do all its steps again")
+            log.info("another Pico than before: do all its steps again")
             self.record = self._without(self.record, dependents("pico"))
             self._state = self._state.model_copy(update={"pico": serial})
             return outcome

@@ -30,7 +30,7 @@ from tennis.bench.targets.ssh import SshError
 from tennis.checkout import ROOT
 from tennis.cli import cli
 from tennis.errors import BenchError, UsageError
-from tennis.listener import listening
+from tennis.log import listening
 from tennis.play.doctor.target import examine_target
 from tests.support.plans import plan_of
 from tests.support.processes import stand_in

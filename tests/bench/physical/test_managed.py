@@ -31,7 +31,7 @@ from tennis.bench.physical.managed import PiBench
 from tennis.bench.targets import agent_session, snapshot
 from tennis.checkout import ROOT
 from tennis.errors import BenchError, DiskFullError, TennisError
-from tennis.listener import listening
+from tennis.log import listening
 from tennis.pages.rally import report
 from tennis.play.doctor.target import examine_target
 from tennis.play.progress import Progress
