@@ -127,7 +127,7 @@ def play(lab: Lab, name: str, *, balls: int | None = None) -> Rally:
 
     bench: Bench
     if asked.recorded:
-        bench, plan = replay_of(place(lab, name), 1.0, None)
+        bench, plan = replay_of(place(lab, name), 1.0)
     else:
         file = Path(asked.own_file) if asked.own_file is not None else None
         plan = plan_for(asked.request(file), asked.served(seed))
