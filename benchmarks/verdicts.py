@@ -25,7 +25,6 @@ from tests.support.made_up_boots import (
     FAMILIES,
     KINDS,
     STATEMENTS,
-    of_match,
     opposite,
     power,
     power_of_shares,
@@ -67,9 +66,6 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--comparisons", type=int, default=100, help="of each family")
     parser.add_argument("--part", choices=PARTS, help="one table only")
-    parser.add_argument(
-        "--match", type=Path, metavar="DIR", help="a match: its boots are drawn for both sides, too"
-    )
     asked = parser.parse_args()
     worst = 0.0
     for name, (head, rows) in PARTS.items():
@@ -78,7 +74,7 @@ def main() -> int:
         print(f"\n{name}, {asked.comparisons} comparisons a row, in per cent\n")
         print(f"| {' | '.join(head)} |")
         print("|---" * len(head) + "|")
-        for line, wrong in rows(asked.comparisons, asked.match):
+        for line, wrong in rows(asked.comparisons):
             worst = max(worst, wrong)
             print(line, flush=True)
     missed = worst > TARGET_WRONG
@@ -92,16 +88,11 @@ def rate(count: int, of: int) -> str:
     return f"{100 * count / of:.3g} ({100 * ends.low:.2g} to {100 * ends.high:.2g})"
 
 
-def ranks(count: int, match: Path | None) -> Iterator[Row]:
+def ranks(count: int) -> Iterator[Row]:
     """Yield a row for each family: statements a hair beside their edge."""
-    families = {name: (make, LENGTHS) for name, make in FAMILIES.items()}
-    if match:
-        for name, (make, shortest) in of_match(match).items():
-            families[name] = make, (shortest,)
-    for name, (make, lengths) in families.items():
-        for balls in lengths:
-            shares = (1.0, 0.5) if name in FAMILIES else (1.0,)
-            found = simulate(make, balls, count, shares=shares)
+    for name, make in FAMILIES.items():
+        for balls in LENGTHS:
+            found = simulate(make, balls, count, shares=SHARES)
             wrong = {one: max(some.wrong for some in found[one]) for one in STATEMENTS}
             turned = max(
                 sum(map(opposite, some[0].said, other.said))
@@ -119,7 +110,7 @@ def ranks(count: int, match: Path | None) -> Iterator[Row]:
             )
 
 
-def shares(count: int, _: Path | None) -> Iterator[Row]:
+def shares(count: int) -> Iterator[Row]:
     """Yield a row for each family of two kinds of balls."""
     for name, make in KINDS.items():
         for share in (0.0005, 0.001):
@@ -135,7 +126,7 @@ def shares(count: int, _: Path | None) -> Iterator[Row]:
             )
 
 
-def crossings(count: int, _: Path | None) -> Iterator[Row]:
+def crossings(count: int) -> Iterator[Row]:
     """Yield a row for each family in which curves cross: no ranking of them is true."""
     for name, (slow, late, balls) in CROSSING.items():
         for number_of_boots in (BOOTS, 2 * BOOTS):
@@ -152,7 +143,7 @@ def crossings(count: int, _: Path | None) -> Iterator[Row]:
             )
 
 
-def gates(count: int, _: Path | None) -> Iterator[Row]:
+def gates(count: int) -> Iterator[Row]:
     """Yield a row for each family: nothing changed, and something did."""
     for name, change in GATE.items():
         cells = []
@@ -175,7 +166,7 @@ def _gated(change: Change, after: Change.Make, number: int) -> str:
     return found.verdict
 
 
-def rare(count: int, _: Path | None) -> Iterator[Row]:
+def rare(count: int) -> Iterator[Row]:
     """Yield a row for each rarity of a ball that is 200 us later, in idle boots.
 
     No worse is wrong unless the verdict itself says that so rare an event was not judged.
@@ -193,7 +184,7 @@ def rare(count: int, _: Path | None) -> Iterator[Row]:
         yield f"| 1 in {one_in:,} | 3,000 | 32 | {' | '.join(cells)} |", wrong / count
 
 
-def folders(count: int, _: Path | None) -> Iterator[Row]:
+def folders(count: int) -> Iterator[Row]:
     """Yield a row for each way to drift: two folders of one kernel, that a board played."""
     for name, walk in WALKS.items():
         for turns in (False, True):
@@ -219,7 +210,7 @@ def _recorded(walk: Callable[[np.random.Generator], Values], number: int, *, tur
     return "earlier" if found.verdict == "no worse" and earlier else found.verdict
 
 
-Rows = Callable[[int, Path | None], Iterator[Row]]
+Rows = Callable[[int], Iterator[Row]]
 FOUND = "found at 1.25, 2, 3, 10"
 PARTS: dict[str, tuple[list[str], Rows]] = {
     "Curves that cross": (["family", "balls", "boots", "confirmed", "contradicted"], crossings),

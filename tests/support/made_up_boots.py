@@ -10,7 +10,6 @@ is false: a verdict can be wrong in every comparison.
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from pathlib import Path
 from typing import Literal
 
 import numpy as np
@@ -20,7 +19,6 @@ from tennis.comparison.boots import Boot, Values
 from tennis.comparison.findings import at_level
 from tennis.comparison.ratios import MARGIN
 from tennis.comparison.sides import Side
-from tennis.match.folder import open_match
 from tennis.replicate.deciding import decide
 from tennis.replicate.rules import RulePart, RuleSide, replication
 
@@ -265,31 +263,6 @@ def power_of_shares(
             said.append(at_level(of, to, 1000).relation() == "greater")
         found.append(float(np.mean(said)))
     return found
-
-
-def of_match(path: Path) -> dict[str, tuple[Boots, int]]:
-    """Return the boots of each cell of a match as a family, and how many balls the shortest has.
-
-    Whole boots are drawn, and their balls stay in their order.
-    """
-    cells: dict[str, list[Values]] = {}
-    for rally in open_match(path).rallies():
-        manifest = rally.manifest
-        batches = rally.batches(["rise_ticks"])
-        rise = np.concatenate(
-            [one["rise_ticks"].to_numpy(zero_copy_only=False).astype(np.float64) for one in batches]
-        )
-        latencies = np.where(np.isnan(rise), np.inf, rise * 1e9 / rally.tick_hz)
-        name = f"{manifest.target.kernel}, {manifest.load.name}, {manifest.target.top_half}"
-        cells.setdefault(name, []).append(latencies)
-
-    def make(random: Random, balls: int, *, boots: list[Values]) -> Values:
-        return boots[random.integers(len(boots))][:balls]
-
-    return {
-        f"played: {name}": (partial(make, boots=boots), min(map(len, boots)))
-        for name, boots in cells.items()
-    }
 
 
 def looks(make: Boots, balls: int, comparisons: int, *, times: float, most: int = 32) -> list[str]:
