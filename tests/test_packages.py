@@ -389,7 +389,7 @@ HALF = {"about": "nothing else"}
 """
     points = {"tennis.kernels": {"old": "museum.kernels:OLD", "half": "museum.kernels:HALF"}}
     install(site, "museum", points, kernels=source)
-    done = tennis(site, "kernels", "list")
+    done = tennis(site, "kernels")
     assert re.search(r"^old +not fetched +Debian's oldest *$", done.stdout, flags=re.MULTILINE)
     assert "half" not in done.stdout
     done = tennis(site, "rally", "--kernel", "old", "--out", tmp_path / "r")

@@ -56,7 +56,7 @@ def check_clean(work: Work) -> None:
     Hint: read the first line of the complaint, then the first function of your own below it.
     """
     if not debugging.is_built():
-        raise NotHere("the kernel that watches is not here: `tennis kernels debug` builds it")
+        raise NotHere("the kernel that watches is not here: `tennis kernels fetch debug` builds it")
     kernel = debugging.find()
     _try(work, kernel, str(kernel.build))
 

@@ -112,7 +112,9 @@ class Commands(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Name the command that was probably meant. Raises click's UsageError."""
+        """Name the command that is there now, or was probably meant. Raises UsageError of both."""
+        if instead := REMOVED.get(" ".join(args[:2])):
+            raise UsageError(f"there is no tennis {' '.join(args[:2])} now", next_step=instead)
         try:
             return super().resolve_command(ctx, args)
         except click.UsageError as error:

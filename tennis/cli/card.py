@@ -16,23 +16,13 @@ KEYS = ("id_ed25519.pub", "id_ecdsa.pub", "id_rsa.pub")
 SIZE_MAX = 1 << 14
 
 
-@click.group(short_help="Write who may log in to a new Raspberry Pi, and check its card.")
-def card() -> None:
-    """Say who may log in to a new Raspberry Pi, and check its card before you put it in.
-
-    Write the 64-bit Raspberry Pi OS Lite to the card with any program, without settings. Plug it in
-    again: its first partition, bootfs, is mounted as BOOT.
-
-    \b
-    Examples:
-      tennis card write /media/$USER/bootfs --host bench-1
-      tennis card check /media/$USER/bootfs
-    """
-
-
-@card.command()
+@click.command(short_help="Write who may log in to a new Raspberry Pi, and check its card.")
 @click.argument("boot", type=Folder(), metavar="BOOT")
-@click.option("--host", required=True, metavar="NAME", help="The name of the board: bench-1.")
+@click.option(
+    "--host",
+    metavar="NAME",
+    help="Write the first-boot files for a board of this name. [default: only check]",
+)
 @click.option(
     "--user", default="pi", show_default=True, metavar="USER", help="The user who logs in."
 )
@@ -43,13 +33,33 @@ def card() -> None:
     help="The public key that lets in. [default: the first of ~/.ssh]",
 )
 @click.option("--replace", is_flag=True, help="Write over settings that the card has.")
-def write(boot: Path, *, host: str, user: str, key: Path | None, replace: bool) -> None:
-    """Write the first-boot files: user, key, SSH, a wired network. No password, no Wi-Fi.
+def card(boot: Path, *, host: str | None, user: str, key: Path | None, replace: bool) -> None:
+    """Say who may log in to a new Raspberry Pi, and check its card before you put it in.
+
+    Write the 64-bit Raspberry Pi OS Lite to the card with any program, without settings. Plug it in
+    again: its first partition, bootfs, is mounted as BOOT. With --host, the first-boot files are
+    written: user, key, SSH, a wired network. No password, no Wi-Fi. Then image, key, SSH and room
+    are checked. The exit code is 0 if the card is sound.
 
     \b
     Examples:
-      tennis card write /media/$USER/bootfs --host bench-1
+      tennis card /media/$USER/bootfs --host bench-1
+      tennis card /media/$USER/bootfs
     """
+    from tennis.bench.fleet.card import check_card
+
+    if host is not None:
+        _write(boot, host, user, key, replace=replace)
+    bad = False
+    for finding in check_card(boot):
+        bad |= finding.verdict == "bad"
+        advice = f" -> {plain(finding.advice)}" if finding.advice else ""
+        echo(f"{finding.verdict:5} {finding.what}: {plain(finding.found)}{advice}")
+    if bad:
+        sys.exit(1)
+
+
+def _write(boot: Path, host: str, user: str, key: Path | None, *, replace: bool) -> None:
     from tennis.bench.fleet.card import Card, write_card
 
     place = key or next((p for name in KEYS if (p := Path.home() / ".ssh" / name).is_file()), None)
@@ -64,26 +74,3 @@ def write(boot: Path, *, host: str, user: str, key: Path | None, replace: bool) 
         ) from error
     names = write_card(boot, Card(host, user, line), replace=replace)
     echo(f"{quoted(boot)}: {', '.join(names)}; the key {place.name} lets {user} in to {host}")
-    echo(f"now: tennis card check {quoted(boot)}; then unmount it, and put it in")
-
-
-@card.command()
-@click.argument("boot", type=Folder(), metavar="BOOT")
-def check(boot: Path) -> None:
-    """Check a card before it is put in: image, key, SSH, room.
-
-    BOOT is the folder of its first partition. The exit code is 0 if the card is sound.
-
-    \b
-    Examples:
-      tennis card check /media/$USER/bootfs
-    """
-    from tennis.bench.fleet.card import check_card
-
-    bad = False
-    for finding in check_card(boot):
-        bad |= finding.verdict == "bad"
-        advice = f" -> {plain(finding.advice)}" if finding.advice else ""
-        echo(f"{finding.verdict:5} {finding.what}: {plain(finding.found)}{advice}")
-    if bad:
-        sys.exit(1)

@@ -11,7 +11,7 @@ from rich.console import Console
 
 from tennis.cli.plugged import PluggedGroup
 from tennis.cli.tables import table
-from tennis.cli.words import aside, echo, echo_json
+from tennis.cli.words import aside, echo
 from tennis.log import listening
 from tennis.rally.manifest import BenchKind
 
@@ -26,42 +26,18 @@ def kernels(ctx: click.Context) -> None:
       tennis kernels
       tennis kernels fetch mainline rt
       tennis kernels fetch --again rt
-      tennis kernels package rt --tarball /usr/src/linux-source-6.12.tar.xz
+      tennis kernels package rt /usr/src/linux-source-6.12.tar.xz
       tennis kernels fragment rt > rt.config
       tennis kernels check rt linux/.config
-      tennis kernels package evl --tree linux-evl --base allnoconfig \\
+      tennis kernels package evl linux-evl --base allnoconfig \\
           --config target/kernels/small.config
-      tennis kernels debug
       tennis kernels uf2 sloth-pico --out sloth.uf2
     """
-    if ctx.invoked_subcommand is None:
-        ctx.invoke(list_kernels)
-
-
-@kernels.command("list", short_help="List the kernels by name, with their releases.")
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON list.")
-def list_kernels(*, as_json: bool = False) -> None:
-    """List the kernels by name, with the release of those that are here.
-
-    \b
-    Examples:
-      tennis kernels list
-      tennis kernels list --json
-    """
+    if ctx.invoked_subcommand is not None:
+        return
     from tennis.bench.kernels import catalogue as known
     from tennis.bench.registry import benches, kernels_of_sloth
 
-    if as_json:
-        listed = [
-            {
-                "kernel": name,
-                "release": known.find(name).release if known.is_fetched(name) else None,
-                "about": entry["about"],
-            }
-            for name, entry in known.catalogue().items()
-        ]
-        echo_json(listed)
-        return
     named = table("kernel", "release", "what it is", ruled=False)
     for name, entry in known.catalogue().items():
         release = known.find(name).release if known.is_fetched(name) else "not fetched"
@@ -91,37 +67,28 @@ def fetch(names: tuple[str, ...], again: bool) -> None:
     they go to the cache folder (TENNIS_CACHE). Packages that are there already are not fetched
     again.
 
+    The kernel `debug` finds a module's mistakes, and nothing is ever measured on it. `tennis lab
+    check 03` uses it. It is built from Debian's source of Linux with PREEMPT_RT, lockdep (locks),
+    KASAN (memory) and a check for code that sleeps although it must not. This takes ten minutes
+    and 4 GB, once, and the programs that `scripts/setup.sh --provision` installs.
+
     \b
     Examples:
       tennis kernels fetch
       tennis kernels fetch mainline-7 rt-7
+      tennis kernels fetch debug
     """
+    from tennis.bench.kernels import debugging
     from tennis.bench.virtual.prepare import prepare
 
     with listening(echo):
-        prepare(names or ("mainline", "rt"), again=again)
-
-
-@kernels.command(short_help="Build the kernel that finds what a module does wrong.")
-@click.option("--again", is_flag=True, help="Build it again, from the newest source.")
-def debug(again: bool) -> None:
-    """Build the kernel that finds a module's mistakes: about ten minutes, once.
-
-    Debian's source of Linux with PREEMPT_RT, lockdep (locks), KASAN (memory) and a check for code
-    that sleeps although it must not. It goes to the cache folder (TENNIS_CACHE). The build needs 4
-    GB there for a while, and the programs that `scripts/setup.sh --provision` installs. `tennis lab
-    check 03` uses the kernel. Nothing is ever measured on it.
-
-    \b
-    Examples:
-      tennis kernels debug
-      tennis kernels debug --again
-    """
-    from tennis.bench.kernels import debugging
-
-    with listening(echo):
-        kernel = debugging.build(again=again)
-    echo(f"{kernel.name}: Linux {kernel.release} is ready, of {kernel.origin}")
+        if others := [name for name in names if name != debugging.NAME]:
+            prepare(others, again=again)
+        elif not names:
+            prepare(("mainline", "rt"), again=again)
+        if debugging.NAME in names:
+            kernel = debugging.build(again=again)
+            echo(f"{kernel.name}: Linux {kernel.release} is ready, of {kernel.origin}")
 
 
 @kernels.command(short_help="Print a flavour's configuration fragment.")
@@ -170,14 +137,7 @@ def check(flavour: str, config: Path, bench: BenchKind) -> None:
 
 @kernels.command(short_help="Build a Debian package of Linux for a flavour.")
 @click.argument("flavour")
-@click.option("--git", "url", metavar="URL", help="A repository of Linux; needs --ref.")
-@click.option("--ref", metavar="NAME", help="A branch, a tag or a commit of it.")
-@click.option(
-    "--tarball", type=click.Path(path_type=Path), help="An archive with the source of Linux."
-)
-@click.option(
-    "--tree", type=click.Path(path_type=Path), help="A folder with the source of Linux, not built."
-)
+@click.argument("source")
 @click.option(
     "--base",
     default="defconfig",
@@ -194,15 +154,15 @@ def check(flavour: str, config: Path, bench: BenchKind) -> None:
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 def package(
     flavour: str,
-    url: str | None,
-    ref: str | None,
-    tarball: Path | None,
-    tree: Path | None,
+    source: str,
     base: str,
     fragments: tuple[Path, ...],
     as_json: bool,
 ) -> None:
     """Build a Debian package of Linux for a FLAVOUR (mainline, rt, evl, cobalt) of arm64 targets.
+
+    SOURCE is a folder with the source of Linux, not built, or an archive of it. Or it is a
+    repository with a branch, a tag or a commit behind a #.
 
     The flavour's requirements (target/kernels/) are a part of the configuration, and are checked. A
     package from the same source, configuration and compiler is not built again. A build that fails
@@ -211,28 +171,16 @@ def package(
 
     \b
     Examples:
-      tennis kernels package evl --tree linux-evl --base allnoconfig \\
+      tennis kernels package evl linux-evl --base allnoconfig \\
           --config target/kernels/small.config
-      tennis kernels package rt --tarball /usr/src/linux-source-6.12.tar.xz
-      tennis kernels package rt --git https://example.org/linux --ref v6.12 \\
+      tennis kernels package rt /usr/src/linux-source-6.12.tar.xz
+      tennis kernels package rt https://example.org/linux#v6.12 \\
           --base bcm2711_defconfig
     """
     from tennis.bench.kernels import packages
 
-    given = [
-        name for name, value in (("--git", url), ("--tarball", tarball), ("--tree", tree)) if value
-    ]
-    if len(given) != 1 or (url is None) != (ref is None):
-        raise click.UsageError("say where the source is: --git with --ref, --tarball, or --tree")
-
     with listening(aside):
-        if url and ref:
-            source = packages.git_source(url, ref)
-        elif tarball:
-            source = packages.tarball_source(tarball)
-        else:
-            source = packages.tree_source(tree or Path())
-        built = packages.package(flavour, source, base, fragments)
+        built = packages.package(flavour, packages.source_of(source), base, fragments)
     if as_json:
         record = {
             "release": built.release,

@@ -3,6 +3,13 @@
 """Commands and options that earlier versions had, and what to do instead."""
 
 REMOVED = {
+    "benches commission": "run 'tennis commission TARGET --yes' for each bench",
+    "benches labels": "run 'tennis benches', which lists the Picos",
+    "brickwall listen": "run 'tennis doctor', which looks at the wires",
+    "card check": "run 'tennis card BOOT'",
+    "card write": "run 'tennis card BOOT --host NAME'",
+    "kernels debug": "run 'tennis kernels fetch debug'",
+    "kernels list": "run 'tennis kernels'",
     "boot": "run 'tennis benches boot'",
     "course nonce": 'write nonce = "8 or more of a-z" above `labs` in labs/course.toml',
     "course record": "play what the README.md of `tennis lab start` says, and hand out the rallies",
@@ -33,6 +40,10 @@ OPTIONS = {
         "your learning platform knows when a file came: let it take late points off",
     ),
     "drill --resume": "run 'tennis resume DIR'",
+    **dict.fromkeys(
+        [f"kernels package --{source}" for source in ("git", "ref", "tarball", "tree")],
+        "name the source behind the flavour: FOLDER, ARCHIVE or REPOSITORY#COMMIT",
+    ),
     "rally --check": "run 'tennis check DIR'",
     "rally --from": "run 'tennis replay DIR --out DIR'",
     "rally --resume": "run 'tennis resume DIR'",

@@ -27,15 +27,12 @@ from tennis.rally.text import quoted
 )
 @setting_option("racquet", "An application of your own, with its configuration FILE.h beside it.")
 @click.option("--out", type=click.Path(path_type=Path), required=True, help="The file to write.")
-@click.option("--force", is_flag=True, help="Overwrite the file if it exists.")
 def uf2(
     name: str,
     load: str,
     load_options: tuple[str, ...],
     racquet: Path | None,
     out: Path,
-    *,
-    force: bool,
 ) -> None:
     """Make a UF2 file with SLOTH for a second Pico (sloth-pico) or Pico 2 (sloth-pico2).
 
@@ -52,8 +49,8 @@ def uf2(
     from tennis.cli.settings import load_option
     from tennis.rally.disk import refuse_existing, write_whole
 
-    refuse_existing(out, force=force)
+    refuse_existing(out)
     built = application(name, load, dict(map(load_option, load_options)), racquet)
-    write_whole(out, file_of(built.elf, name), force=force)
+    write_whole(out, file_of(built.elf, name))
     answers = f"tennis rally --bench pi --kernel {name} --load {load} --out DIR"
     echo(f"{quoted(out)}: {built.name}, for the RAM of a Pico; when it runs: {answers}")

@@ -235,7 +235,7 @@ def test_what_cannot_be_done_with_it_is_said_by_its_name(tmp_path):
     play(bench_for(plan), plan, tmp_path / "r", Watch())
     done = run("explain", tmp_path / "r")
     assert "was played on the bench constant, which has no kernel code" in str(done.exception)
-    listed = run("kernels", "list").stdout
+    listed = run("kernels").stdout
     assert "The bench constant has kernels of its own:\nconstant.\n" in listed
     assert "constant" not in listed.partition("The bench constant")[0]
     done = run("rally", "--kernel", "constnat", "--out", tmp_path / "no")

@@ -61,7 +61,7 @@ def card(*words: object):
 
 
 def write(boot: Path, *words: str):
-    return card("write", boot, "--host", "bench-1", "--key", boot.parent / "key.pub", *words)
+    return card(boot, "--host", "bench-1", "--key", boot.parent / "key.pub", *words)
 
 
 @pytest.mark.parametrize("board", BOARDS)
@@ -83,7 +83,7 @@ def test_a_written_card_boots_and_tells_cloud_init_all(boot, tmp_path, board):
     wired = yaml.safe_load(read["network-config"])["network"]["ethernets"]["eth0"]
     assert wired["dhcp4"] is True
     assert yaml.safe_load(read["meta-data"])["instance-id"].startswith("tennis-")
-    assert card("check", boot).exit_code == 0
+    assert card(boot).exit_code == 0
 
 
 def test_two_cards_are_two_instances(boot):
@@ -103,7 +103,7 @@ def test_an_image_of_debian_12_is_told_by_its_own_file(boot):
     assert said["ssh"]["authorized_keys"] == [KEY]
     assert (said["ssh"]["enabled"], said["ssh"]["password_authentication"]) == (True, False)
     assert not (boot / "user-data").exists()
-    assert card("check", boot).exit_code == 0
+    assert card(boot).exit_code == 0
 
 
 def test_a_first_boot_below_the_first_line_is_none(boot):
@@ -124,7 +124,7 @@ def test_the_first_boot_is_in_the_file_that_config_txt_names(boot):
     (boot / "other.txt").write_text(FIRST)
     (boot / "cmdline.txt").unlink()
     assert write(boot).exit_code == 0
-    assert card("check", boot).exit_code == 0
+    assert card(boot).exit_code == 0
     (boot / "user.txt").write_text("[pi4]\ncmdline=other.txt\n")
     assert "only the board knows" in str(write(boot).exception)
 
@@ -133,12 +133,12 @@ def test_what_config_txt_does_to_the_kernel_is_looked_at(boot):
     assert write(boot).exit_code == 0
     with (boot / "config.txt").open("a") as config:
         config.write(f"dtoverlay=x,{'y' * 100}\n[pi4]\narm_64bit=0\n")
-    said = card("check", boot)
+    said = card(boot)
     assert (said.exit_code, "only the board knows" in said.output) == (1, True)
     assert "line 19 is too long" in " ".join(said.output.split())
     with (boot / "config.txt").open("a") as config:
         config.write("[all]\narm_64bit=0\n")
-    assert "32 bits: arm_64bit=0" in " ".join(card("check", boot).output.split())
+    assert "32 bits: arm_64bit=0" in " ".join(card(boot).output.split())
 
 
 @pytest.mark.parametrize("comment", ["räum 12", "ada 🎾", 'a "quoted" \\ one'])
@@ -156,7 +156,7 @@ def test_a_comment_of_a_key_is_read_as_it_was_written(boot, comment):
 
 def test_what_imager_before_2_leaves_has_no_settings(boot):
     """It writes firstrun.sh, which an image of Debian 13 does not read."""
-    done = card("check", boot)
+    done = card(boot)
     assert done.exit_code == 1
     assert "none: no user, no key, no SSH" in done.output
 
@@ -164,7 +164,7 @@ def test_what_imager_before_2_leaves_has_no_settings(boot):
 def test_what_imager_2_wrote_is_sound_and_its_password_is_told(boot):
     (boot / "user-data").write_text(IMAGER)
     (boot / "meta-data").write_text("instance-id: rpi-imager-1\n")
-    done = card("check", boot)
+    done = card(boot)
     assert done.exit_code == 0, done.output
     assert "1 that may log in" in done.output
     assert "note  password: its hash lies in the boot partition" in done.output
@@ -198,7 +198,7 @@ def test_a_card_that_would_not_let_in_is_found_before_it_is_put_in(boot, change,
     (boot / "user-data").write_text(IMAGER)
     (boot / "meta-data").write_text("instance-id: rpi-imager-1\n")
     change(boot)
-    done = card("check", boot)
+    done = card(boot)
     assert done.exit_code == 1
     assert words in done.output
 

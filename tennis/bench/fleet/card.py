@@ -183,7 +183,7 @@ def check_card(boot: Path) -> Iterator[Finding]:
             "settings",
             "none: no user, no key, no SSH (Raspberry Pi Imager before 2.0 writes a file that this "
             "image does not read)",
-            "tennis card write, or Raspberry Pi Imager 2",
+            "tennis card BOOT --host NAME, or Raspberry Pi Imager 2",
         )
         return
     keys = KEY.findall("\n".join(lines))
@@ -191,7 +191,7 @@ def check_card(boot: Path) -> Iterator[Finding]:
         "good" if keys else "bad",
         "key",
         f"{len(keys)} that may log in" if keys else "none that may log in",
-        "" if keys else "tennis card write --replace",
+        "" if keys else "tennis card BOOT --host NAME --replace",
     )
     joined = re.sub(r"\s+", " ", text)
     ssh = re.search(
@@ -201,7 +201,7 @@ def check_card(boot: Path) -> Iterator[Finding]:
         "good" if ssh else "bad",
         "SSH",
         "started at the first boot" if ssh else "not started at the first boot",
-        "" if ssh else "tennis card write --replace",
+        "" if ssh else "tennis card BOOT --host NAME --replace",
     )
     if re.search(r"\$[0-9a-z]+\$[./A-Za-z0-9$]{20,}", text):
         yield Finding(
@@ -217,7 +217,7 @@ def check_card(boot: Path) -> Iterator[Finding]:
             "bad",
             "meta-data",
             "no instance-id: cloud-init ignores the rest",
-            "tennis card write --replace",
+            "tennis card BOOT --host NAME --replace",
         )
     free_mb = shutil.disk_usage(boot).free // 1_000_000
     yield Finding(

@@ -86,7 +86,7 @@ def find() -> Kernel:
     folder = cache_folder() / "debug-kernels" / _key()
     if not is_built():
         raise BenchError(
-            "the kernel for debugging is not here yet", next_step="run 'tennis kernels debug'"
+            "the kernel for debugging is not here yet", next_step="run 'tennis kernels fetch debug'"
         )
     record = json.loads((folder / "kernel.json").read_text())
     tree = folder / "build"

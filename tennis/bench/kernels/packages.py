@@ -80,6 +80,22 @@ class Built:
     origin: str
 
 
+def source_of(text: str) -> Source:
+    """Return what FOLDER, ARCHIVE or REPOSITORY#COMMIT holds. Raises BenchError, UsageError."""
+    path = Path(text)
+    if path.is_dir():
+        return tree_source(path)
+    url, _, ref = text.rpartition("#")
+    if url and not path.is_file():
+        return git_source(url, ref)
+    if "://" in text:
+        raise UsageError(
+            f"{_without_password(text)} names no commit",
+            next_step="add a branch, a tag or a commit: REPOSITORY#v6.12",
+        )
+    return tarball_source(path)
+
+
 def git_source(url: str, ref: str) -> Source:
     """Fetch one commit of a repository, once. Raises BenchError, UsageError."""
     if url.startswith("-") or ref.startswith("-"):
@@ -110,7 +126,7 @@ def git_source(url: str, ref: str) -> Source:
 def tarball_source(path: Path) -> Source:
     """Unpack an archive, once. Raises BenchError, UsageError."""
     if not path.is_file():
-        raise UsageError(f"{path} is not a file")
+        raise UsageError(f"{path} is neither a folder nor an archive")
     key = digest(path)
 
     def build(folder: Path) -> None:

@@ -48,18 +48,18 @@ def commit(folder: Path) -> str:
 
 @pytest.mark.usefixtures("cache")
 def test_a_ref_is_fetched_once_and_a_moved_branch_again(tree, heard):
-    first = packages.git_source(f"file://{tree}", "main")
+    first = packages.source_of(f"file://{tree}#main")
     assert (first.folder / "Kconfig").read_text() == "mainmenu\n"
     assert not (first.folder / ".git").exists()
-    assert packages.git_source(f"file://{tree}", "v1").key == first.key
+    assert packages.source_of(f"file://{tree}#v1").key == first.key
     assert len(heard) == 1
     (tree / "Kconfig").write_text("another\n")
     moved = commit(tree)
-    assert packages.git_source(f"file://{tree}", "main").key == moved != first.key
+    assert packages.source_of(f"file://{tree}#main").key == moved != first.key
     assert len(heard) == 2
-    assert packages.git_source(f"file://{tree}", "v1").key == first.key
+    assert packages.source_of(f"file://{tree}#v1").key == first.key
     git(tree, "tag", "-a", "-m", "x", "v2")  # which is an object of its own
-    assert packages.git_source(f"file://{tree}", "v2").key == moved
+    assert packages.source_of(f"file://{tree}#v2").key == moved
 
 
 @pytest.mark.usefixtures("cache")
@@ -67,20 +67,20 @@ def test_an_archive_is_its_bytes(tree, tmp_path):
     archive = tmp_path / "linux.tar.gz"
     with tarfile.open(archive, "w:gz") as tar:
         tar.add(tree, "linux-1.0")
-    first = packages.tarball_source(archive)
+    first = packages.source_of(str(archive))
     assert (first.folder / "Kconfig").exists()
     with tarfile.open(archive, "w:gz") as tar:
         tar.add(tree, "linux-1.1")
-    assert packages.tarball_source(archive).key != first.key
+    assert packages.source_of(str(archive)).key != first.key
 
 
 def test_a_folder_that_changes_is_another_source(tree):
-    first = packages.tree_source(tree)
+    first = packages.source_of(str(tree))
     (tree / "arch/arm64/new.c").write_text("int x;\n")
-    assert packages.tree_source(tree).key != first.key
+    assert packages.source_of(str(tree)).key != first.key
     (tree / ".config").write_text("")
     with pytest.raises(UsageError, match="make mrproper"):
-        packages.tree_source(tree)
+        packages.source_of(str(tree))
     with pytest.raises(UsageError, match="not a source of Linux"):
         packages.tree_source(tree.parent)
 
@@ -93,6 +93,12 @@ def test_a_folder_that_changes_is_another_source(tree):
 def test_what_git_must_not_get(tree, url, ref, reason):
     with pytest.raises(UsageError, match=reason):
         packages.git_source(url.replace("URL", f"file://{tree}"), ref)
+
+
+def test_a_source_that_is_none():
+    for text, reason in (("nowhere", "neither"), ("https://a.example/linux", "names no commit")):
+        with pytest.raises(UsageError, match=reason):
+            packages.source_of(text)
 
 
 @pytest.mark.usefixtures("cache")
