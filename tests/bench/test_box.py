@@ -24,7 +24,6 @@ import pytest
 from tennis.bench import box, box_group
 from tennis.checkout import ROOT
 from tennis.errors import BenchError
-from tests.support.processes import stand_in
 
 ORDINARY = 4321  # nobody's number
 LIMIT_S = 60.0
@@ -151,17 +150,6 @@ def test_memory_is_counted_of_all_processes_together(boxed, monkeypatch):
     assert ended.code is None
 
 
-def test_what_several_processes_share_is_counted_once(boxed, monkeypatch):
-    monkeypatch.setattr(box, "MEMORY_BYTES", 256 << 20)
-    ended = boxed(
-        "kept = b'x' * (100 << 20)\n"
-        "for _ in range(8):\n"
-        "    if os.fork() == 0: break\n"
-        "time.sleep(1.5)"
-    )
-    assert ended.why == ""
-
-
 def test_memory_that_belongs_to_no_process_is_refused(boxed):
     ended = boxed(
         "import ctypes\n"
@@ -201,36 +189,6 @@ def test_nothing_that_a_program_says_is_the_hosts_fault_or_a_limit(boxed):
     assert boxed("os.kill(os.getpid(), 11)").code == 128 + 11
 
 
-def test_what_bubblewraps_own_process_is_told_ends_as_the_program(boxed):
-    """Process 1 is the box's own: no program there can make its end look like the host's fault."""
-    ended = boxed(
-        "there = '/proc/1/fd'\n"
-        "for name in os.listdir(there) if os.path.exists(there) else []:\n"
-        "    try:\n"
-        "        os.write(os.open(f'/proc/1/fd/{name}', os.O_WRONLY), b'{\"over\": true}\\n')\n"
-        "    except OSError:\n"
-        "        pass\n"
-        "os.kill(1, 9)\n"
-        "sys.exit(3)\n"
-    )
-    assert ended.code == 3
-
-
-def test_a_box_that_cannot_be_made_is_the_hosts_fault(boxed):
-    with pytest.raises(BenchError, match=r"cannot run in a box here .*/nowhere"):
-        boxed("pass", there=Path("/nowhere"))
-
-
-def test_a_box_that_somebody_ends_is_the_hosts_fault(boxed):
-    with ThreadPoolExecutor(1) as pool:
-        ended = pool.submit(boxed, "time.sleep(61)")
-        for process in when_there("time.sleep(61)", os.getpid()):
-            with contextlib.suppress(ProcessLookupError):  # it ended with another one
-                os.kill(int(process), signal.SIGKILL)
-        with pytest.raises(BenchError, match="cannot run in a box here"):
-            ended.result()
-
-
 def test_only_files_that_are_asked_for_come_out(boxed, tmp_path):
     ended = boxed("for name in ('told', 'else'): open(f'/out/{name}', 'w').write(name)")
     assert ended.files == {"told": b"told"}
@@ -250,13 +208,6 @@ def test_what_comes_out_has_a_limit(boxed):
     )
     assert ended.limit == "it wrote more than 64 MB that come out"
     assert ended.files == {}
-
-
-def test_words_without_end_are_not_kept(boxed):
-    ended = boxed("sys.stderr.write('first\\n' + 'x' * (8 << 20) + '\\nlast'); sys.exit(1)")
-    assert len(ended.words) == 2 * box.SAID_MAX
-    assert ended.words.startswith("first\n")
-    assert ended.why == "last"
 
 
 def test_nothing_writes_on_after_the_program_ended(boxed):
@@ -365,77 +316,3 @@ def test_memory_that_is_taken_at_once_is_the_hand_ins_fault_and_not_the_machines
     monkeypatch.setattr(box, "ROOM_BYTES", 1 << 24)
     ended = run("kept = b'x' * (1 << 29); time.sleep(50)")
     assert ended.limit == "it took more than 0 GB of memory"
-
-
-@pytest.fixture
-def groups(tmp_path) -> Path:
-    """A made-up /proc of version 2; its group's files are plain ones."""
-    proc, own = tmp_path / "proc", tmp_path / "cgroup" / "user"
-    (proc / "self").mkdir(parents=True)
-    own.mkdir(parents=True)
-    (proc / "self/cgroup").write_text("0::/user\n")
-    (proc / "self/mountinfo").write_text(f"1 1 0:1 / {tmp_path}/cgroup rw - cgroup2 cgroup2 rw\n")
-    return proc
-
-
-def test_a_group_of_version_2(groups, tmp_path, monkeypatch):
-    """The files that the kernel makes in a new group are put there by the stand-in of mkdir."""
-    mkdir = Path.mkdir
-
-    def kernel(path, *words, **more):
-        mkdir(path, *words, **more)
-        if path.name.startswith("tennis-box"):
-            for name in ("cpu.weight", "memory.max", "memory.swap.max", "memory.oom.group"):
-                with (path / name).open("a"):  # both controllers are asked for
-                    pass
-            (path / "memory.events").write_text("oom 3\noom_kill 0\n")
-
-    monkeypatch.setattr(Path, "mkdir", kernel)
-    with box_group.memory_group(123, groups) as group:
-        (folder,) = group.folders
-        assert folder.parent == tmp_path / "cgroup" / "user"
-        told = {path.name: path.read_text() for path in folder.iterdir()}
-        assert (told["cpu.weight"], told["memory.max"], told["memory.swap.max"]) == (
-            "100",
-            "123",
-            "0",
-        )
-        assert (group.words, group.entries, group.ended) == ((), [folder / "cgroup.procs"], False)
-        (folder / "memory.events").write_text("oom 3\noom_kill 2\n")
-        assert group.ended
-        for path in folder.iterdir():
-            path.unlink()
-    assert not folder.exists()
-
-
-def scopes(folder: Path, monkeypatch, code: int) -> None:
-    """Put a systemd-run in front. Each is asked once, so that of another folder is asked again."""
-    stand_in(
-        folder / "bin" / "systemd-run",
-        f'echo "$*" >> {folder}/log\n'
-        f'while [ "$1" != -- ]; do shift; done\nshift\n[ {code} = 0 ] || exit {code}\nexec "$@"',
-    )
-    monkeypatch.setenv("PATH", f"{folder}/bin:{os.environ['PATH']}")
-    monkeypatch.setenv("XDG_RUNTIME_DIR", str(folder))
-
-
-@pytest.mark.parametrize(("code", "scope"), [(0, True), (1, False)])
-def test_where_no_group_can_be_made_systemd_may_make_a_scope(tmp_path, monkeypatch, code, scope):
-    """systemd-run is a stand-in here, which does what the real one does: it runs the rest."""
-    scopes(tmp_path, monkeypatch, code)
-    monkeypatch.setattr(box_group, "SYSTEMD", tmp_path)
-    with box_group.memory_group(123, tmp_path / "no-proc") as group:
-        assert group.folders == []
-        assert bool(group.words) == scope
-    if scope:
-        log = (tmp_path / "log").read_text()
-        assert "-p CPUWeight=100 -p MemoryMax=123 -p MemorySwapMax=0 -- true" in log
-        assert ("--user" in log) == (os.geteuid() != 0)
-
-
-def test_without_any_group_a_box_is_as_it_was(tmp_path, monkeypatch):
-    scopes(tmp_path, monkeypatch, 1)
-    monkeypatch.setattr(box_group, "controller_folder", lambda *_: None)
-    with box_group.memory_group(123) as group:
-        assert (group.folders, group.words, group.ended) == ([], (), False)
-    assert run("print('fine', file=sys.stderr)").words == "fine\n"

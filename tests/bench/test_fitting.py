@@ -6,7 +6,6 @@ import pytest
 
 from tennis.bench.fitting import CHOSEN, refuse_misfits, settings_of
 from tennis.bench.registry import benches, refuse
-from tennis.checkout import ROOT
 from tennis.errors import UsageError
 from tennis.play.planning import RallyRequest
 from tennis.rally.manifest import Drill
@@ -14,7 +13,6 @@ from tennis.rally.plan import Plan
 from tennis.rally.settings import SETTINGS
 from tests.support.plans import plan_of
 
-RACQUET = ROOT / "target" / "racquet" / "racquet.c"
 EVERY = [bench.can for bench in benches()]
 SAID = {
     "port": "/dev/x",
@@ -53,25 +51,10 @@ def test_a_setting_is_taken_or_refused_in_one_line(can, name):
     assert not str(error.value).endswith((":", " "))
 
 
-@pytest.mark.parametrize("can", EVERY, ids=lambda can: can.name.replace(" ", "-"))
-def test_what_a_bench_takes_goes_with_its_only_instrument(can):
-    """The command line says which it is; nobody chose it."""
-    if len(can.instruments) == 1:
-        for name in set(SAID) & can.takes:
-            refuse_misfits(can, {name: SAID[name], "instrument": can.instruments[0]}, EVERY)
-
-
 def test_every_setting_is_one_that_can_be_asked_for():
     assert set(SAID) | {"instrument"} == set(CHOSEN)
     assert set(SETTINGS) - {"drill"} <= set(RallyRequest.model_fields)
     assert all(can.takes <= set(CHOSEN) for can in EVERY)
-
-
-def test_a_first_cpu_is_said():
-    """Zero is a number of a processor, and no way to say nothing."""
-    with pytest.raises(UsageError, match="--interrupt-cpu needs a Linux kernel"):
-        plan_of(kernel="sloth", interrupt_cpu=0)
-    assert plan_of(bench="pi", target="b", interrupt_cpu=0).interrupt_cpu == 0
 
 
 def test_what_was_recorded_is_asked_for_again():
@@ -81,30 +64,3 @@ def test_what_was_recorded_is_asked_for_again():
     forged = Plan.model_validate(plan.model_dump() | {"witness": "cyclictest"})
     with pytest.raises(UsageError, match="--witness needs a Linux kernel"):
         refuse(forged, settings_of(forged))
-
-
-@pytest.mark.parametrize(
-    ("asked", "words"),
-    [
-        (
-            {"stages": True, "instrument": "pico"},
-            "--stages cannot be used with --instrument pico",
-        ),
-        ({"stages": True, "beneath": "sloth"}, "--stages cannot be used with --beneath sloth"),
-        ({"stages": True, "racquet": RACQUET}, "--stages cannot be used with --racquet"),
-        (
-            {"sections": True, "instrument": "pico"},
-            "--sections cannot be used with --instrument pico",
-        ),
-        ({"sections": True, "bench": "pi"}, "--sections needs Linux on --bench virtual"),
-        ({"stages": True, "kernel": "sloth"}, "--stages needs Linux on --bench virtual"),
-        ({"stages": True, "bench": "pi"}, "--stages needs Linux on --bench virtual"),
-        (
-            {"beneath": "sloth", "instrument": "pico"},
-            "--beneath sloth cannot be used with --instrument pico",
-        ),
-    ],
-)
-def test_what_does_not_go_together(asked, words):
-    with pytest.raises(UsageError, match=words):
-        plan_of(**asked)

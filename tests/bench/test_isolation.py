@@ -5,10 +5,7 @@
 import pytest
 
 from tennis.bench import isolation
-from tennis.bench.physical.refusals import check_witness_place
-from tennis.bench.targets.snapshot import Snapshot
 from tennis.errors import UsageError
-from tests.support.plans import plan_of
 
 
 @pytest.mark.parametrize(
@@ -67,23 +64,3 @@ def test_what_a_target_can_follow(words, processors):
 )
 def test_lists_are_read_as_the_kernel_reads_them(cpus, found):
     assert isolation.cpus_of(cpus, 4) == found
-
-
-@pytest.mark.parametrize(
-    ("isolated", "witness", "interrupt_cpu", "refused"),
-    [
-        ("3", "cyclictest", None, True),
-        ("2-3", "cyclictest", 3, True),
-        ("3", "cyclictest", 1, False),
-        ("3", "none", 3, False),
-        ("", "cyclictest", 3, False),
-    ],
-)
-def test_a_witness_on_a_boards_isolated_processor(isolated, witness, interrupt_cpu, refused):
-    plan = plan_of(bench="pi", target="b", witness=witness, interrupt_cpu=interrupt_cpu)
-    seen = Snapshot({"isolated": [isolated]}, "")
-    if not refused:
-        check_witness_place(plan, seen)
-        return
-    with pytest.raises(UsageError, match="runs on the ping's processor, which is isolated there"):
-        check_witness_place(plan, seen)

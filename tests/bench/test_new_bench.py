@@ -21,14 +21,12 @@ from tennis.checkout import ROOT
 from tennis.cli import cli
 from tennis.course.labs import LabRally, in_other_processes
 from tennis.entries import Entry
-from tennis.errors import BenchError, UsageError
+from tennis.errors import BenchError
 from tennis.gaps import gap_ns
 from tennis.match.folder import open_match
-from tennis.match.plan import read_plan
 from tennis.play.check import check_rally
 from tennis.play.planning import plan_for
 from tennis.play.rally import Watch, play
-from tennis.play.schedule import scheduled_rallies
 from tennis.rally import Rally, open_rally
 from tennis.rally.settings import OF_TARGET, differences
 from tennis.stats.summary import summarize
@@ -114,82 +112,6 @@ def test_a_match_plays_it(tmp_path):
 
 
 @pytest.mark.usefixtures("constant")
-def test_a_match_plays_it_beside_sloth_and_by_another_name(tmp_path):
-    plan = tmp_path / "plan.toml"
-    plan.write_text(
-        'loads = ["idle"]\n[kernels.sloth]\n[kernels.other]\ntree = "constant"\n'
-        '[kernels.small]\ntree = "sloth-m0"\n'
-    )
-    scheduled, left = scheduled_rallies(read_plan(plan), {}, tmp_path)
-    assert left == []
-    assert {planned.name: planned.plan.kernel for planned in scheduled} == {
-        "sloth-idle-native-task": "sloth",
-        "other-idle-default-thread": "constant",
-        "small-idle-native-task": "sloth-m0",
-    }
-
-
-@pytest.mark.usefixtures("constant")
-@pytest.mark.parametrize(
-    ("text", "said"),
-    [
-        ('loads = ["idle"]\n[kernels.mainline]\ntree = "constant"', "is not a Linux kernel"),
-        ('loads = ["nowhere"]\n[kernels.constant]', "nowhere"),
-        (
-            'loads = ["idle"]\nrallies = false\n[kernels.constant]\n[[drill]]\nname = "switch"',
-            "drills",
-        ),
-    ],
-)
-def test_a_match_refuses_what_it_does_not_have(tmp_path, text, said):
-    path = tmp_path / "plan.toml"
-    path.write_text(text)
-    with pytest.raises(UsageError, match=said):
-        scheduled_rallies(read_plan(path), {}, tmp_path)
-
-
-def test_what_it_does_not_take_is_refused(constant):
-    said = "--kernel constant takes no --witness: that needs another kernel of --bench virtual or "
-    with pytest.raises(UsageError, match=said):
-        plan_of(kernel="constant", witness="cyclictest")
-    with pytest.raises(UsageError, match="--kernel constant has no --instrument pico"):
-        plan_of(kernel="constant", instrument="pico")
-    assert constant.can.takes == frozenset()
-
-
-def test_benches_of_two_kinds_do_not_play_together():
-    with pytest.raises(UsageError, match="virtual and pi are different benches"):
-        Benches([plan_of(), plan_of(bench="pi")])
-
-
-@pytest.mark.parametrize(
-    ("asked", "option"),
-    [
-        ({"load": "forks"}, "--load forks"),
-        ({"top_half": "forced"}, "--top-half forced"),
-        ({"bottom_half": "workqueue"}, "--bottom-half workqueue"),
-        ({"priorities": "chrt"}, "--priorities chrt"),
-    ],
-)
-def test_what_it_has_not_is_refused_before_it_plays(constant, asked, option):
-    with pytest.raises(UsageError, match=f"--kernel constant has no {option}: use "):
-        plan_of(kernel="constant", **asked)
-    # nor is it taken from a folder that says so
-    with pytest.raises(UsageError, match=f"--kernel constant has no {option}: use "):
-        bench_for(plan_of(kernel="constant").model_copy(update=asked))
-    assert constant.can.has
-
-
-@pytest.mark.usefixtures("constant")
-def test_a_match_does_not_list_what_it_has_not(tmp_path):
-    plan = tmp_path / "plan.toml"
-    plan.write_text('loads = ["idle", "stress"]\n[kernels.constant]\n')
-    done = run("match", plan, "--list")
-    assert done.exit_code != 0
-    assert "--kernel constant has no --load stress" in str(done.exception)
-
-
-@pytest.mark.usefixtures("constant")
 def test_it_serves_by_the_plans_protocol(tmp_path):
     def served(name: str, **asked: object) -> tuple[Rally, np.ndarray]:
         plan = plan_of(kernel="constant", balls=450, **asked)
@@ -227,24 +149,6 @@ def test_it_ends_when_it_is_told_to():
         last = frame
     assert kinds == [wire.HELLO, wire.END]
     assert struct.unpack(wire.END_FORMAT, last.payload)[:2] == (calculated.STOPPED, 0)
-
-
-@pytest.mark.usefixtures("constant")
-def test_what_cannot_be_done_with_it_is_said_by_its_name(tmp_path):
-    plan = plan_of(kernel="constant", balls=50)
-    play(bench_for(plan), plan, tmp_path / "r", Watch())
-    done = run("explain", tmp_path / "r")
-    assert "was played on the bench constant, which has no kernel code" in str(done.exception)
-    listed = run("kernels").stdout
-    assert "The bench constant has kernels of its own:\nconstant.\n" in listed
-    assert "constant" not in listed.partition("The bench constant")[0]
-    done = run("rally", "--kernel", "constnat", "--out", tmp_path / "no")
-    assert "no kernel 'constnat': use mainline, rt" in str(done.exception)
-    assert ", constant, or the folder" in str(done.exception)
-    registry.forget()  # as if its package were gone
-    done = run("check", tmp_path / "r")
-    said = "was played on constant, which is no Linux, and no bench here has it"
-    assert said in str(done.exception)
 
 
 @pytest.mark.usefixtures("constant")
@@ -291,14 +195,6 @@ def test_a_bench_with_a_word_of_its_own_is_checked_and_compared(tmp_path):
     assert "was played on the bench constant, which has no kernel code" in str(done.exception)
 
 
-def test_a_bench_that_has_one_kernel_need_not_be_told_which(monkeypatch):
-    register(monkeypatch, ('kind = "virtual"', 'kind = "tunnel"'))
-    try:
-        assert plan_of(bench="tunnel").kernel == "constant"
-    finally:
-        registry.forget()
-
-
 def test_boots_that_are_copies_are_refused_after_two_pairs(monkeypatch, tmp_path):
     ignores_the_seed = """def start(self, plan, folder):
         protocol = plan.protocol.model_copy(update={"seed": 1})
@@ -314,18 +210,5 @@ def test_boots_that_are_copies_are_refused_after_two_pairs(monkeypatch, tmp_path
         assert "02 holds the balls of 01, tick for tick: it is not a boot" in str(done.exception)
         assert "does not draw a boot from its seed" in str(done.exception)
         assert len(list((tmp_path / "c" / "before").glob("0*"))) == 2
-    finally:
-        registry.forget()
-
-
-def test_what_means_other_times_is_refused_before_it_is_played(monkeypatch, tmp_path):
-    note = ('"no time: every answer takes 1 µs"', 'f"the time of {plan.kernel}"')
-    register(monkeypatch, note, ('("constant",)  #', '("constant", "later")  #'))
-    try:
-        words = ("constant", "later", "--balls", "300", "--boots", "7", "--workers", "1")
-        done = run("compare", *words, "--out", tmp_path / "c")
-        said = "not mean the same on both sides (the time of constant; the time of later)"
-        assert said in str(done.exception)
-        assert not (tmp_path / "c" / "before").exists()
     finally:
         registry.forget()

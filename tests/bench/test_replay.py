@@ -10,7 +10,7 @@ from click.testing import CliRunner
 
 from tennis.bench.replay import NOTE, RECORDING
 from tennis.cli import cli
-from tennis.errors import RallyError, UsageError
+from tennis.errors import RallyError
 from tennis.play.planning import bench_again, replay_of
 from tennis.play.rally import Watch, begun_plan, play, resume
 from tennis.rally import open_rally, part_path
@@ -115,12 +115,6 @@ def test_a_replay_that_is_stopped_goes_on_unless_the_recording_changed_meanwhile
     second = resume(bench_again(out, plan), out, Watch())
     assert second.manifest.files == whole.manifest.files
     assert not part_path(out).exists()
-
-
-def test_an_interrupted_rally_is_not_replayed(tmp_path):
-    recording = recorded(tmp_path, ended="interrupted", planned=9_000)
-    with pytest.raises(UsageError, match="was interrupted"):
-        replayed(recording, tmp_path / "again")
 
 
 def test_the_command(tmp_path):

@@ -12,7 +12,7 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 
 from tennis.checkout import ROOT
-from tennis.errors import RallyError, UsageError
+from tennis.errors import RallyError
 from tennis.explain.explanation import Explanation
 from tennis.pages.explain import write
 from tennis.pages.explore import Recorded, rally_table, recorded
@@ -116,16 +116,6 @@ def test_a_visitor_reads_why_a_ball_was_late(browser, visited, explored, width):
     assert "tennis benches" in page.inner_text("#search-results")
     assert [url for url in asked if not url.startswith(("file:", "data:"))] == []
     page.close()
-
-
-def test_a_site_that_is_not_whole_is_refused(visited, explored, tmp_path):
-    assert list(site.lost(visited)) == []
-    whole = explore_page(explored, site.LINKS)
-    with pytest.raises(UsageError, match=r"1 links lead nowhere.*docs/nowhere.html"):
-        site.make(tmp_path / "lost", explore_page(explored, {"Lost": "docs/nowhere.html"}))
-    (tmp_path / "mine").mkdir()
-    with pytest.raises(UsageError, match="is no site"):
-        site.make(tmp_path / "mine", whole)
 
 
 def test_an_explanation_of_another_rally_is_refused(explored, tmp_path):

@@ -11,7 +11,6 @@ import struct
 import subprocess
 import textwrap
 import threading
-import time
 from collections import deque
 from pathlib import Path
 
@@ -417,15 +416,6 @@ def test_the_same_input_gives_the_same_bytes_and_cycles(interpreter):
     assert once() == once()
 
 
-def test_idle_seconds_are_cheap(interpreter):
-    script = '{"kind":"answer","rise":1001,"width":300}'
-    with Repl(interpreter, "--respond", script) as repl:
-        repl.run(RALLY)
-        begun = time.monotonic()
-        repl.run("time.sleep(10)")
-        assert time.monotonic() - begun < 10
-
-
 # --- the link: this test is QEMU
 
 MESSAGE = struct.Struct("<QII")
@@ -509,23 +499,3 @@ def test_a_linked_target_shares_the_time(interpreter):
     assert {fall - rise for rise, fall in zip(rises, falls, strict=True)} == {34 * 8}
     for count, delay_ns in zip(passes, delays_ns, strict=True):
         assert 2 * count + 2 - delay_ns // 8 in {0, 1}
-
-
-def test_a_reply_that_is_up_from_the_beginning_is_not_late(interpreter):
-    target = Target([], held=True)
-    with linked(interpreter, target) as repl:
-        code = b"from machine import Pin; print(Pin(3, Pin.IN, Pin.PULL_DOWN).value())\x04"
-        repl.link.at_ready(code)
-        assert repl.result() == "1"
-        assert not repl.link.faults
-
-
-def test_a_target_that_ends_is_noted(interpreter):
-    target = Target([800] * 20, balls=3)
-    with linked(interpreter, target) as repl:
-        repl.link.at_ready(RALLY.encode() + b"\x04")
-        while not repl.link.notes:
-            repl.link.read(0.01)
-        assert repl.link.notes == ["target_ended"]
-        # the Pico goes on alone
-        repl.link.read(0.01)

@@ -18,7 +18,6 @@ from tests.support.firmware_host import NONE, PLAY, Host, Played
 pytestmark = [pytest.mark.virtual, pytest.mark.xdist_group("brickwall")]
 
 MHZ_125, MHZ_250 = 125_000_000, 250_000_000
-UNDECIDED = 4
 
 
 def ticks(ns: int | str, hz: int = MHZ_125) -> int:
@@ -152,17 +151,6 @@ def test_a_line_that_is_held(host):
     assert played.events[0].when == played.balls[0].served
 
 
-def test_an_answer_that_lasts_too_long(host):
-    """Rise in time, fall 500 ticks after the timeout: a miss with its rise, and a stray."""
-    host.respond("answer", rise=300, width=12_700)
-    played = host.play(balls=20, timeout_ns=100_000)
-    assert {ball[1:] for ball in played.balls} == {(300, NONE)}
-    assert played.end[:-1] == ("complete", 20, 20, 19, 0, 0)
-    assert [event.when - ball.served for event, ball in
-            zip(played.events, played.balls, strict=False)] == [13_000] * 19  # fmt: skip
-    assert {event[1:] for event in played.events} == {("stray", 0)}
-
-
 @pytest.mark.parametrize(
     ("seed", "runts", "spaces"),
     [(1, [0, 3], [2, 900]), (2, [0, 2], [2, 60]), (3, [0, 3], [1, 3]), (4, [0, 90], [1, 20])],
@@ -192,27 +180,6 @@ def test_glitches_cost_no_ball_another_ones_answer(seed, runts, spaces, tmp_path
             assert before_the_last <= played.end.strays
         assert played.end.strays <= before_the_last + truth[-1][2]
         assert noted.keys() <= {"runt", "unlisted", "late_serve"}
-
-
-def test_runts_that_have_no_room_are_counted(tmp_path, host):
-    log = tmp_path / "truth"
-    script = {"rise": [9000, 9900], "width": [900, 901], "runts": [1, 2], "spaces": [4, 900]}
-    host.respond("glitches", seed=5, after=5000, log=str(log), **script)
-    host.start(balls=2600, gap_min_ns=400_000, gap_max_ns=410_000)
-    host.run_until_quiet(0.1)  # nobody acknowledges: no frame is free for events
-    played = host.finish()
-    unlisted = [event.value for event in played.events if event.what == "unlisted"]
-    listed = sum(event.what == "runt" for event in played.events)
-    assert sum(unlisted) > 0
-    assert listed + sum(unlisted) == played.end.strays
-    assert played.end.reason == "complete"
-
-
-def test_an_answer_before_the_ping_ends(host):
-    host.respond("answer", rise=20, width=30)
-    played = host.play(balls=200, pulse_ns=5_000)
-    assert {ball[1:] for ball in played.balls} == {(20, 50)}
-    assert played.end[:-1] == ("complete", 200, 0, 0, 0, 0)
 
 
 def test_the_open_loop_keeps_its_grid(host):
@@ -248,28 +215,6 @@ def test_it_only_listens(rate_hz, tmp_path, host):
     # on a clock that began when the stampers did
     offsets = {ball.served - rise for ball, (rise, _) in zip(played.balls, truth, strict=True)}
     assert len(offsets) == 1
-
-
-def test_silence_ends_listening(host):
-    about = {"period": 12_500, "width": [3, 2000], "from": FROM, "count": 40}
-    host.respond("pulses", seed=5, **about)
-    played = host.play(balls=100, **LISTEN)
-    assert played.end[:-1] == ("no_answer", 40, 0, 0, 0, 0)
-    assert len(played.balls) == 40
-    assert host.play(balls=100, **LISTEN).end.reason == "no_answer"  # it is ready again
-
-
-def test_runts_are_no_pulses_and_are_counted(tmp_path, host):
-    log = tmp_path / "truth"
-    about = {"period": 12_500, "width": [1, 4], "from": FROM, "count": 300}
-    host.respond("pulses", seed=5, log=str(log), **about)
-    played = host.play(balls=300, **LISTEN)
-    widths = [int(line.split()[1]) for line in log.read_text().splitlines()]
-    runts = widths.count(1)
-    assert runts > 50
-    assert [ball.fall for ball in played.balls] == [width for width in widths if width > 1]
-    assert played.end[:-1] == ("no_answer", 300 - runts, 0, runts, 0, 0)
-    assert [(event.what, event.value) for event in played.events] == [("runt", 1)] * runts
 
 
 def test_pulses_that_come_too_fast_are_an_overrun(host):
@@ -424,15 +369,6 @@ def test_what_cannot_be_played_is_refused(wrong, code, host):
     assert host.ok("hello")["state"] == "idle"
 
 
-def test_the_generator_takes_as_many_pairs_as_it_says(host):
-    widths = {"width_min_ticks": 3, "width_max_ticks": 900}
-    given = {"seed": 3, "rise_min_ticks": 2, "rise_max_ticks": 900, **widths, "source": "jumpers"}
-    for pairs in (512, 1, 512):
-        assert host.ok("generate", pairs=pairs, **given)["pairs"] == pairs
-    assert "512" in host.ask("generate", pairs=1024, **given)["error"]
-    host.ok("quiet")
-
-
 def test_garbage_is_answered_once_a_line_and_forgotten(host):
     for garbage in (
         b"x" * 10_000 + b"\n",
@@ -456,18 +392,6 @@ def test_garbage_is_answered_once_a_line_and_forgotten(host):
     assert "play" in host.ok("help")["help"]
 
 
-def test_a_faster_clock_needs_a_higher_voltage():
-    with Host() as host:
-        assert host.ok("clock", hz=133_000_000)["core_mv"] == 1100
-        answer = host.ask("clock", hz=150_000_000)
-        assert "133 MHz at most at 1100 mV: raise core_mv with the clock" in answer["error"]
-        assert host.ok("hello")["clock_hz"] == 133_000_000
-        said = host.ok("clock", hz=200_000_000, core_mv=1150)
-        assert (said["clock_hz"], said["core_mv"]) == (200_000_000, 1150)
-        host.leave()
-        assert host.execute("print(hex(machine.mem32[0x40064000] & 0xF0))") == "0xc0\n"
-
-
 def test_a_brickwall_that_hangs_boots_again():
     with Host() as host:
         host.leave()
@@ -484,14 +408,3 @@ def test_a_brickwall_that_hangs_boots_again():
         host.run_until_quiet(12)
         # after the boot the program is the one in flash
         assert host.ask("raise")["code"] == "exception"
-
-
-def test_the_panel_tells_how_it_went():
-    """After a play with misses: red and green; after the next one: green alone."""
-    lights = "from machine import Pin\nprint([Pin(n).value() for n in (10, 11, 12)])"
-    for script, expected in (("silent", "[0, 1, 1]\n"), ("answer", "[0, 0, 1]\n")):
-        with Host(*respond(script, rise=300, width=200)) as host:
-            host.play(balls=3)
-            host.run_until_quiet(0.05)
-            host.leave()
-            assert host.execute(lights) == expected

@@ -15,7 +15,6 @@ from typing import Any
 from unittest import mock
 
 import pytest
-from adafruit_pioasm import Program
 
 from tennis.checkout import ROOT
 from tennis.wiring import wiring
@@ -87,21 +86,6 @@ TOUCHES: dict[str, tuple[Callable[[Any], object], list[Access]]] = {
 # those that return an address or a number: the tests below say which
 RETURNS = {"stalls", "transfer_count", "read_and_start", "tx_request", "rx_request"}
 RETURNS |= {"pad_levels", "let_go"}
-# by MicroPython's own names, and the RP2040's regulator: tests of their own
-OTHERS = {"stop_dma", "core_voltages", "set_core_voltage"}
-
-
-def test_each_function_is_looked_at():
-    module, _ = load("rp2040")
-    functions = {name for name in dir(module) if callable(getattr(module, name))}
-    assert functions == TOUCHES.keys() | RETURNS | OTHERS
-
-
-def test_no_other_file_of_the_firmware_names_a_register():
-    for path in sorted(FIRMWARE.glob("[bg]*/*.py")):
-        if path.name != "registers.py":
-            text = path.read_text(encoding="utf-8")
-            assert re.findall(r"\bmem(?:8|16|32)\b|\b0x[45][0-9A-Fa-f]{7}\b", text) == [], path
 
 
 @pytest.mark.parametrize("name", CHIPS)
@@ -189,16 +173,6 @@ def test_an_aborted_channel_starts_no_other(name, number):
     assert channel.done == [{"CHAIN_TO": number} if number else {}, "abort", "close"]
 
 
-@pytest.mark.parametrize("name", CHIPS)
-def test_each_machine_asks_dma_by_its_own_number(name):
-    module, _ = load(name)
-    numbers = chip(name)["DMA.CH0_CTRL_TRIG"].fields["TREQ_SEL"].values
-    for machine in range(8):
-        pio, number = divmod(machine, 4)
-        assert module.tx_request(machine) == numbers[f"PIO{pio}_TX{number}"]
-        assert module.rx_request(machine) == numbers[f"PIO{pio}_RX{number}"]
-
-
 def test_the_regulators_voltages():
     """Only an RP2040's: an RP2350's is another one, behind a password."""
     module, memory = load("rp2040")
@@ -245,22 +219,6 @@ ADDED = {
 def added(word: int) -> list[str]:
     """Return what an instruction is, if only an RP2350 has it."""
     return [name for name, (bits, value) in ADDED.items() if word & bits == value]
-
-
-@pytest.mark.parametrize(
-    ("line", "name"),
-    [
-        ("wait 1 jmppin", "wait jmppin"),
-        ("wait 1 irq next 2", "wait irq prev, wait irq next"),
-        ("mov rxfifo[1], isr", "mov between a FIFO's entry and ISR or OSR"),
-        ("mov osr, rxfifo[y]", "mov between a FIFO's entry and ISR or OSR"),
-        ("mov pindirs, x", "mov pindirs"),
-        ("irq prev 3", "irq prev, irq next"),
-    ],
-)
-def test_somebody_elses_assembler_agrees_on_what_was_added(line, name):
-    program = Program(f".program one\n.pio_version 1\n.fifo putget\n{line}")
-    assert [added(word) for word in program.assembled] == [[name]]
 
 
 @pytest.mark.parametrize("program", ["stamp", "serve_closed", "serve_open", "pulse", "answer"])

@@ -3,11 +3,9 @@
 """One source for the wiring, which does not contradict itself or the boards."""
 
 import json
-import runpy
 
 import pytest
 
-from tennis.checkout import ROOT
 from tennis.errors import TennisError
 from tennis.wiring import SOURCE, wiring
 
@@ -18,35 +16,6 @@ def test_the_firmware_gets_its_pins():
         **{"yellow": 10, "red": 11, "green": 12, "buzzer": 13},
     }
     assert wiring().jumper_words() == "GP2-GP6 and GP7-GP3"
-
-
-@pytest.mark.parametrize(
-    ("board", "needs"),
-    [
-        ("Raspberry Pi Pico with RP2040", 0),
-        ("Raspberry Pi Pico2 with RP2350", 1),
-        ("Raspberry Pi Pico 2 W with RP2350", 1),
-        # of other makers
-        ("SparkFun Pro Micro RP2350 with RP2350", 1),
-        ("Pimoroni Pico Plus 2 with RP2350B", 1),
-        ("Pimoroni Tiny2040 with RP2040", 0),
-    ],
-)
-def test_a_board_says_which_resistor_its_erratum_needs(board, needs):
-    """It stood in prose only: no table, no picture and no doctor had it."""
-    assert wiring().to_ground_words(board) == (
-        ["4700 Ω from GP3 (pin 5) to ground (pin 3)"] if needs else []
-    )
-
-
-def test_tables_and_picture_have_the_resistor():
-    extension = runpy.run_path(str(ROOT / "docs/_extensions/tennis_wiring.py"))
-    assert "| **RP2350 only**: reply to ground | pin 5 (GP3) to pin 3 | | 4700 Ω" in extension[
-        "table"
-    ](wiring())
-    assert "RP2350 only: 4700 Ω from reply to ground (pin 5 to GND)." in extension["picture"](
-        wiring()
-    )
 
 
 @pytest.mark.parametrize(

@@ -2,27 +2,21 @@
 # SPDX-License-Identifier: MIT
 """A match's plan: what it becomes, and how bad ones are refused: one line that names the key."""
 
-import os
 import tomllib
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner
 
-from tennis.bench import loads as load_folder
 from tennis.bench.kernels import catalogue
 from tennis.bench.kernels.catalogue import Kernel
-from tennis.bench.targets.ssh import SshTarget
 from tennis.checkout import ROOT
-from tennis.cli.match import match
-from tennis.errors import BenchError, UsageError
+from tennis.errors import UsageError
 from tennis.match.plan import MatchPlan, OneRally, Skip, read_plan, repeated
 from tennis.play.clock import duration
-from tennis.play.match import benches_of_match, estimate_s, with_versions
+from tennis.play.match import benches_of_match, estimate_s
 from tennis.play.schedule import scheduled_rallies, short_of_a_cycle
 from tennis.rally import command_line, memory
 from tennis.rally.manifest import Drill
-from tennis.rally.plan import Plan
 from tennis.rally.settings import OF_A_MATCH
 from tennis.replicate.knutsson_rules import FIGURES
 
@@ -291,16 +285,6 @@ def test_a_skip_goes_by_what_a_combination_is_played_with(tmp_path):
     ]
 
 
-def test_a_rallys_own_program_answers(tmp_path):
-    (tmp_path / "answer.c").write_text("int main(void) { return 0; }")
-    text = SMALL + '[[rally]]\nkernel = "rt"\nload = "idle"\nprogram = "answer.c"\n'
-    (*_, own), _ = scheduled_rallies(plan(text), {}, tmp_path)
-    assert own.name == "rt-idle-default-program-program.answer.c"
-    assert (own.plan.program, own.plan.bottom_half) == (str(tmp_path / "answer.c"), "program")
-    with pytest.raises(UsageError, match=r"rally\.0\.top_half: a program answers by itself"):
-        scheduled_rallies(plan(text + "top_half = 'hard'"), {}, tmp_path)
-
-
 def test_xenomai_where_a_kernel_is_given(tmp_path):
     text = 'loads = ["idle"]\n[kernels.rt]\n[kernels.xenomai]\noptional = true\n'
     scheduled, left = scheduled_rallies(plan(text), {}, Path())
@@ -370,13 +354,6 @@ def test_top_halves_are_an_axis():
     assert rally.is_one("rt", "stress", "default", "tasklet", "forced")
 
 
-def test_a_plan_that_says_threaded_is_one_of_forced():
-    text = 'loads = ["idle"]\ntop_halves = ["WORD"]\n[kernels.rt]\n[[skip]]\ntop_half = "WORD"\n'
-    old, new = (plan(text.replace("WORD", word)) for word in ("threaded", "forced"))
-    assert old == new
-    assert old.top_halves == ["forced"]
-
-
 def test_one_thread_is_not_both_halves():
     text = """
         loads = ["idle"]
@@ -389,161 +366,6 @@ def test_one_thread_is_not_both_halves():
     assert [one.why.partition(",")[0] for one in left] == [
         "--top-half explicit takes the interrupt's thread"
     ]
-
-
-BAD = [
-    ("", "kernels is missing: name at least one"),
-    ('kernels = ["rt"]', "loads is missing"),
-    ('kernels = []\nloads = ["idle"]', "kernels: is empty: name at least one"),
-    ('kernels = ["rt"]\nloads = []', "loads: is empty"),
-    (SMALL + "priorities = []", "priorities: is empty"),
-    ('kernels = ["rt", "rt"]\nloads = ["idle"]', "kernels: names rt twice"),
-    (SMALL + 'bottom_halves = ["thread", "thread"]', "bottom_halves: names thread twice"),
-    ("[kernels.rt]\nloads = []\n[loads.idle]", "kernels.rt.loads: is empty"),
-    ('[kernels.rt]\nloads = ["idle", "idle"]\n[loads.idle]', "kernels.rt.loads: names idle twice"),
-    (SMALL + 'priorities = ["best"]', "priorities.0: are neither one of default, chrt"),
-    (SMALL + 'command_lines = ["init=/bin/sh"]', "command_lines.0: init=/bin/sh is the bench's"),
-    (SMALL + "instruction_ns = 3", "instruction_ns: input should be 1, 2 or 4"),
-    (SMALL + 'bottom_halves = ["trousers"]', "bottom_halves.0: input should be"),
-    (SMALL + "ball = 5", "ball is not a key of a plan"),
-    (SMALL + "[kernels.rt]", "is not TOML"),
-    ('loads = ["idle"]\n[kernels.rt]\nprioritys = ["chrt"]', "kernels.rt.prioritys is not a key"),
-    (SMALL + "balls = 0", r"balls: input should be greater than or equal to 1 \(it is 0\)"),
-    (SMALL + "balls = '9'", "balls: input should be a valid integer"),
-    (SMALL + "gap_min_us = 9", r"gap_min_us: .* greater than or equal to 10 \(it is 9\)"),
-    (SMALL + "settle_s = nan", "settle_s: input should be a finite number"),
-    (SMALL + "repetitions = 10000", "repetitions: input should be less than or equal to 1000"),
-    (SMALL + 'order = "random"', "order: input should be 'listed' or 'shuffled'"),
-    (SMALL + '[[drill]]\nname = "../swim"', "drill.0.name: .* should match pattern"),
-    (SMALL + '[[drill]]\nname = "switch"\nperiods_us = [5]', "drill.0.periods_us.0: input should"),
-    (SMALL + '[[drill]]\nname = "switch"\ncontexts = []', "contexts: is empty"),
-    (SMALL + "processors = 3", "processors: input should be 1, 2 or 4"),
-    (SMALL + "[settings.'../x']", "is not a name: up to 64 letters"),
-    (SMALL + "[settings.a]\ninterrupt_cpu = -1", "settings.a.interrupt_cpu: input should be"),
-    (SMALL + "[settings.a]\nload = 'hog'", "settings.a.load is not a key of a plan"),
-    (SMALL + "title = 7", "title: input should be a valid string"),
-    ('kernels = ["../rt"]\nloads = ["idle"]', "is not a name: up to 64 letters"),
-    ("\x00", "is not TOML"),
-    ("a = " + "[" * 5000, "is not TOML"),
-    ("#" * (1 << 20) + "##", "larger than 1 MiB"),
-    # numbers that Python does not write
-    *((f"{SMALL}seed = 0x{'f' * n}", "holds a number of more than 64 bits") for n in (20, 100_000)),
-    (SMALL + 'stage = "ring-0"', "stage: input should be 'in-band' or 'out-of-band'"),
-    (SMALL + 'witness = "me"', "witness: input should be 'none', 'cyclictest'"),
-]
-
-
-@pytest.mark.parametrize(("text", "words"), BAD)
-def test_bad_plans(tmp_path, text, words):
-    path = tmp_path / "plan.toml"
-    path.write_text(text)
-    with pytest.raises(UsageError, match=words) as error:
-        read_plan(path)
-    assert "\n" not in str(error.value)
-    assert "plan.toml" in str(error.value)
-
-
-@pytest.mark.usefixtures("in_time")
-def test_plans_that_cannot_be_read(tmp_path):
-    """A FIFO would be waited for, and /dev/zero has no end."""
-    os.mkfifo(tmp_path / "fifo")
-    for path in (tmp_path, tmp_path / "fifo", Path("/dev/zero")):
-        with pytest.raises(UsageError, match="not a regular file: name the TOML file of a match"):
-            read_plan(path)
-    with pytest.raises(UsageError, match="No such file"):
-        read_plan(tmp_path / "nothing")
-
-
-DRILL = '\n[[drill]]\nname = "response"'
-BOARD = 'bench = "pi"\ntarget = "board"\n'
-SENSELESS = [
-    ('kernels = ["windows"]\nloads = ["idle"]', "kernels.windows: no kernel 'windows'"),
-    ('kernels = ["rt"]\nloads = ["coffee"]', "loads: no load 'coffee': use"),
-    (
-        'kernels = ["rt"]\n[loads.hog]\noptions = { hold_us = 0 }',
-        "loads: hold_us=0: the load hog takes 1 to",
-    ),
-    ('loads = ["idle"]\n[kernels.rt]\nloads = ["stress"]', "kernels.rt.loads: stress is not"),
-    (SMALL + '[[skip]]\nkernel = "xenomai"', "skip.0.kernel: the plan has no kernel"),
-    (SMALL + '[[skip]]\nload = "hog"', "skip.0.load: the plan has no load"),
-    (SMALL + '[[skip]]\nsetting = "all"', "skip.0.setting: the plan has no setting 'all'"),
-    (SMALL + '[[skip]]\nwhy = "no"', "nothing is left to play: .*: no"),
-    ('loads = ["idle"]\n[kernels.xenomai]\ntree = "rt"', "is a kernel of flavour rt"),
-    (SMALL + 'priorities = ["native"]', "nothing is left to play: .*not for rt kernels"),
-    (
-        SMALL + '[[rally]]\nkernel = "rt"\nload = "idle"\npriorities = "native"',
-        "rally rt-idle-native-tasklet: priorities native are not for rt kernels",
-    ),
-    (SMALL + '[[rally]]\nkernel = "rt"\nload = "idle"', "is in the plan twice"),
-    (SMALL + "gap_min_us = 90\ngap_max_us = 50", "--gap-max-us 50 is below --gap-min-us 90"),
-    (SMALL + 'bench = "moon"', "bench: 'moon' is not one of 'virtual', 'pi'$"),
-    (SMALL + 'bench = "replay"', "bench: 'replay' is not one of 'virtual', 'pi'$"),
-    (
-        'bench = "pi"\ntarget = "t"\nloads = ["idle"]\nkernels = ["sloth-pico"]',
-        "kernels.sloth-pico: a second Pico, SLOTH: a match needs a target that tennis can boot",
-    ),
-    (SMALL + 'port = "/dev/ttyACM0"', 'port: needs bench = "pi"'),
-    (SMALL + 'target = "pi@raspberrypi"', 'target: needs bench = "pi"'),
-    (
-        SMALL + 'command_lines = ["quiet"]\n[settings.none]',
-        "command_lines: a plan with settings has none",
-    ),
-    (
-        SMALL + 'stage = "in-band"',
-        "kernels.mainline: --stage in-band: a kernel of flavour mainline",
-    ),
-    (SMALL + "[settings.a]\n[settings.b]", "they are one boot, not two: leave one out"),
-    (SMALL + BOARD + "processors = 2", "--processors needs --bench virtual"),
-    (SMALL + "rallies = false", "rallies = false, and no ..drill..: nothing is left"),
-    (SMALL + "[settings.two]\nprocessors = 2" + DRILL, "processors: a drill is done on one"),
-    (SMALL + "[settings.cold]\nmemory = 'cortex-a72'" + DRILL, "memory: a drill is done without"),
-    (SMALL + "interrupt_cpu = 0" + DRILL, "interrupt_cpu: a drill is done without"),
-    (
-        SMALL + 'witness = "cyclictest"' + DRILL,
-        "witness: a drill is done without: put the drills into a plan of their own",
-    ),
-    (SMALL + '[[drill]]\nname = "swim"', "no drill 'swim' here: use periodic, response, "),
-    (SMALL + DRILL + '\nloads = ["hog"]', "drill.0.loads: hog is not among the plan's loads"),
-    (SMALL + DRILL + '\nkernels = ["rt-7"]', "drill.0.kernels: rt-7 is not among the plan's"),
-    (
-        SMALL + '[[drill]]\nname = "switch"\ncontexts = ["hrtimer"]',
-        "drill.0.contexts: the drill switch cannot be done in hrtimer: use user or user-rt or",
-    ),
-    (SMALL + 2 * DRILL, "is in the plan twice"),
-    (SMALL + BOARD + DRILL, "drill: no bench = .pi. has drills so far"),
-    (SMALL + "repetitions = 1000\n[[rally]]\nkernel='rt'\nload='hog'", "more than 16384"),
-]
-
-
-@pytest.mark.parametrize(("text", "words"), SENSELESS)
-def test_plans_that_cannot_be_meant(text, words):
-    if "16384" in words:
-        loads = f"loads = {load_folder.names()}\npriorities = ['default', 'chrt']"
-        text = text.replace('loads = ["idle", "stress"]', loads)
-    with pytest.raises(UsageError, match=words) as error:
-        scheduled_rallies(plan(text), {}, Path())
-    assert "\n" not in str(error.value)
-
-
-@pytest.mark.parametrize(
-    ("given", "words"),
-    [
-        ({"xenomai": "evl"}, "--kernel xenomai=...: the plan has no kernel 'xenomai'"),
-        ({"rt": "mainline"}, "flavour mainline: call it otherwise"),
-    ],
-)
-def test_kernels_that_the_plan_cannot_be_given(given, words):
-    with pytest.raises(UsageError, match=words):
-        scheduled_rallies(plan(SMALL), given, Path())
-
-
-def test_a_kernel_that_is_not_fetched_is_refused(monkeypatch):
-    def find(_: str) -> Kernel:
-        raise BenchError("the kernel rt is not here yet: run 'tennis kernels fetch rt'")
-
-    monkeypatch.setattr(catalogue, "find", find)
-    with pytest.raises(BenchError, match="tennis kernels fetch rt"):
-        scheduled_rallies(plan(SMALL), {}, Path())
 
 
 def test_on_a_physical_bench_kernels_are_what_the_target_boots():
@@ -569,25 +391,6 @@ def test_a_board_is_shuffled_unless_the_plan_says_no():
     assert names(board) == names(board + 'order = "shuffled"')
     assert names(board) != names(board + 'order = "listed"')
     assert names(board + 'order = "listed"') == names(SMALL + "repetitions = 4")
-
-
-def test_before_each_rally_a_physical_target_is_booted(monkeypatch):
-    """Mocked: what boots and who holds the target; both have tests of their own."""
-    asked: list[tuple[str, str, bool]] = []
-
-    def boot(target: SshTarget, flavour: str, holder: str, *, again: bool, stop: object) -> None:
-        assert callable(stop)
-        assert holder
-        asked.append((target.host, flavour, again))
-
-    monkeypatch.setattr("tennis.bench.fleet.boot.boot", boot)
-    monkeypatch.setattr("tennis.bench.fleet.leases.refuse_if_held", lambda *_, **__: None)
-    text = 'kernels = ["rt"]\nloads = ["idle"]\nbench = "pi"\ntarget = "board"'
-    scheduled, _ = scheduled_rallies(plan(text), {}, Path())
-    benches = benches_of_match(plan(text), scheduled)
-    assert benches.prepared
-    benches.of(scheduled[0].plan).prepare(scheduled[0].plan)
-    assert asked == [("board", "rt", True)]
 
 
 @pytest.mark.parametrize("path", PLANS, ids=lambda path: path.stem)
@@ -704,19 +507,6 @@ def test_drills_can_be_skipped_and_are_for_linux_only(tmp_path):
     assert {one.why for one in left} == {"drills are for Linux so far, not for evl kernels"}
 
 
-def test_drills_have_the_memory_of_the_plan_and_are_not_what_was_published():
-    cold, _ = scheduled_rallies(plan('memory = "cortex-a72"\n' + DRILLS), {}, Path())
-    kept = {one.plan.memory for one in cold}
-    assert kept == {memory.canonical("cortex-a72")}
-    drill = Drill(name="periodic", context="user", period_ns=1_000_000)
-    assert not any(one.is_drill("rt", "idle", drill) for one in cold)
-
-
-def test_drills_have_the_command_lines_of_the_plan():
-    lines = DRILLS.replace("rallies", 'command_lines = ["", "highres=off nohz=off"]\nrallies')
-    assert "rt-stress-response-kernel-1000us-highres.off+nohz.off" in names(lines)
-
-
 def test_the_estimate_knows_what_takes_long():
     scheduled, _ = scheduled_rallies(plan(SMALL), {}, Path())
     idle, stress = (estimate_s(planned.plan) for planned in scheduled[:2])
@@ -724,37 +514,6 @@ def test_the_estimate_knows_what_takes_long():
     two, _ = scheduled_rallies(plan(SMALL + "processors = 2"), {}, Path())
     assert estimate_s(two[1].plan) > 3 * stress
     assert [duration(s) for s in (0, 40, 120, 9000)] == ["1 s", "40 s", "2 min", "2.5 h"]
-
-
-def test_a_list_shows_reasons_as_they_are_written(tmp_path):
-    path = tmp_path / "plan.toml"
-    path.write_text(SMALL + '[[skip]]\nload = "stress"\nwhy = "see [/1] and [bold]"\n')
-    done = CliRunner().invoke(match, [str(path), "--list"])
-    assert done.exit_code == 0, done.exception
-    assert "not played: rt-stress-default-tasklet: see [/1] and [bold]\n" in done.output
-
-
-def test_versions_are_asked_once_for_rallies_that_differ_in_balls_and_seed_only():
-    asked = []
-
-    class Benches:
-        prepared = False
-
-        def of(self, plan: Plan) -> "Benches":  # noqa: ARG002
-            return self
-
-        def versions(self, plan: Plan) -> dict[str, str]:
-            asked.append((plan.kernel, plan.load))
-            return {"kernel": plan.kernel, "load": plan.load}
-
-    scheduled = with_versions(
-        Benches(), scheduled_rallies(plan(SMALL + "balls = 6000\nrepetitions = 50"), {}, Path())[0]
-    )
-    assert len(scheduled) == 200
-    assert sorted(asked) == [(k, load) for k in ("mainline", "rt") for load in ("idle", "stress")]
-    for planned in scheduled:
-        expected = {"kernel": planned.kernel, "load": planned.plan.load}
-        assert planned.plan.versions == expected
 
 
 def test_a_plan_names_the_stage_that_answers_and_what_is_beneath(tmp_path):

@@ -55,24 +55,6 @@ def test_one_rally_that_is_listed_ten_times(maker):
     assert "rt-idle-chrt-tasklet-forced is in " in refused(maker)
 
 
-def test_two_names_of_one_seed(maker):
-    maker.rally("rt", "chrt", "idle", RISE)
-    copied(maker, "other", seed=1)
-    said = "rt-idle-chrt-tasklet-forced and other of .*match.json have one seed, 1: they are one"
-    with pytest.raises(RallyError, match=said):
-        maker.sealed()
-    # of another combination a seed is another boot
-    maker.scheduled.pop()
-    maker.rally("mainline", "default", "idle", RISE)
-    assert len(maker.sealed().rallies()) == 2
-
-
-def test_two_names_that_a_file_system_may_take_for_one(maker):
-    maker.rally("rt", "chrt", "idle", RISE)
-    copied(maker, "RT-idle-chrt-tasklet-forced", seed=2)
-    assert "have one name, but for upper and lower case" in refused(maker)
-
-
 @pytest.mark.parametrize("packed", ["as it is", "another way"])
 def test_the_balls_of_another_rally(maker, packed, monkeypatch):
     """Sealed again with another seed; in another packing the file's hash is another one, too."""

@@ -3,14 +3,13 @@
 """The report of a match: a long list of rallies is folded, and whole."""
 
 import re
-import shutil
 
 import pytest
 
 from tennis.match.folder import open_match
-from tennis.match.plan import MatchPlan, Setting
+from tennis.match.plan import Setting
 from tennis.pages.match import write_match_report
-from tennis.pages.match_settings import setting_rows, what_it_is
+from tennis.pages.match_settings import setting_rows
 from tennis.replicate.verdicts import Replication
 from tests.support.synthetic_match import MatchMaker, bursts
 
@@ -18,7 +17,7 @@ from tests.support.synthetic_match import MatchMaker, bursts
 @pytest.mark.parametrize(("boots", "folded"), [(201, True), (12, False)])
 def test_a_long_list_of_rallies_is_folded(tmp_path, boots, folded):
     maker = MatchMaker(tmp_path / "m")
-    maker.cell("mainline", "default", "idle", bursts(3000, balls=200), boots=boots)
+    maker.cell("mainline", "default", "idle", bursts(3000, balls=50), boots=boots)
     page = write_match_report(Replication(maker.sealed())).read_text()
     assert (f"<summary>All {boots} rallies</summary>" in page) == folded
     for planned in maker.scheduled:
@@ -53,29 +52,6 @@ def test_each_setting_is_compared_with_the_first(tmp_path):
     assert isolated.latencies[0].interval == "earlier: 0.1 (0.1 to 0.1)"
     assert nohz.latencies[0].interval == "equal: 1 (1 to 1)"
     assert isolated.what == "isolcpus=1, load on 0"
-
-
-def test_what_a_setting_pins_is_said():
-    pinned = {"interrupt_cpu": 1, "bottom_half_cpu": 0, "load_cpus": "0"}
-    plan = MatchPlan(settings={"pinned": Setting(**pinned)})
-    assert what_it_is(plan, "pinned") == "interrupt on 1, bottom half on 0, load on 0"
-
-
-def test_settings_of_few_boots_are_not_decided(tmp_path):
-    rows = setting_rows(with_settings(tmp_path / "m", boots=2))
-    said = rows["mainline-stress-default-tasklet"][1].latencies[0].interval
-    assert said == "undecided: 0.1 (no interval)"
-
-
-def test_without_the_first_setting_nothing_is_compared(tmp_path):
-    """No other setting takes its place in silence."""
-    match = with_settings(tmp_path / "m")
-    for planned in match.scheduled:
-        if planned.setting == "none":
-            shutil.rmtree(match.path / planned.name)
-    none, isolated, nohz = setting_rows(open_match(match.path))["mainline-stress-default-tasklet"]
-    assert (none.balls, none.notes) == ("0, 0 boots", "10 rallies left out")
-    assert [row.latencies[0].interval for row in (isolated, nohz)] == ["", ""]
 
 
 def test_a_page_keeps_settings_apart(tmp_path):

@@ -8,7 +8,7 @@ from html.parser import HTMLParser
 import pytest
 
 from tennis.errors import UsageError
-from tennis.pages.rally import of_thesis, report, write_report
+from tennis.pages.rally import of_thesis, report
 from tennis.publications import NAMES, knutsson_2008, load, result
 from tennis.rally.manifest import Fault
 from tests.support.synthetic import TIME_NOTE, make_rally
@@ -91,41 +91,12 @@ def test_the_page_is_well_formed_and_self_contained(page):
     assert not any("caption" in box for box in boxes)
 
 
-def test_every_figure_and_table_says_its_bench(page):
-    for caption in re.findall(r"<(?:fig)?caption>(.*?)</", page, re.DOTALL):
-        assert caption.startswith(("Replay bench: ", "{{ "))
-        # sentences begin with capital letters
-        assert not re.search(r"[a-z]\. [a-z]", caption)
-
-
-def test_misses_faults_and_bounds_are_said(page):
-    assert "2 of 300 balls had no answer in time" in page
-    assert "no worst-case claim may be made" in page
-    assert page.count("no claim: misses are later") == 2
-    assert page.count("no claim: suspect") == 2
-    assert page.count("fewer than 3/N = 1 %") == 1 + 2
-    assert "300 balls, 2 misses, 0 strays" in page
-    assert "Booting a kernel" in page  # the console of a suspect rally
-
-
 def test_the_thesis_stands_beside(page, rallies):
     published = [of_thesis(rally)[0] for rally in rallies]
     assert published[0].irq.max == 17_194
     assert published[1].sched.jitter == 90
     assert published[2] is None
     assert "17.2 ms" in page
-
-
-def test_the_page_says_why_no_figure_of_the_thesis_stands_beside(tmp_path):
-    about = {"balls": 9, "kernel": "mainline", "load": "idle", "bottom_half": "tasklet"}
-    usual = make_rally(tmp_path / "usual", **about)
-    page = report([usual, make_rally(tmp_path / "x", **about, processors=4, added="nohz=off")])
-    table, _, behind = page.partition("Shaded: maximum and jitter")
-    assert table.count('<td class="thesis">51 µs</td>') == 1
-    assert table.count('<td class="thesis">-</td>') == 4
-    said = re.findall(r'<p class="soft">(.*?)</p>', behind)
-    assert len(said) == 1
-    assert said[0].endswith("played otherwise. Here: command line nohz=off, processors 4.")
 
 
 def test_what_is_not_complete_says_so(tmp_path):
@@ -144,18 +115,6 @@ def test_one_rally_needs_no_comparison_and_the_same_ones_give_the_same_page(rall
     page = report(rallies[:1])
     assert page.count("<img ") == 3
     assert TIME_NOTE in page
-
-
-def test_a_report_is_not_overwritten(rallies, tmp_path):
-    out = tmp_path / "report.html"
-    write_report(rallies[:1], out)
-    first = out.read_bytes()
-    with pytest.raises(UsageError, match="--force"):
-        write_report(rallies, out)
-    assert out.read_bytes() == first
-    write_report(rallies, out, force=True)
-    assert out.read_bytes() != first
-    assert [path.name for path in tmp_path.iterdir()] == ["report.html"]
 
 
 def test_publications():

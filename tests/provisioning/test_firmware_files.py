@@ -13,11 +13,8 @@ import pytest
 from tennis.bench.fleet.firmware_files import (
     BEGIN,
     END,
-    FILES_MAX,
     Unclear,
     command_line,
-    entries,
-    value_of,
 )
 from tests.support.pi_card import BootPartition
 from tests.support.pi_firmware import BOARDS, Firmware
@@ -110,35 +107,3 @@ def test_what_only_the_board_can_tell_is_refused(config, tmp_path):
     for model in ("", *MODELS.values()):
         with pytest.raises(Unclear):
             command_line(tmp_path, model)
-
-
-def test_a_models_filter_is_clear_where_the_model_is(tmp_path):
-    config = "[pi3]\ncmdline=other.txt\n[pi4]\ncmdline=third.txt\n[pi0w]\ncmdline=o"
-    lay_out(tmp_path, config, {})
-    with pytest.raises(Unclear, match=r"line 2 of \S+/config.txt says cmdline=other.txt"):
-        command_line(tmp_path)
-    for board, name in zip(MODELS, ("other.txt", "o", "third.txt", "cmdline.txt"), strict=True):
-        assert command_line(tmp_path, MODELS[board]) == name
-        assert firmware_reads(tmp_path, board, config) == f"words of {name}"
-    assert command_line(tmp_path, "Raspberry Pi 3 Model B Plus Rev 1.3") == "other.txt"
-    assert command_line(tmp_path, "Raspberry Pi Compute Module 4 Rev 1.0") == "third.txt"
-    # what is said the same elsewhere, or again below [all], is clear without a model
-    lay_out(tmp_path, f"{config}\n[all]\ncmdline=cmdline.txt", {})
-    assert command_line(tmp_path) == "cmdline.txt"
-
-
-def test_a_line_below_our_block_has_its_own_number(tmp_path):
-    lay_out(tmp_path, f"#\n{BLOCK}[0x12345678]\ncmdline=other.txt\n", {})
-    with pytest.raises(Unclear, match=r"^line 9 of \S+/config.txt says cmdline=other.txt"):
-        command_line(tmp_path)
-
-
-def test_files_that_include_many_are_read_in_bounded_time(tmp_path):
-    lay_out(tmp_path, "include a", dict.fromkeys("abc", "include b\ninclude c\n" * 2000))
-    with pytest.raises(Unclear, match=f"more than {FILES_MAX} files are included"):
-        entries(tmp_path)
-
-
-def test_a_partition_without_a_configuration_is_no_pis(tmp_path):
-    assert command_line(tmp_path) is None
-    assert value_of(entries(tmp_path), "cmdline", "x") == "x"

@@ -5,7 +5,6 @@
 The card is a real FAT file system in an image, read back as the board's firmware would.
 """
 
-import tomllib
 from pathlib import Path
 
 import pytest
@@ -13,7 +12,6 @@ import yaml
 from click.testing import CliRunner
 
 from tennis.cli import cli
-from tennis.errors import UsageError
 from tests.provisioning.test_card import lay_out
 from tests.support import pi_card
 from tests.support.pi_firmware import BOARDS, Firmware
@@ -86,26 +84,6 @@ def test_a_written_card_boots_and_tells_cloud_init_all(boot, tmp_path, board):
     assert card(boot).exit_code == 0
 
 
-def test_two_cards_are_two_instances(boot):
-    seen = set()
-    for _ in range(2):
-        assert write(boot, "--replace").exit_code == 0
-        seen.add((boot / "meta-data").read_text())
-    assert len(seen) == 2
-
-
-def test_an_image_of_debian_12_is_told_by_its_own_file(boot):
-    debian_12(boot, FIRST)
-    assert write(boot).exit_code == 0
-    said = tomllib.loads((boot / "custom.toml").read_text())
-    assert said["system"] == {"hostname": "bench-1"}
-    assert said["user"] == {"name": "pi"}
-    assert said["ssh"]["authorized_keys"] == [KEY]
-    assert (said["ssh"]["enabled"], said["ssh"]["password_authentication"]) == (True, False)
-    assert not (boot / "user-data").exists()
-    assert card(boot).exit_code == 0
-
-
 def test_a_first_boot_below_the_first_line_is_none(boot):
     """What somebody kept there is not what the firmware reads: the card would let in nobody."""
     debian_12(boot, f"console=tty1 root=PARTUUID=1-02\n# before: {FIRST}")
@@ -139,26 +117,6 @@ def test_what_config_txt_does_to_the_kernel_is_looked_at(boot):
     with (boot / "config.txt").open("a") as config:
         config.write("[all]\narm_64bit=0\n")
     assert "32 bits: arm_64bit=0" in " ".join(card(boot).output.split())
-
-
-@pytest.mark.parametrize("comment", ["räum 12", "ada 🎾", 'a "quoted" \\ one'])
-def test_a_comment_of_a_key_is_read_as_it_was_written(boot, comment):
-    key = f"{KEY.rsplit(' ', 2)[0]} {comment}"
-    (boot.parent / "key.pub").write_text(f"{key}\n", encoding="utf-8")
-    assert write(boot).exit_code == 0
-    said = yaml.safe_load((boot / "user-data").read_text(encoding="utf-8"))
-    assert said["user"]["ssh_authorized_keys"] == [key]
-    debian_12(boot, FIRST)
-    assert write(boot).exit_code == 0
-    toml = tomllib.loads((boot / "custom.toml").read_text(encoding="utf-8"))
-    assert toml["ssh"]["authorized_keys"] == [key]
-
-
-def test_what_imager_before_2_leaves_has_no_settings(boot):
-    """It writes firstrun.sh, which an image of Debian 13 does not read."""
-    done = card(boot)
-    assert done.exit_code == 1
-    assert "none: no user, no key, no SSH" in done.output
 
 
 def test_what_imager_2_wrote_is_sound_and_its_password_is_told(boot):
@@ -201,22 +159,6 @@ def test_a_card_that_would_not_let_in_is_found_before_it_is_put_in(boot, change,
     done = card(boot)
     assert done.exit_code == 1
     assert words in done.output
-
-
-def test_names_and_keys_that_are_none_write_nothing(boot):
-    def refused(said, *words):
-        done = write(boot, *words)
-        assert isinstance(done.exception, UsageError)
-        assert said in str(done.exception)
-        assert (boot / "user-data").read_text() == TEMPLATE
-
-    for host in ("bench 1", "x\n"):
-        refused("is no host name", "--host", host)
-    for user in ("root", "a'; reboot"):
-        refused("is no user of a card", "--user", user)
-    for text in ("-----BEGIN OPENSSH PRIVATE KEY-----", f"{KEY}\n{KEY}", "", f"{KEY}\x7f"):
-        (boot.parent / "key.pub").write_text(text)
-        refused("holds no public key")
 
 
 def test_a_link_on_a_card_is_not_followed(boot, tmp_path):

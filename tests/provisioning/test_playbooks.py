@@ -7,7 +7,6 @@ The playbooks as a whole run on the virtual Pi (test_virtual_pi.py).
 
 import json
 import os
-import re
 import runpy
 import subprocess
 import sys
@@ -54,31 +53,6 @@ def test_flavours_that_can_be_have_no_faults(tmp_path):
     ]
 
 
-@pytest.mark.parametrize(
-    ("flavour", "fault"),
-    [
-        ({}, "must have one of packages, debs, source; it has nothing"),
-        ({**PACKAGES, "debs": []}, "must have one of"),
-        ({"packages": []}, "must have a list of packages"),
-        ({"packages": "linux-image-arm64"}, "must have a list of packages"),
-        ({"debs": ["/nowhere/x.deb"]}, "names /nowhere/x.deb, which is not there"),
-        ({"debs": "x.deb"}, "must have a list of debs"),
-        ({**PACKAGES, "sorce": 1}, "has sorce, which means nothing"),
-        ({"source": {}}, "must have a source {git: URL, ref: NAME}"),
-        ({"source": "https://example.org/linux.git"}, "must have a source"),
-        ({"source": {"git": "https://example.org/linux.git"}}, "must have a source"),
-        ({"source": {"tree": "/nowhere"}}, "names /nowhere, which is not there"),
-        ({"source": {"tree": "/", "tarball": "/"}}, "must have a source"),
-        ("linux-image-arm64", "must be a mapping"),
-    ],
-)
-def test_a_flavour_that_cannot_be_is_named(flavour, fault):
-    said = faults({"mainline": PACKAGES, "rt": flavour})
-    assert len(said) == 1
-    assert said[0].startswith("kernel_flavours.rt ")
-    assert fault in said[0]
-
-
 def test_the_image_of_a_flavour_is_found_among_its_packages():
     flavours = {
         "mainline": {"packages": ["linux-headers-rpi-v8", "linux-image-rpi-v8"], "stock": True},
@@ -94,27 +68,6 @@ def test_the_image_of_a_flavour_is_found_among_its_packages():
     ]
     with pytest.raises(ValueError, match="none of its packages is a linux-image"):
         FILTERS["kernel_entries"]({"rt": {"packages": ["linux-headers-arm64"]}}, [])
-
-
-def test_only_packages_that_are_not_there_are_copied():
-    told = "Package: linux-image-6.12\nVersion: 2\nArchitecture: arm64\n"
-    debs = FILTERS["deb_fields"]([{"stdout": told, "item": ["rt", "/x/new.deb"]}])
-    assert debs[0]["Architecture"] == "arm64"
-    missing = FILTERS["debs_missing"]
-    assert missing(debs, ["linux-image-6.12=1=installed"]) == ["/x/new.deb"]
-    assert missing(debs, ["linux-image-6.12=2=half-configured"]) == ["/x/new.deb"]
-    assert missing(debs, ["linux-image-6.12=2=installed"]) == []
-
-
-@pytest.mark.parametrize("role", sorted(path.name for path in (ANSIBLE / "roles").iterdir()))
-def test_every_variable_has_a_default_a_comment_and_a_type(role):
-    text = (ANSIBLE / "roles" / role / "defaults/main.yml").read_text()
-    specs = (ANSIBLE / "roles" / role / "meta/argument_specs.yml").read_text()
-    defaults = re.findall(r"^([a-z_]+):", text, re.MULTILINE)
-    assert defaults
-    assert sorted(defaults) == sorted(set(re.findall(r"^      ([a-z_]+):$", specs, re.MULTILINE)))
-    for paragraph in text.split("---\n", 1)[1].strip().split("\n\n"):
-        assert paragraph.startswith("#"), paragraph
 
 
 # --- tennis-tuning
@@ -169,17 +122,6 @@ def test_tuning_is_applied_once_and_says_what_it_changed(board):
     assert (cpu / "cpufreq/scaling_governor").read_text() == "performance\n"
 
 
-def test_a_board_without_governors_and_idle_states_is_left_alone(board):
-    (board / "tuning.conf").write_text("governor=performance\ndeepest_idle_state=0\n")
-    for name in ("cpu0", "cpu1"):
-        cpu = board / "sys/devices/system/cpu" / name
-        (cpu / "cpufreq/scaling_governor").unlink()
-        for state in ("state0", "state1"):
-            (cpu / "cpuidle" / state / "disable").unlink()
-    done = tune(board)
-    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
-
-
 def interrupt(board: Path, number: int, action: str, chip: str = "GICv2") -> Path:
     folder = board / "proc/irq" / str(number)
     (folder / action).mkdir(parents=True)
@@ -223,17 +165,6 @@ def test_the_link_to_a_pi_5s_gpio_controller_is_kept_awake(pi_5):
     assert policy.read_text() == "performance\n"
     policy.write_text("default [performance] powersave powersupersave \n")
     assert tune(pi_5).stdout == ""
-
-
-def test_a_link_that_leads_elsewhere_is_left_alone(pi_5):
-    policy = pi_5 / "sys/module/pcie_aspm/parameters/policy"
-    before = policy.read_text()
-    (pi_5 / "tuning.conf").write_text("gpio_link=keep\n")
-    assert tune(pi_5).stdout == ""
-    (pi_5 / "tuning.conf").write_text("gpio_link=awake\n")
-    (pi_5 / "sys/bus/pci/devices/0002:01:00.0/vendor").write_text("0x1106\n")  # a Pi 4's USB
-    assert tune(pi_5).stdout == ""
-    assert policy.read_text() == before
 
 
 @pytest.mark.parametrize(

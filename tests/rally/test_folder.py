@@ -9,7 +9,6 @@ import os
 import re
 import resource
 import shutil
-import subprocess
 import sys
 from functools import partial
 from pathlib import Path
@@ -19,7 +18,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from tennis.errors import DiskFullError, RallyError, UsageError
+from tennis.errors import RallyError, UsageError
 from tennis.rally import (
     balls,
     finished,
@@ -29,7 +28,6 @@ from tennis.rally import (
     part_path,
     seal,
     sealing,
-    tally,
 )
 from tennis.rally.manifest import Fault
 from tests.support.forging import reseal
@@ -134,19 +132,6 @@ def test_rallies_whose_columns_may_hold_nulls_but_do_not_open(tmp_path):
     assert open_rally(rally.path).interrupt.values.tolist() == before
 
 
-def test_balls_are_written_and_read_without_pandas(rally, tmp_path):
-    """Some functions of pyarrow would, which takes longer than to count ten million balls."""
-    code = (
-        "import sys; from pathlib import Path; from tennis.rally import balls, open_rally\n"
-        "from tennis.play.repeat import balls_of\n"
-        "assert balls_of(open_rally(Path(sys.argv[1]))).shape[1] == 3\n"
-        "frames = [bytes(2 * balls.RECORD.itemsize)]\n"
-        "balls.write(Path(sys.argv[2]), balls.batches_from_frames(frames, 1000), 1000)\n"
-        "sys.exit('pandas' in sys.modules)"
-    )
-    subprocess.run([sys.executable, "-c", code, rally, tmp_path / "b.parquet"], check=True)
-
-
 class CrashError(BaseException):
     """The machine stops here."""
 
@@ -243,29 +228,6 @@ def test_sealing_never_overwrites(tmp_path):
     assert (part_path(tmp_path / "a") / folder.JOURNAL).exists()
 
 
-def test_sealing_into_a_folder_that_appeared_meanwhile(tmp_path, monkeypatch):
-    out = tmp_path / "a"
-    monkeypatch.setattr(os.path, "lexists", lambda _: False)
-    out.mkdir()
-    (out / "mine").write_text("precious")
-    with pytest.raises(UsageError, match="exists"):
-        make_rally(out, balls=5)
-    assert (out / "mine").read_text() == "precious"
-
-
-@pytest.mark.parametrize("number", [errno.ENOSPC, errno.EDQUOT, errno.EFBIG])
-def test_a_full_disk_says_how_to_go_on(tmp_path, monkeypatch, number):
-    def full(*_):
-        raise OSError(number, os.strerror(number))
-
-    with monkeypatch.context() as patch:
-        patch.setattr(balls, "write", full)
-        with pytest.raises(DiskFullError, match=r"free some space.*tennis resume"):
-            make_rally(tmp_path / "a", balls=5)
-    assert not (tmp_path / "a").exists()
-    assert (part_path(tmp_path / "a") / folder.JOURNAL).exists()
-
-
 def test_a_limit_of_the_file_size_is_a_full_disk(tmp_path):
     """The writer of Parquet reports the system's error too, not one of its own."""
     code = (
@@ -305,12 +267,6 @@ def test_an_altered_file_is_refused(rally, name, damage):
     refused(rally, "lacks", name)
 
 
-def test_files_that_are_not_listed_are_not_looked_at(rally):
-    (rally / ".DS_Store").write_bytes(b"junk")
-    (rally / "histogram.svg").write_text("<svg/>")
-    assert open_rally(rally).file("histogram.svg") is None
-
-
 def test_a_field_of_a_newer_tennis_is_not_called_damage(rally):
     reseal(rally, target__clocksource="tsc", tool__tennis="0.4.0")
     line = refused(rally, "was made by tennis 0.4.0, which knows more than this one", "clocksource")
@@ -319,11 +275,6 @@ def test_a_field_of_a_newer_tennis_is_not_called_damage(rally):
     file = rally / "manifest.json"
     file.write_text(file.read_text().replace('"tsc"', '"hpet"'))
     refused(rally, "Extra inputs are not permitted", "use the original folder")
-
-
-def test_a_column_that_there_is_not_is_refused_by_its_name(rally):
-    with pytest.raises(UsageError, match="no column 'served_ticks' of balls: use ball, served_ns"):
-        open_rally(rally).batches(["served_ticks"])
 
 
 @pytest.mark.parametrize(
@@ -469,12 +420,6 @@ def test_a_small_file_that_unpacks_to_millions_of_latencies(command, rally, tmp_
     assert len(done.stderr.strip().splitlines()) == 1, done.stderr
 
 
-def test_too_many_different_latencies(tmp_path, monkeypatch):
-    made = make_rally(tmp_path / "many", rise=range(20_000, 20_500))
-    monkeypatch.setattr(tally, "MAX_DISTINCT", 400)
-    refused(made.path, "more than 400 different latencies")
-
-
 def test_huge_row_groups_are_refused(rally):
     rows = balls.MAX_GROUP_ROWS + 1
     number = pa.array(np.arange(rows, dtype=np.uint32))
@@ -517,13 +462,6 @@ def ticks(numbers, missed=()):
 def test_columns_that_no_rally_has(rally, change, words):
     forge(rally, change(pq.read_table(rally / "balls.parquet")))
     refused(rally, *words)
-
-
-def test_an_event_that_is_no_object(rally):
-    (rally / "events.jsonl").write_text("[1]\n")
-    reseal(rally)
-    with pytest.raises(RallyError, match="line 1"):
-        assert open_rally(rally).events
 
 
 def test_what_is_not_there(tmp_path):

@@ -7,7 +7,7 @@ import json
 import pytest
 from pydantic import ValidationError
 
-from tennis.rally.manifest import Counts, Manifest, Protocol
+from tennis.rally.manifest import Manifest, Protocol
 from tests.support.synthetic import manifest
 
 
@@ -46,10 +46,6 @@ def test_an_open_loop_has_a_rate():
         Protocol.model_validate_json("{}")
 
 
-def test_gaps_are_in_order():
-    assert "gap_max_ns is below" in refused("protocol", gap_min_ns=2, gap_max_ns=1)
-
-
 def test_a_fault_makes_a_rally_suspect():
     fault = {"code": "x", "message": "y"}
     assert refused("", faults=[fault]) == "suspect is false, but there was a fault"
@@ -77,8 +73,3 @@ def test_a_threaded_top_half_is_read_as_forced():
     opened = Manifest.model_validate_json(changed("target", top_half="threaded"))
     assert opened.target.top_half == "forced"
     assert "'hard', 'forced', 'explicit'" in refused("target", top_half="threads")
-
-
-def test_misses_are_balls():
-    assert "misses are more" in refused("counts", balls=1, misses=2)
-    assert Counts(balls=2, misses=2, strays=9, doubles=0).misses == 2

@@ -21,23 +21,18 @@ from tennis.edition import KEY
 from tennis.errors import RallyError, UsageError
 from tennis.match.folder import another
 from tennis.match.plan import repeated
-from tennis.pages.rally import of_thesis
 from tennis.play.check import difference
 from tennis.play.planning import replay_of
 from tennis.play.repeat import plan_again
-from tennis.publications import result
 from tennis.rally import open_folder
-from tennis.rally.manifest import Protocol
 from tennis.rally.plan import Plan
-from tennis.rally.settings import SETTINGS, TOLD, Settings, unusual
-from tennis.replicate.hardware import cell_of
+from tennis.rally.settings import SETTINGS, TOLD, Settings
 from tennis.sweep.folder import Sweep, SweepRecord
 from tests.support.one_setting import (
     ASKED,
     BROUGHT,
     DRILL,
     EVERY,
-    FIRST,
     NAMES,
     SERVED,
     WORDS,
@@ -65,11 +60,6 @@ def test_no_setting_is_left_out():
     assert any_value == {"instruction_ns", "instrument", *places}
     on_a_board = {row.name for row in TOLD if row.own_on_board}
     assert on_a_board == {"instruction_ns", "memory", "processors", "command_line", *places}
-
-
-def test_each_part_of_a_protocol_is_here():
-    """But for seed and balls, in which two boots of one kind differ."""
-    assert set(SERVED) - {"shots"} == set(Protocol.model_fields) - {"seed", "balls"}
 
 
 @EVERY
@@ -174,55 +164,6 @@ def test_a_published_claim_is_judged_by_its_own_settings(folder, name):
     assert changed.is_one(*claim) == judged
 
 
-@pytest.mark.parametrize(
-    "name", [name for name in NAMES if name not in {"kernel", "load", "drill"}]
-)
-def test_a_published_drill_is_judged_by_its_own_settings(folder, name):
-    """Of halves and priorities, too: a drill has none, and a plan that names some is another."""
-    usual, other = before_and_after(folder, name)
-    plan = planned_of(usual).model_copy(update={"drill": DRILL, "bottom_half": "unknown"})
-    claim = (plan.kernel, plan.load, DRILL)
-    assert listed(plan).is_drill(*claim)
-    changed = listed(with_setting(plan, name, other))
-    assert changed.is_drill(*claim) == SETTINGS[name].published
-    assert not listed(plan).model_copy(update={"setting": "own"}).is_drill(*claim)
-
-
-# settings that the thesis' tables have a line for each of, or whose figures they leave open
-OF_TABLES = {"kernel", "load", "priorities"}
-LEFT_OPEN = {"instrument", *SERVED} - {"loop", "rate_hz", "shots"}
-
-
-@EVERY
-def test_no_figure_of_the_thesis_stands_beside_what_it_did_not_measure(folder, name):
-    """A board and the bench differ in more, which the page says."""
-    usual, other = before_and_after(folder, name)
-    thesis, apart = of_thesis(other)
-    if name not in FIRST:
-        assert of_thesis(usual) == (result("mainline", "default", "idle"), "")
-    if name in OF_TABLES | LEFT_OPEN:
-        target, load = other.manifest.target, other.manifest.load
-        halves = "top half hard" if name == "kernel" else ""
-        published = result(target.kernel, target.priorities, load.name)
-        assert thesis == (None if halves else published)
-        assert apart == halves
-        return
-    assert thesis is None
-    if name != "stage":  # of a kernel that the thesis did not measure
-        words = "loop " if name in SERVED else SETTINGS[name].words.removesuffix(":")
-        assert words in apart
-
-
-@EVERY
-def test_no_board_stands_beside_what_nobody_measured_there(folder, name):
-    usual, other = before_and_after(folder, name)
-    row, changed = cell_of(usual), cell_of(other)
-    assert row == ("mainline, idle" if name not in FIRST else None)
-    stands = LEFT_OPEN | {"memory", "instruction_ns"}
-    new = {"load": "mainline, hog"}  # which no board had
-    assert changed == new.get(name, row if name in stands else None)
-
-
 @pytest.mark.parametrize("name", [name for name in NAMES if name in Settings.model_fields])
 def test_a_label_names_it(folder, name):
     """Of a rally, of a drill and of a sweep."""
@@ -244,41 +185,6 @@ def test_a_label_names_it(folder, name):
         for one in (usual, other)
     ]
     assert drills[0] != drills[1]
-
-
-def test_the_label_of_a_usual_rally_has_no_more_words(folder):
-    usual = open_folder(folder / "usual")
-    assert usual.label == "mainline / idle / tasklet / default"
-    drill = replace(usual, manifest=usual.manifest.model_copy(update={"drill": DRILL}))
-    assert drill.label == "periodic / user / mainline / idle"
-    sweep = Sweep(folder, SweepRecord.model_construct(plan=planned_of(usual)), {}, {})
-    assert sweep.label == usual.label
-
-
-def test_the_usual_rally_is_of_no_other_kind(folder):
-    manifest = open_folder(folder / "usual").manifest
-    assert unusual(manifest, ("kernel", "load", "bottom_half")) == ""
-
-
-def test_a_board_may_have_places_of_its_own(folder):
-    """A match and a lab that name none take the interrupt's; a witness nobody has by himself."""
-    usual, pinned = before_and_after(folder, "interrupt_cpu")
-    plan = planned_of(usual)
-    object.__setattr__(pinned, "manifest", pinned.manifest.model_copy(update={"bench": "pi"}))
-    assert another(pinned, listed(plan)) == ""
-    handed_in = SimpleNamespace(
-        handed_in={ASKED.name: pinned},
-        seed=usual.manifest.protocol.seed,
-        answers=SimpleNamespace(student="zoe"),
-        trouble={},
-    )
-    as_asked(handed_in, ASKED, boards=True)
-    for name in ("witness", "timeout_ns"):
-        _, other = before_and_after(folder, name)
-        object.__setattr__(other, "manifest", other.manifest.model_copy(update={"bench": "pi"}))
-        handed_in.handed_in = {ASKED.name: other}
-        with pytest.raises(Wrong, match=f"its {name.replace('_', ' ')} is "):
-            as_asked(handed_in, ASKED, boards=True)
 
 
 def test_the_time_of_an_instruction_is_a_number(folder):

@@ -93,35 +93,3 @@ def test_what_is_too_large_or_no_file_is_not_read(tmp_path):
         read(tmp_path / "pipe.c")
     with pytest.raises(UsageError, match="No such file or directory"):
         read(tmp_path / "none.c")
-
-
-@pytest.mark.parametrize(
-    ("text", "said"),
-    [
-        ("command = ''", "command: is no command"),
-        ('command = "./x \'y"', "command: is no command"),
-        ("comand = './x'", "comand: there is no such key"),
-        ("files = []", "command: it is missing"),
-        ("command = './x'\nfiles = ['../x']", "files.0: is not a file of this folder"),
-        ("command = './x'\nfiles = ['/etc/passwd']", "files.0: is not a file of this folder"),
-        ("command = './x'\nsources = ['x']", "x among its sources is neither C nor C++"),
-        ("command = './x'\npriority = 100", "priority: Input should be less than or equal to 99"),
-        ("command = './x'\n[environment]\n'A B' = ''", "environment.A B"),
-        ("command = './x'\npackages = ['--help']", "packages.0: that is no name, or not one line"),
-        ("command", "program.toml: "),
-    ],
-)
-def test_a_folder_whose_program_toml_is_wrong(tmp_path, text, said):
-    place = folder(tmp_path / "d", text, x=b"")
-    with pytest.raises(UsageError) as error:
-        read(place)
-    assert said in str(error.value)
-    assert "\n" not in str(error.value)
-
-
-def test_a_folder_s_executables_are_for_the_target(tmp_path):
-    place = folder(tmp_path / "d", "command = './x'\nfiles = ['x']", x=elf(X86_64))
-    with pytest.raises(UsageError, match="x is for x86-64"):
-        read(place)
-    (place / "x").write_bytes(elf(interpreter=True))  # a package may have its library
-    assert read(place).files["x"] == elf(interpreter=True)

@@ -8,11 +8,9 @@ import pytest
 
 from tennis.edition import EDITION, UNSAID, VERSION, edition_of
 from tennis.play.printed import as_printed
-from tennis.rally.repeated import digest_of, from_debian, not_comparable
+from tennis.rally.repeated import digest_of, from_debian
 from tests.support.synthetic import make_rally
 from tests.support.terminal import tennis
-
-KERNEL = {"kernel": "linux-image-6.12.117 6.12.117-1", "qemu": "7.2.22", "bench_sha256": "a"}
 
 
 @pytest.mark.parametrize(
@@ -62,17 +60,6 @@ def test_what_qemu_says_of_its_machine_is_left_out(tmp_path):
         events=[{"what": "emulator", "text": "signal 15"}],
     )
     assert digest_of(said) == base
-
-
-def test_another_kernel_of_debians_does_not_compare():
-    newer = KERNEL | {"kernel": "linux-image-6.12.118 6.12.118-1"}
-    assert not_comparable(KERNEL, newer) == (
-        "another kernel (linux-image-6.12.118 6.12.118-1, not linux-image-6.12.117 6.12.117-1)"
-    )
-    assert not_comparable(KERNEL, KERNEL | {"bench_sha256": "b", "edition": "2"}) == ""
-    assert (
-        not_comparable(KERNEL, KERNEL | {"stress": "1.0.8"}) == "another stress (1.0.8, not none)"
-    )
 
 
 def test_sloths_image_is_built_here_and_its_compiler_is_debians():

@@ -2,7 +2,6 @@
 # SPDX-License-Identifier: MIT
 """Maps of priorities and words for the command line: kept in one form, or refused in one line."""
 
-from functools import partial
 from typing import NamedTuple
 
 import pytest
@@ -84,15 +83,6 @@ def test_what_the_target_is_told(flavour, halves, asked, told):
     assert priorities_on(flavour, Halves(*halves, asked)) == told
 
 
-def test_one_thread_is_not_both_halves_and_a_xenomai_core_has_its_own_priorities_only():
-    for flavour in ("mainline", "rt"):
-        with pytest.raises(UsageError, match=r"the interrupt's thread.* use --top-half hard, or"):
-            check(flavour, Halves("explicit", "thread", "default"))
-    for asked in ("thesis-2008", "irq=5", "chrt"):
-        with pytest.raises(UsageError, match="use native"):
-            check("evl", Halves("hard", "thread", asked))
-
-
 def test_words_of_a_command_line():
     for asked, kept in {
         "": "",
@@ -105,23 +95,6 @@ def test_words_of_a_command_line():
         *("'quoted'", 'x="y"', "a\nb'c", "word\x1b[2J", "x" * 600),
     ):
         refused("--command-line", command_line=asked)
-
-
-def test_cpus_belong_to_who_sets_the_target_up_and_only_a_process_is_pinned():
-    """A thread or a tasklet follows the ping: pinned in silence, it would answer from there."""
-    for asked in (
-        {"interrupt_cpu": 1},
-        {"load_cpus": "0"},
-        {"bottom_half": "user", "bottom_half_cpu": 0},
-    ):
-        refused("needs --bench virtual or --target", bench=partial(plan_of, bench="pi"), **asked)
-    for bottom_half in (None, "tasklet", "thread", "workqueue"):
-        words = (
-            "^--bottom-half-cpu 0: only a process is pinned .--bottom-half user, --program.; the"
-        )
-        refused(words, bottom_half=bottom_half, bottom_half_cpu=0)
-    for asked in ("", "0;reboot", "1-", "a", "0, 1"):
-        refused("--load-cpus", target="bench", load_cpus=asked)
 
 
 @given(st.text(alphabet="abc01=._-, :/@+", max_size=60))

@@ -76,23 +76,3 @@ def test_an_even_beat_needs_every_stamp():
     assert -QUICKEST_NS - 1_500 < least <= most < 500
     with pytest.raises(ValueError, match="too even"):
         tie(stamps[1:], served)
-
-
-@pytest.mark.parametrize(
-    ("stamps", "words"),
-    [
-        (lambda s: s[:10], "10 stamps of 3000 pings"),
-        (lambda s: s[::-1], "backwards"),
-        (lambda s: s[:1000], "1000 of 3000 pings have a stamp"),
-        (lambda s: np.concatenate([s[:900], s[900:] + 400_000]), "part by"),
-        (
-            lambda s: np.sort(np.random.default_rng(1).integers(s[0], s[-1], s.size)),
-            "other times|part by",
-        ),
-    ],
-    ids=["few", "backwards", "half", "a clock that jumps", "other interrupts"],
-)
-def test_what_does_not_go_together_is_no_clock(stamps, words):
-    served = pings()
-    with pytest.raises(ValueError, match=words):
-        tie(stamps(stamped(served)[0]), served)

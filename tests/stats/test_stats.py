@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 from scipy import stats as reference
 
 from tennis.rally import Tally
-from tennis.rally.manifest import Fault, OnProcessor
+from tennis.rally.manifest import Fault
 from tennis.stats import quantile_ranks, summarize
 from tennis.stats.intervals import exceedance_bound_95, quantile_rank
-from tennis.stats.summary import QUANTILES, STATISTICS, latency, percent
+from tennis.stats.summary import QUANTILES, STATISTICS, latency
 from tests.support.synthetic import make_rally, saying
 from tests.support.ticks import interrupt_ticks, scheduling_ticks
 
@@ -119,21 +119,6 @@ def test_how_long_a_missed_ball_was_waited_for(tmp_path):
     late = make_rally(tmp_path / "late", balls=9, misses=1, rate_hz=1000.0)
     # the ball after a late one comes sooner than a period
     assert saying(late, counts={"late_serves": 1}).manifest.given_up_ns is None
-
-
-def test_what_was_counted_on_each_processor_is_said(tmp_path):
-    one = OnProcessor(processor=0, pings=0, replies=0, busy=9)
-    other = OnProcessor(processor=1, pings=1, replies=1, busy=0)
-    board = OnProcessor(processor=3, pings=10, replies=None, busy=None)
-    rally = make_rally(tmp_path / "a", balls=10, where=[one, other, board])
-    assert (
-        "Counted on each processor: 0 took 0 pings, gave 0 replies, was at work when 9 balls came; "
-        "1 took 1 ping, gave 1 reply, was at work when 0 balls came; 3 took 10 pings."
-    ) in summarize(rally).claims()
-    assert json.loads(json.dumps(summarize(rally).as_json()))["where"][2]["replies"] is None
-    assert not [
-        line for line in summarize(make_rally(tmp_path / "b")).claims() if "Counted" in line
-    ]
 
 
 def test_a_reply_that_rose_and_did_not_fall(tmp_path):
@@ -260,11 +245,6 @@ def test_a_rally_without_misses_states_its_bound(tmp_path):
 def test_few_balls_bound_nothing(tmp_path, balls, said):
     found = summarize(make_rally(tmp_path / "a", balls=balls))
     assert ("3/N" in " ".join(found.claims())) == said
-
-
-def test_percent():
-    shares = (0.1, 3 / 5_000, 3 / 10_000_000, 0.00123)
-    assert [percent(share) for share in shares] == ["10 %", "0.06 %", "0.00003 %", "0.12 %"]
 
 
 def test_unfinished_and_suspect_rallies_say_so_and_make_no_claim(tmp_path):

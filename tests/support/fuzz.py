@@ -12,55 +12,39 @@ import contextlib
 import gzip
 import hashlib
 import json
-import os
 import random
 import resource
 import shutil
 import struct
 import sys
 import tempfile
-import unicodedata
 import zipfile
 from collections.abc import Callable, Iterable
 from pathlib import Path
-from types import SimpleNamespace
-from unittest import mock
 
 import numpy as np
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from tennis import wire
-from tennis.bench.fleet import firmware_files, inventory, state
-from tennis.bench.fleet.leases import who_else
-from tennis.bench.instruments import verifications
 from tennis.bench.instruments.arq import Receiver
 from tennis.bench.kernels import requirements
 from tennis.bench.targets import latency_settings, snapshot
 from tennis.bench.targets.console import Console
-from tennis.bench.virtual import elf, memory
-from tennis.checkout import ROOT
+from tennis.bench.virtual import elf
 from tennis.commissioning import record as commissioning
-from tennis.commissioning.request import CommissionRequest
 from tennis.commissioning.tables import boards
-from tennis.course import load_lab, predictions, work
+from tennis.course import load_lab, work
 from tennis.course.notebook import notebook_box
-from tennis.course.people import JOINERS, folded, why_no_name
 from tennis.errors import TennisError
 from tennis.explain import stages
 from tennis.explain.instants import storage as instants
 from tennis.explain.instants import words as instants_words
-from tennis.explain.sections import storage as sections
-from tennis.explain.sections.summary import causes, summarize_sections
-from tennis.grading import class_list, downloads, findings, hand_in
-from tennis.grading import marks as class_marks
-from tennis.grading.downloads import same_name, sent
+from tennis.grading import class_list, downloads, hand_in
+from tennis.grading.downloads import sent
 from tennis.match.folder import MATCH, open_match
 from tennis.match.plan import read_plan
 from tennis.pages.commission import page
-from tennis.play.commissioning.commissioning import STATE, Commissioning
-from tennis.play.rally import Watch
-from tennis.rally import drills as known_drills
 from tennis.rally import open_folder, open_rally, program
 from tennis.rally.folder import JOURNAL, PLAN
 from tennis.rally.inside import read_inside
@@ -73,16 +57,12 @@ from tennis.replicate import mechanisms
 from tennis.replicate.mechanisms import Mechanism, Mechanisms
 from tennis.stats.drill import spans_of
 from tennis.stats.summary import summarize
-from tennis.sweep.folder import SWEEP, open_sweep
 from tennis.umpire import Wires, open_capture
 from tests.support.captures import ball, write
-from tests.support.hand_ins import make_sweep, make_work, zipped
+from tests.support.hand_ins import make_work, zipped
 from tests.support.made_up_class import hand_in_of, packed
 from tests.support.made_up_commissioning import made_up_record
 from tests.support.made_up_journals import MadeUpRally, some_balls
-from tests.support.made_up_sections import made_up_sections
-from tests.support.pi_card import BootPartition
-from tests.support.pi_firmware import BOARDS, Firmware, NothingStarts
 from tests.support.quiet_board import seen
 from tests.support.synthetic import make_rally
 from tests.support.synthetic_drill import make_drill
@@ -112,16 +92,14 @@ options = { hold_us = 200 }
 
 Target = Callable[[Path], Run]
 TARGETS: dict[str, Target] = {}
-READERS: dict[str, set[str]] = {}  # the modules of tennis/ that decode what a target damages
 SLOW: dict[str, int] = {}  # an input of these takes so many times as long as one of a file
 
 
-def target(what: str, modules: str = "", *, slow: int = 1) -> Callable[[Target], Target]:
+def target(what: str, *, slow: int = 1) -> Callable[[Target], Target]:
     """Register what makes a valid input in a scratch folder, and returns what damages it."""
 
     def register(make: Target) -> Target:
         TARGETS[what], SLOW[what] = make, slow
-        READERS[what] = {f"{module}.py" for module in modules.split()}
         return make
 
     return register
@@ -174,7 +152,7 @@ def any_of(paths: Iterable[Path], read: Callable[[], object]) -> Run:
     return run
 
 
-@target("sr", "rally/zip_files umpire/captures/srzip")
+@target("sr")
 def captures(scratch: Path) -> Run:
     """Damage a capture and read all of it."""
     events = [event for n in range(1, 8) for event in ball(500 * n, 20, 40)]
@@ -199,14 +177,14 @@ def captures(scratch: Path) -> Run:
     return run
 
 
-@target("plan", "match/plan rally/edited")
+@target("plan")
 def plans(scratch: Path) -> Run:
     """Damage a plan and read it."""
     target = scratch / "plan.toml"
     return files(target, MATCH_PLAN, lambda: read_plan(target))
 
 
-@target("answers", "rally/edited")
+@target("answers")
 def answers(scratch: Path) -> Run:
     """Damage a student's answers and read them."""
     lab = load_lab("04-under-load")
@@ -214,22 +192,7 @@ def answers(scratch: Path) -> Run:
     return files(path, path.read_bytes(), lambda: work.read_answers(path))
 
 
-@target("seals", "course/predictions")
-def seals(scratch: Path) -> Run:
-    """Damage what sealed a prediction, and say what is known of it."""
-    lab = load_lab("04-under-load")
-    made = make_work(scratch / "w", lab, "Ada", rallies=NO_RALLIES)
-    with predictions.sealing(made / "mainline-idle", lambda _: None):
-        make_rally(made / "mainline-idle")
-    target, opened = made / work.SEALS, work.read(made)
-
-    def read() -> None:
-        assert predictions.standing(opened, "prediction").words.isprintable()
-
-    return files(target, target.read_bytes(), read)
-
-
-@target("hand-in", "grading/hand_in", slow=10)
+@target("hand-in", slow=10)
 def hand_ins(scratch: Path) -> Run:
     """Damage a zip file that was handed in and unpack it; nothing appears beside its folder."""
     lab = load_lab("04-under-load")
@@ -252,7 +215,7 @@ def hand_ins(scratch: Path) -> Run:
     return run
 
 
-@target("class-list", "grading/class_list rally/edited")
+@target("class-list")
 def class_lists(scratch: Path) -> Run:
     """Damage the list of a class, as each platform writes it; what is read makes tables."""
     own = "name,number,e-mail,moodle,canvas,login,section\nAda,1,a@b.c,101,12,ada,A\nBo,2,,,,,\n"
@@ -278,7 +241,7 @@ def class_lists(scratch: Path) -> Run:
     return run
 
 
-@target("class-archive", "grading/downloads")
+@target("class-archive")
 def class_archives(scratch: Path) -> Run:
     """Damage the archive of a class; nothing appears beside the folder that it is unpacked into."""
     folders = ("Ada_1_assignsubmission_file_", "Class/Zo\u00eb_2_assignsubmission_file", "__MACOSX")
@@ -300,10 +263,7 @@ def class_archives(scratch: Path) -> Run:
     return run
 
 
-@target(
-    "frames",
-    "bench/instruments/arq play/commissioning/measure play/commissioning/wires play/verify wire",
-)
+@target("frames")
 def frames(_: Path) -> Run:
     """Damage what a Brickwall says and take it."""
     hello = json.dumps({"rally": "0a0b0c0d", "instrument": "brickwall"}).encode()
@@ -371,10 +331,7 @@ def folder_of(
     return run
 
 
-@target(
-    "rally",
-    "bench/replay play/check rally/balls rally/folder rally/opening rally/footer rally/rows",
-)
+@target("rally")
 def rallies(scratch: Path) -> Run:
     """Damage a rally."""
 
@@ -391,7 +348,7 @@ def rallies(scratch: Path) -> Run:
     )
 
 
-@target("drill", "rally/balls rally/folder rally/opening rally/inside rally/rows", slow=4)
+@target("drill", slow=4)
 def drills(scratch: Path) -> Run:
     """Damage a drill: also what its target told of its own times."""
     drill = Drill(name="periodic", context="user", period_ns=1_000_000)
@@ -406,30 +363,7 @@ def drills(scratch: Path) -> Run:
     return folder_of(whole, scratch / "damaged", read)
 
 
-@target("drills-told", "rally/drills")
-def drills_told(scratch: Path) -> Run:
-    """Damage what a package tells of its drills."""
-    place = scratch / known_drills.FILE
-    whole = (known_drills.FOLDER / known_drills.FILE).read_bytes()
-    return files(place, whole, lambda: known_drills.read_about(place, "allocate"))
-
-
-@target("sections", "explain/beside explain/sections/storage")
-def recorded_sections(scratch: Path) -> Run:
-    """Damage what was recorded of a rally's sections."""
-    rally = make_rally(scratch / "with-sections", rise=np.full(50, 1000), schedule=np.arange(50))
-    sections.write(rally, made_up_sections())
-
-    def read(path: Path) -> None:
-        found = sections.read(open_rally(path))
-        if found is not None:
-            summarize_sections(found, 1000).as_json()
-            causes(found)
-
-    return folder_of(rally.path, scratch / "damaged", read, (sections.SECTIONS, sections.WORST))
-
-
-@target("instants", "explain/instants/storage")
+@target("instants")
 def recorded_instants(scratch: Path) -> Run:
     """Damage what a search for the worst instant played."""
     rally = make_rally(scratch / "whole", balls=50)
@@ -446,7 +380,7 @@ def recorded_instants(scratch: Path) -> Run:
     return folder_of(rally.path, scratch / "damaged", read, (instants.INSTANTS,))
 
 
-@target("stages", "explain/stages")
+@target("stages")
 def recorded_stages(scratch: Path) -> Run:
     """Damage what was recorded of each ball's stages."""
     rally = make_rally(scratch / "whole", balls=50)
@@ -485,7 +419,7 @@ def witnesses(scratch: Path) -> Run:
     )
 
 
-@target("begun", "bench/physical/wired play/sealing rally/journal rally/plan")
+@target("begun")
 def begun(scratch: Path) -> Run:
     """Damage a rally that is being played: its plan and its journal."""
     made = MadeUpRally(scratch / "r", planned=400)
@@ -500,22 +434,7 @@ def begun(scratch: Path) -> Run:
     return any_of((made.part / PLAN, made.part / JOURNAL), read)
 
 
-@target("sweep", "match/folder", slow=10)
-def sweeps(scratch: Path) -> Run:
-    """Damage what a sweep says of itself."""
-    lab = load_lab("09-faster-until-it-breaks")
-    folder = scratch / "sweep"
-    make_sweep(folder, lab, "Ada", rates=1)
-
-    def read() -> None:
-        swept = open_sweep(folder)
-        assert swept.label
-        _ = swept.breaking
-
-    return files(folder / SWEEP, (folder / SWEEP).read_bytes(), read)
-
-
-@target("match", "match/folder rally/record_file replicate/mechanisms", slow=10)
+@target("match", slow=10)
 def matches(scratch: Path) -> Run:
     """Damage what a match says of itself, and what was found out about its latest balls."""
     maker = MatchMaker(scratch / "match")
@@ -532,53 +451,6 @@ def matches(scratch: Path) -> Run:
         match.damaged()
 
     return any_of((maker.path / MATCH, maker.path / mechanisms.FILE), read)
-
-
-@target("inventory", "bench/fleet/inventory")
-def inventories(_: Path) -> Run:
-    """Damage what ansible-inventory prints. Ansible itself does not run: it takes a second."""
-    hosts = {"bench1": {"ansible_host": "10.0.0.1", "ansible_port": 22, "tennis_pico_host": "pico"}}
-    listed = {"_meta": {"hostvars": hosts}, "all": {"children": ["targets"]}}
-    content = json.dumps({**listed, "targets": {"hosts": ["bench1"]}}).encode()
-
-    def run(rng: random.Random) -> None:
-        text = damaged(content, rng).decode(errors="replace")
-        with mock.patch.object(inventory, "_list_inventory", return_value=text):
-            for bench in inventory.read_inventory(scratch_file()).targets:
-                with contextlib.closing(bench.connect()):
-                    assert bench.bench_host
-
-    return run
-
-
-def scratch_file() -> Path:
-    """Return a file that exists."""
-    return Path(__file__)
-
-
-@target("lease", "bench/fleet/boot bench/fleet/leases bench/fleet/state")
-def leases(_: Path) -> Run:
-    """Damage what a target says of who holds it."""
-    lease = {"holder": "ada@lab", "since": 1, "expires": 9}
-    content = json.dumps({"release": "6.12", "now": 5, "lease": lease, "picos": ["E66058"]})
-
-    class Answers:
-        """A target; nobody is asked."""
-
-        host = "bench1"
-        output = ""
-
-        def attempt(self, *_: object, **__: object) -> object:
-            return SimpleNamespace(code=0, output=self.output, errors="")
-
-    target = Answers()
-
-    def run(rng: random.Random) -> None:
-        target.output = damaged(content.encode(), rng).decode(errors="replace")
-        status = state.ask_status(target)  # type: ignore[arg-type]
-        who_else("bench1", status, "bob@lab")
-
-    return run
 
 
 @target("console")
@@ -643,83 +515,6 @@ def make_target(settings: dict[str, str] | None) -> "Target_":
     )  # fmt: skip
 
 
-CONFIG = b"""arm_64bit=1
-auto_initramfs=1
-[pi4]
-cmdline=other.txt
-[pi3]
-include user.txt
-[none]
-cmdline=third.txt
-[all]
-os_prefix=debian/
-kernel=kernel8.img
-include user.txt
-cmdline=other.txt
-[tryboot]
-cmdline=third.txt
-"""
-USER = b"[pi02]\ncmdline=third.txt\n[pi5]\nos_prefix=\n[all]\ninclude more.txt\n"
-MORE = b"cmdline other.txt\r\n[pi4]\nos_prefix=debian/\n[all]\n"
-LINES = (
-    b"[all]\n", b"[pi3]\n", b"[pi4]\n", b"[pi5]\n", b"[none]\n", b"[gpio4=1]\n", b"\n[cm4]\n",
-    b"\ncmdline=other.txt\n", b"\ncmdline=third.txt\n", b"\nos_prefix=debian/\n", b"\nos_prefix=\n",
-    b"\ninclude user.txt\n", b"\ninclude more.txt\n", b"\nkernel=kernel8.img\n", b" " * 90, b"\n#",
-)  # fmt: skip
-MODELS = {
-    "Pi 3": "Raspberry Pi 3 Model B Rev 1.2",
-    "Zero 2": "Raspberry Pi Zero 2 W Rev 1.0",
-    "Pi 4": "Raspberry Pi 4 Model B Rev 1.5",
-    "Pi 5": "Raspberry Pi 5 Model B Rev 1.0",
-}
-
-
-@target("firmware")
-def firmware_configurations(scratch: Path) -> Run:
-    """Damage config.txt and what it includes: the command line is the one that a board takes.
-
-    The tests' firmware is another reading of the same documentation, written by itself.
-    """
-    trees = ("bcm2710-rpi-3-b", "bcm2710-rpi-zero-2-w", "bcm2711-rpi-4-b", "bcm2712-rpi-5-b")
-    configurations = {"config.txt": CONFIG, "user.txt": USER, "more.txt": MORE}
-    content = {"kernel8.img": b"", **{f"{tree}.dtb": b"" for tree in trees}}
-    content |= {f"debian/{name}": data for name, data in content.items()}
-    for name in ("cmdline.txt", "other.txt", "third.txt"):
-        content |= {place: place.encode() + b"\nx" for place in (name, f"debian/{name}")}
-    (scratch / "debian").mkdir()
-    for name, data in (content | configurations).items():
-        (scratch / name).write_bytes(data)
-
-    def run(rng: random.Random) -> None:
-        now = dict(configurations)
-        for name in rng.sample(sorted(now), rng.randrange(1, 4)):
-            for _ in range(rng.randrange(4)):
-                at = rng.randrange(len(now[name]) + 1)
-                now[name] = now[name][:at] + rng.choice(LINES) + now[name][at:]
-            if rng.random() < 0.7:
-                now[name] = damaged(now[name], rng)
-        for name, data in now.items():
-            (scratch / name).write_bytes(data)
-        files = {f"/{name}".lower(): data for name, data in (content | now).items()}
-        firmware_files.cut_off(scratch)
-        for board, model in MODELS.items():
-            try:
-                said = firmware_files.command_line(scratch, model)
-            except firmware_files.Unclear as unclear:
-                assert str(unclear).isprintable()
-                continue
-            assert said is not None
-            if any(data != data.lower() for data in now.values()):
-                continue  # FAT knows no capitals, and this folder does
-            try:
-                loaded = Firmware(BOARDS[board]).start(BootPartition(files))
-            except (NothingStarts, KeyError):  # nothing to compare with: no kernel, no such file
-                continue
-            assert loaded.command_line == said, (board, said, now)
-
-    return run
-
-
 TOML_OF_A_PROGRAM = b"""command = "./answer a"
 sources = ["answer.c"]
 packages = ["python3-minimal"]
@@ -746,7 +541,7 @@ def executable() -> bytes:
     return head + symbols + names + b"".join(struct.pack("<IIQQQQIIQQ", *one) for one in sections)
 
 
-@target("program", "bench/virtual/elf rally/program")
+@target("program")
 def programs_of_ones_own(scratch: Path) -> Run:
     """Damage what a student brings in the Racquet's place: program.toml, an executable."""
     whole, folder = executable(), scratch / "program"
@@ -768,73 +563,7 @@ def programs_of_ones_own(scratch: Path) -> Run:
     return run
 
 
-@target("memory-profile", "bench/virtual/memory")
-def memory_profiles(scratch: Path) -> Run:
-    """Damage a profile's figures: what is taken has sizes and costs that the model can have."""
-    files = sorted((ROOT / "target" / "virtual" / "memory").glob("*.toml"))
-    contents = [path.read_bytes() for path in files]
-
-    def run(rng: random.Random) -> None:
-        (scratch / "damaged.toml").write_bytes(damaged(rng.choice(contents), rng))
-        path = scratch / "damaged.toml"
-        figures = memory.Memory("damaged", memory.read(path), path).parameters(2)
-        assert all(0 <= figure <= 1 << 31 for figure in figures.values()), figures
-
-    return run
-
-
-@target("text")
-def texts(_: Path) -> Run:
-    """Damage what students are called."""
-    names = [" Ada", "'t Hart", "Zoe\u0308", "a/l Raju", "\u30a2\u30fb\u30a4", "a" * 60]
-
-    def run(rng: random.Random) -> None:
-        name = damaged(rng.choice(names).encode(), rng).decode(errors="replace")
-        if not why_no_name(name):
-            assert name.isprintable() or set(name) & set(JOINERS)
-            assert folded(name) == folded(folded(name))
-            assert same_name(name, unicodedata.normalize("NFD", name))
-
-    return run
-
-
-@target("marks", "rally/edited")
-def marks(scratch: Path) -> Run:
-    """Damage the sheet that a person fills in."""
-    lab = load_lab("04-under-load")
-    name = lab.questions[0].id
-    content = f'["ada.zip"]\n{name} = 1\ncomment = "good"\n'.encode()
-    return files(scratch / class_marks.SHEET, content, lambda: class_marks.read_sheet(scratch, lab))
-
-
-@target("decisions", "rally/edited")
-def decisions(scratch: Path) -> Run:
-    """Damage the findings that a person decides about."""
-    found = [findings.IntegrityFinding("a.zip", "0" * 64, "ada", "rally rt-idle", "another seed")]
-    findings.write_decisions(scratch, found, {})
-    path = scratch / findings.DECISIONS
-    return files(path, path.read_bytes(), lambda: findings.read_decisions(scratch))
-
-
-@target("rules", "grading/marks rally/edited")
-def rules(scratch: Path) -> Run:
-    """Damage the rules that a class is marked by."""
-    class_marks.write_rules(scratch, class_marks.ClassRules(boards=True, recorded=["0" * 64]))
-    path = scratch / class_marks.RULES
-    return files(path, path.read_bytes(), lambda: class_marks.read_rules(scratch))
-
-
-@target("verification", "bench/instruments/verifications")
-def verifications_kept(scratch: Path) -> Run:
-    """Damage an instrument's verification record."""
-    os.environ["TENNIS_DATA"] = str(scratch)
-    place = verifications.path_of("E66058")
-    place.parent.mkdir(parents=True, exist_ok=True)
-    content = json.dumps({"serial": "E66058", "passed": True, "at": "2026-01-01"}).encode()
-    return files(place, content, lambda: verifications.read("E66058"))
-
-
-@target("commissioning", "commissioning/record")
+@target("commissioning")
 def commissionings(scratch: Path) -> Run:
     """Damage a commissioning record that somebody sent, seal it again, and read and show it."""
     place = scratch / commissioning.RECORD
@@ -854,16 +583,7 @@ def commissionings(scratch: Path) -> Run:
     return run
 
 
-@target("commissioning-state", "play/commissioning/commissioning")
-def commissioning_states(scratch: Path) -> Run:
-    """Damage what a commissioning's folder knows of its Pico and its target."""
-    asked, folder = CommissionRequest(target="virtual"), scratch / "evening"
-    Commissioning(folder, asked, Watch()).save()
-    place = folder / STATE
-    return files(place, place.read_bytes(), lambda: Commissioning(folder, asked, Watch()))
-
-
-@target("box", "course/notebook/notebook_box", slow=4)
+@target("box", slow=4)
 def boxes(_: Path) -> Run:
     """Damage what a notebook leaves in its box."""
     told = json.dumps({"cells": 3, "error": "no"}).encode()
@@ -874,37 +594,6 @@ def boxes(_: Path) -> Run:
         notebook_box.read_executed(damaged(book, rng))
 
     return run
-
-
-# Other modules of tennis/ that decode something, and why nothing damages their input here.
-# tests/test_fuzz.py finds the modules in the code.
-NOT_DAMAGED = {
-    "it reads what the kit itself wrote, or its own files": """
-        bench/instruments/emulated bench/instruments/emulated_clock bench/instruments/lockstep
-        bench/kernels/catalogue bench/kernels/debugging bench/kernels/own_module
-        bench/kernels/own_program bench/kernels/packages bench/kernels/program_packages
-        bench/kernels/program_record bench/kernels/requirements bench/sloth/beneath
-        bench/virtual/initramfs bench/virtual/profiler
-        bench/virtual/recorder checkout commissioning/steps grading/judged course/labs
-        course/checking/module_trial course/authoring/sessions course/solutions pages/explore
-        play/cluster/tasks play/printed play/shots publications/hardware
-        publications/knutsson publications/load replicate/rules
-        wiring
-    """,
-    "it checks the options of a command, which its user wrote": """
-        cli/options cli/sweep rally/request
-    """,
-    "it writes zip files, and reads none": "grading/gradebooks",
-    "bubblewrap's own descriptor, which the box cannot reach": "bench/box",
-    "sigrok-cli's output, in its test_sigrok.py": "bench/instruments/acquisition",
-    "tests/bench/instruments/test_brickwall.py damages answers": "bench/instruments/brickwall",
-    "a load is run with the rights of who names it": "bench/loads",
-    "tests/course/test_module_trial.py makes its records up": "bench/virtual/guest",
-    "the checks' own process, whose results are its own": "course/checking/running",
-    "packages that somebody installed, whose code is run anyway": "entries",
-    "a cluster's client, which is trusted": "play/cluster/rally",
-    "what this match stored, by a hash that came another way": "play/cluster/place",
-}
 
 
 def main(what: str, inputs: int, seed: int) -> None:

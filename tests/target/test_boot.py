@@ -90,27 +90,6 @@ def test_an_overlay_and_an_initramfs_go_along(pi):
     assert "initramfs initrd.img followkernel\n" in (pi.firmware / "tryboot.txt").read_text()
 
 
-def test_what_is_not_there_is_refused_by_name(pi):
-    for name in ("xenomai", "", "../rt", "RT"):
-        assert "there are mainline, rt, evl" in pi.refuses("once", name)
-    said = pi.refuses("register", "mainline", "mainline=linux-image-9.9.9-arm64")
-    assert "vmlinuz-9.9.9-arm64 is missing" in said
-    (pi.root / f"boot/vmlinuz-{RT}").unlink()
-    assert f"vmlinuz-{RT} is missing" in pi.refuses("once", "rt")
-    assert "is missing" in json.loads(pi.does("list"))["flavours"]["rt"]["missing"]
-    (pi.firmware / "config.txt").unlink()
-    assert "knows no other way" in pi.refuses("once", "evl")
-
-
-def test_evl_on_a_pi_5_is_refused(pi):
-    for model in ("5 Model B Rev 1.0", "500 Rev 1.0", "Compute Module 5 Rev 1.0"):
-        pi.model(f"Raspberry Pi {model}")
-        assert "use a Pi 4" in pi.refuses("once", "evl")
-    for model in ("4 Model B Rev 1.5", "3 Model B Plus Rev 1.3", "Zero 2 W Rev 1.0"):
-        pi.model(f"Raspberry Pi {model}")
-        pi.does("once", "evl")
-
-
 def test_a_full_boot_partition_keeps_what_was_there(pi):
     pi.does("once", "rt")
     before = (pi.firmware / "tryboot.txt").read_text()
@@ -128,12 +107,6 @@ def test_a_kernel_that_was_replaced_is_copied_again(pi):
     kernel.write_text("another one of another size")
     pi.does("once", "rt")
     assert (pi.firmware / "tennis" / RT / "vmlinuz").read_text() == kernel.read_text()
-
-
-def test_a_damaged_registry_says_what_to_do(pi):
-    for text in ("", "{", "[]", '{"fallback": "x", "flavours": {}}'):
-        (pi.root / "etc/tennis/kernels.json").write_text(text)
-        assert "provision this target again" in pi.refuses("list")
 
 
 def test_a_package_that_stands_for_another_is_followed(pi):
@@ -166,44 +139,6 @@ def test_a_new_command_line_reaches_the_kernels_that_were_copied(pi):
     assert copy.read_text() == "root=PARTUUID=1-2 panic=10\n"
 
 
-def test_only_the_first_line_is_the_command_line(pi):
-    """People keep a line of before below it, and the firmware never reads that."""
-    before = "# before: console=tty1 root=/dev/sda2 init=/bin/sh"
-    (pi.firmware / "cmdline.txt").write_text(f"root=PARTUUID=1-2 rootwait\r\n{before}\n")
-    pi.does("once", "rt")
-    copy = pi.firmware / "tennis" / RT / "cmdline.txt"
-    assert copy.read_text() == "root=PARTUUID=1-2 rootwait panic=10\n"
-    assert before in (pi.firmware / "cmdline.txt").read_text()
-
-
-def test_the_command_line_is_the_file_that_config_txt_names(pi):
-    """Also in a file that it includes; what is left of the image's own is read by nobody."""
-    (pi.firmware / "config.txt").write_text(f"{CONFIG}[all]\ninclude user.txt\n")
-    (pi.firmware / "user.txt").write_text("[pi4]\ncmdline=other.txt\n[pi5]\ncmdline=third.txt\n")
-    (pi.firmware / "other.txt").write_text("root=PARTUUID=7-2\nbelow\n")
-    pi.does("once", "rt")
-    copy = pi.firmware / "tennis" / RT / "cmdline.txt"
-    assert copy.read_text() == "root=PARTUUID=7-2 panic=10\n"
-    assert pi.register() == "nothing to do\n"
-    # a kernel without a word of its root would not come up
-    (pi.firmware / "other.txt").write_text("\nroot=PARTUUID=7-2\n")
-    assert "other.txt, which config.txt names, has no command line" in pi.refuses("once", "rt")
-    (pi.firmware / "user.txt").write_text("[EDID=DEL-1]\ncmdline=other.txt\n")
-    assert "line 2 of" in pi.refuses("once", "rt")
-    assert copy.read_text() == "root=PARTUUID=7-2 panic=10\n"
-
-
-def test_the_default_is_what_counts_for_the_firmware(pi):
-    """The last line counts, and no line below a filter of another board."""
-    pi.running = RT
-    pi.does("keep", "rt")
-    ours = config_of(pi)
-    pi_5 = "[pi5]\nos_prefix=debian/\n"
-    for below, default in (("", "rt"), (pi_5, "rt"), ("os_prefix=debian/\n", "mainline")):
-        (pi.firmware / "config.txt").write_text(ours + below)
-        assert json.loads(pi.does("list"))["default"] == default
-
-
 def test_what_the_firmware_or_a_kernel_would_cut_off_or_lack_is_refused(pi):
     (pi.root / f"usr/lib/linux-image-{RT}/broadcom/bcm2711-rpi-4-b.dtb").unlink()
     assert "has no device tree for a Raspberry Pi" in pi.refuses("once", "rt")
@@ -215,16 +150,6 @@ def test_what_the_firmware_or_a_kernel_would_cut_off_or_lack_is_refused(pi):
     (pi.firmware / "cmdline.txt").write_text(f"{'x' * 1400} root=PARTUUID=1-2\n")
     assert "a line of 14" in pi.refuses("once", "evl")
     assert not (pi.firmware / "tryboot.txt").exists()
-
-
-def test_a_kernel_of_kernel_org_on_a_pi_3_gets_its_own_device_trees(pi):
-    trees = pi.root / f"usr/lib/linux-image-{RT}/broadcom"
-    (trees / "bcm2711-rpi-4-b.dtb").rename(trees / "bcm2837-rpi-3-b-plus.dtb")
-    pi.does("once", "rt")
-    assert "\nupstream_kernel=1\n" in (pi.firmware / "tryboot.txt").read_text()
-    assert (pi.firmware / "tennis" / RT / "bcm2837-rpi-3-b-plus.dtb").exists()
-    pi.does("once", "evl")
-    assert "\nupstream_kernel=0\n" in (pi.firmware / "tryboot.txt").read_text()
 
 
 def test_a_kernel_that_cannot_ask_for_a_trial_gets_none(pi):
@@ -257,15 +182,6 @@ def test_no_kernel_becomes_the_default_unseen(tmp_path):
     assert config_of(target) == CONFIG
     assert json.loads(target.does("list"))["default"] is None
     assert target.does("register", "rt", f"rt=linux-image-{RT}") == "nothing to do\n"
-
-
-def test_a_check_writes_nothing(tmp_path):
-    target = Target(tmp_path, STOCK)
-    words = ["mainline", f"mainline=linux-image-{STOCK},stock"]
-    assert target.does("register", "--check", *words) == "changed\n"
-    assert not (tmp_path / "etc/tennis").exists()
-    assert "use: tennis-boot register" in target.refuses("register", "--chekc", *words)
-    assert "use: tennis-boot register" in target.refuses("register", "--check")
 
 
 def test_grubs_menu_is_written_after_a_run_that_stopped_half_way(tmp_path):
@@ -348,14 +264,6 @@ def test_a_bench_that_somebody_else_holds_keeps_its_kernel(pi, words):
     pi.does(*words)
 
 
-def test_an_expired_lease_is_nobodys(pi):
-    hold(pi, more_s=-1)
-    pi.login, pi.holder = "ben", "blue"
-    for words in CHOICES:
-        pi.does(*words)
-    assert (pi.root / "reboots").exists()
-
-
 @pytest.mark.parametrize("words", CHOICES)
 def test_no_kernel_is_chosen_during_a_rally(pi, words):
     """Not even by the holder, and not after the lease has run out."""
@@ -370,24 +278,6 @@ def test_no_kernel_is_chosen_during_a_rally(pi, words):
             assert "a rally is being played on it" in pi.refuses(*words)
     assert not (pi.root / "reboots").exists()
     pi.does(*words)
-
-
-def test_a_lease_that_cannot_be_read_counts_as_held(pi):
-    hold(pi)
-    (pi.root / "var/lib/tennis/lease.json").write_text("{")
-    for words in CHOICES:
-        assert "is damaged" in pi.refuses(*words)
-    pi.keeper.unlink()
-    for words in CHOICES:
-        assert "tennis-bench is missing: provision this target again" in pi.refuses(*words)
-    assert not (pi.root / "reboots").exists()
-
-
-def test_a_holder_is_a_plain_name(pi):
-    for pi.holder in ("", "a b", "-x", "\x1b[2J", "x" * 65):
-        said = pi.refuses("reboot")
-        assert "is not a name" in said
-        assert "\x1b" not in said
 
 
 def allowed() -> dict[str, list[list[str]]]:

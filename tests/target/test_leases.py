@@ -2,7 +2,6 @@
 # SPDX-License-Identifier: MIT
 """``tennis-bench``, the program on a target that keeps leases and data: run below a folder."""
 
-import contextlib
 import fcntl
 import json
 import os
@@ -14,7 +13,6 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
-import tennis_bench
 
 from tennis.checkout import ROOT
 from tests.support.processes import run_to_end, stand_in
@@ -111,16 +109,6 @@ def test_an_expired_lease_saves_the_data_before_the_bench_changes_hands(target):
     assert list(target.data.iterdir()) == []
 
 
-def test_data_of_the_same_second_do_not_overwrite_each_other(target):
-    places = []
-    for holder in ("red", "blue", "red"):
-        target.says("lease", holder, "600")
-        (target.data / "x").write_text(str(len(places)))
-        target.run("release", holder)
-        places = sorted((target.home / "saved").iterdir())
-    assert [(place / "x").read_text() for place in places] == ["1", "0", "2"]
-
-
 def test_what_is_being_written_while_data_are_saved_is_not_lost(target):
     target.says("lease", "red", "600")
     with (target.data / "rally.part").open("w") as file:
@@ -137,80 +125,6 @@ def test_only_the_holder_gives_it_back(target):
     assert target.run("release", "red").returncode == 0
     assert target.says("status")["lease"] is None
     assert target.run("release", "red").returncode == 0  # again: nothing to do
-
-
-def test_a_holder_is_a_plain_name_and_a_lease_has_a_length(target):
-    for holder in ("", "../../etc/passwd", "a b", "-x", "x" * 65, "a\nb", "é"):
-        assert "is not a name" in target.refuses("lease", holder, "600")
-    for seconds in ("", "0", "59", "-600", "1e3", "1209601", "99999999", "1 h"):
-        assert "a minute to 14 days" in target.refuses("lease", "red", seconds)
-    assert not (target.home / "lease.json").exists()
-
-
-def test_a_damaged_lease_is_nobodys(target):
-    of_no_login = '{"holder": "red", "user": "a b", "since": 1, "expires": 2}'
-    for text in ("", "{", "[]", '{"holder": "x"}', '{"holder":1,"since":"a"}', of_no_login):
-        (target.home / "lease.json").write_text(text)
-        assert "is damaged" in target.refuses("lease", "red", "600")
-        assert "is damaged" in target.says("status")["lease"]["damaged"]
-
-
-def test_nobody_gets_a_bench_that_is_being_upgraded(target):
-    target.run("status")
-    (target.root / "bin" / "systemctl").write_text("#!/bin/sh\nexit 0\n")
-    assert "upgrades are being installed" in target.refuses("lease", "red", "600")
-
-
-def test_status_tells_picos_and_the_last_rally(target):
-    ports = target.root / "dev/serial/by-id"
-    ports.mkdir(parents=True)
-    for name in (
-        "usb-MicroPython_Board_in_FS_mode_e6605838833f8a2b-if00",
-        "usb-Raspberry_Pi_Pico_E66038B713894C31-if00",
-        "usb-FTDI_FT232R_USB_UART_A50285BI-if00-port0",
-    ):
-        (ports / name).touch()
-    manifest = target.data / "group" / "first" / "manifest.json"
-    manifest.parent.mkdir(parents=True)
-    manifest.write_text("{}")
-    os.utime(manifest, (1_799_999_000, 1_799_999_000))
-    said = target.says("status")
-    assert said["picos"] == ["e6605838833f8a2b", "E66038B713894C31"]
-    assert said["last_rally"] == 1_799_999_000
-
-
-def test_a_folder_that_becomes_a_link_is_not_followed(target, monkeypatch):
-    """A student exchanges it between two looks of the status, which is root's."""
-    outside = target.root / "roots"
-    outside.mkdir()
-    for place, seconds in ((target.data / "a", 1_700_000_000), (outside, 1_790_000_000)):
-        place.mkdir(exist_ok=True)
-        (place / "manifest.json").touch()
-        os.utime(place / "manifest.json", (seconds, seconds))
-    monkeypatch.setattr(tennis_bench, "DATA", target.data)
-    monkeypatch.setenv("TENNIS_NOW", str(target.now))
-    assert tennis_bench.last_rally() == 1_700_000_000
-    scandir = os.scandir
-
-    def exchanging(place):
-        with scandir(place) as entries:
-            listed = list(entries)
-        if (target.data / "a").is_dir() and not (target.data / "a").is_symlink():
-            (target.data / "a").rename(target.root / "was")
-            (target.data / "a").symlink_to(outside)
-        return contextlib.nullcontext(listed)
-
-    monkeypatch.setattr(os, "scandir", exchanging)
-    assert tennis_bench.last_rally() is None
-
-
-@pytest.mark.parametrize("login", ["_anna", "dom\\anna", "änna"])
-def test_a_login_with_a_strange_name_is_a_login(target, login):
-    """It was taken for root itself, whose leases are anybody's who knows their name."""
-    target.login = login
-    assert target.says("lease", "red", "3600")["user"] not in {None, "root"}
-    target.login = "ben"
-    assert "held by red (login " in target.refuses("release", "red")
 
 
 def test_a_name_belongs_to_the_login_that_used_it(target):
@@ -230,23 +144,6 @@ def test_a_name_belongs_to_the_login_that_used_it(target):
     assert target.says("lease", "red", "3600")["saved"] is None
     assert target.run("release", "red").returncode == 0
     assert not target.data.joinpath("mine").exists()
-
-
-def test_a_lease_without_a_login_is_roots(target):
-    """Earlier versions wrote such; anybody who knew the name gave the bench back."""
-    written = json.dumps({"holder": "red", "since": target.now, "expires": target.now + 600})
-    target.home.joinpath("lease.json").write_text(written)
-    target.login = "anna"
-    assert "held by red (login root)" in target.refuses("release", "red")
-    assert "held by red (login root) for 10 min more" in target.refuses("lease", "red", "3600")
-    target.login = ""
-    assert target.says("lease", "red", "3600")["user"] is None
-    assert target.run("release", "red").returncode == 0
-    # it ends by itself
-    target.home.joinpath("lease.json").write_text(written)
-    target.login = "anna"
-    target.now += 601
-    assert target.says("lease", "red", "3600")["user"] == "anna"
 
 
 @pytest.fixture
@@ -302,14 +199,6 @@ def test_no_login_takes_a_lock_and_the_holder_gives_the_bench_back(open_target):
         taking.kill()
         taking.wait()
         taking.stdout.close()
-
-
-def test_locks_are_nobody_elses_files(target):
-    target.says("lease", "red", "3600")
-    for path in (target.root / "run/tennis").iterdir():
-        assert path.stat().st_mode & 0o077 == 0
-    assert (target.root / "run/tennis").stat().st_mode & 0o777 == 0o711
-    assert not (target.home / ".lock").exists()
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can become another login")

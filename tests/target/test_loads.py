@@ -14,12 +14,10 @@ from pathlib import Path
 import pytest
 
 from tennis.bench import loads
-from tennis.bench.kernels.catalogue import Kernel
 from tennis.bench.kernels.modules import PREFIX
 from tennis.bench.virtual import initramfs
-from tennis.bench.virtual.drivers import network
 from tennis.checkout import ROOT
-from tennis.errors import TennisError, UsageError
+from tennis.errors import UsageError
 from tennis.rally import memory
 from tests.support.processes import run_to_end, stand_in
 from tests.support.virtual import played
@@ -71,41 +69,6 @@ def test_parts_and_parameters():
     assert xload.packages == ["openssh-server", "stress"]
     with pytest.raises(UsageError, match="no option size: it has size_mb, tasks"):
         loads.find("xload", {"size": 1})
-
-
-def test_a_program_that_was_built_for_a_flavour(tmp_path, monkeypatch):
-    monkeypatch.setattr(loads, "FOLDER", tmp_path)
-    (tmp_path / "xload").mkdir()
-    text = 'title = "X"\nabout = "x"\nsource = "x"\nprograms = ["xload"]\ncommand = "xload"\n'
-    text += "cycle_us = 0\n"
-    (tmp_path / "xload" / "load.toml").write_text(text)
-    built = tmp_path / "xload" / "xload.evl"
-    built.write_bytes(b"built")
-    (part,) = loads.find("xload").parts
-    assert part.prebuilt("xload", "evl") == built
-    assert part.prebuilt("xload", "cobalt") is None
-
-
-BROKEN = {
-    "a part of itself": {"a": 'also = ["b"]', "b": 'also = ["a"]'},
-    "there is a script start": {"a": 'command = "true"'},
-    "is not right": {"a": "sauce = 1"},
-    "does not say its cycle": {"a": ""},
-    "says its cycle twice": {"a": "cycle_us = 3\ncycle_instructions = 7"},
-    "it has no parameter period_us in microseconds": {"a": 'cycle_us = "period_us"'},
-}
-
-
-@pytest.mark.parametrize("words", BROKEN)
-def test_a_broken_load_says_so(tmp_path, monkeypatch, words):
-    monkeypatch.setattr(loads, "FOLDER", tmp_path)
-    for name, text in BROKEN[words].items():
-        (tmp_path / name).mkdir()
-        lines = f'title = "A"\nabout = "a"\nsource = "a"\n{text}\n'
-        (tmp_path / name / "load.toml").write_text(lines)
-        (tmp_path / name / "start").write_text("#!/bin/sh\n")
-    with pytest.raises(TennisError, match=words):
-        loads.find("a")
 
 
 def test_a_load_says_its_cycle():
@@ -257,30 +220,6 @@ def test_health_of_hog_at_long_periods(period_us, every_s, healthy, shell, tmp_p
     assert healthy or "hog held the CPU" in errors
 
 
-@pytest.mark.parametrize("count", [0, 1, 1000])
-@pytest.mark.parametrize(
-    ("name", "options"),
-    [
-        ("xload", {"tasks": 1, "task_period_us": 1_000_000}),
-        ("memory", {"period_us": 10_000, "size_kb": 1}),
-    ],
-)
-def test_health_at_the_longest_periods(name, options, count, shell, tmp_path):
-    """Nothing done is never enough; a report stands for the program."""
-    path = tmp_path / "report"
-    text = (loads.FOLDER / name / "health").read_text()
-    text, places = re.subn(r"^report=.*$", f"report={path}", text, flags=re.MULTILINE)
-    assert places == 1
-    # both counters grow by so much within four seconds
-    path.write_text(f"{10**9:020} {0:020} {0:020}\n")
-    (tmp_path / "later").write_text(f"{5 * 10**9:020} {count:020} {count * 1000:020}\n")
-    environment = {**os.environ, **loads.find(name, options).environment}
-    later = f"sleep() {{ command mv {tmp_path / 'later'} {path}; }}\n"
-    done = run_to_end([shell, "-c", later + text], env=environment)
-    assert (done.returncode == 0) == (count == 1000), done.stderr
-    assert "tennis: health activations" in done.stdout
-
-
 @pytest.mark.parametrize(
     ("flags", "symbols"),
     [
@@ -303,65 +242,6 @@ def test_compile_check_of_xload(tmp_path, flags, symbols):
     assert loads.tasks_of(made.read_bytes()) == kind
     if flags:
         assert "clock_nanosleep" not in used  # would leave the real-time core
-
-
-@pytest.mark.parametrize(("flavour", "kind"), [("evl", "evl"), ("cobalt", "alchemy")])
-def test_a_build_with_other_tasks_is_refused(flavour, kind, tmp_path):
-    part = loads.find("xload", {}).parts[-1]
-    part = loads.LoadPart(part.name, tmp_path, part.file)
-    assert part.prebuilt("xload", flavour) is None
-    built = tmp_path / f"xload.{flavour}"
-    for said in (kind, None):  # one that says nothing may be an older one
-        built.write_bytes(b"\x7fELF tennis-tasks=" + (said or "").encode() + b"\0")
-        assert part.prebuilt("xload", flavour) == built
-    built.write_bytes(b"\x7fELF tennis-tasks=posix\0")
-    with pytest.raises(UsageError, match=f"not {kind}: build it with -DXLOAD_{kind.upper()}"):
-        part.prebuilt("xload", flavour)
-
-
-CONFIG = """CONFIG_PCI_HOST_GENERIC=y
-CONFIG_INET=y
-CONFIG_UNIX=y
-CONFIG_NET_NS=y
-CONFIG_VIRTIO_PCI=y
-CONFIG_VIRTIO_NET={net}
-"""
-
-
-def tree(tmp_path: Path, config: str) -> Kernel:
-    (tmp_path / "config").write_text(config)
-    image = tmp_path / "arch/arm64/boot/Image"
-    image.parent.mkdir(parents=True)
-    return Kernel("linux", "6.12.0", "here", image, tmp_path, tmp_path / "config")
-
-
-def test_drivers_of_a_kernel_tree(tmp_path):
-    kernel = tree(tmp_path, CONFIG.format(net="m"))
-    with pytest.raises(UsageError, match="not built"):
-        network(kernel)
-    order = [
-        ("net/core/failover", ""),
-        ("drivers/net/net_failover", "failover"),
-        ("drivers/net/virtio_net", "net_failover,failover"),
-    ]
-    for path, depends in order:
-        file = tmp_path / f"{path}.ko"
-        file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_bytes(b"\x7fELF\0license=GPL\0depends=" + depends.encode() + b"\0name=x\0")
-    lines = "".join(f"{path}.o\n" for path, _ in reversed(order))
-    (tmp_path / "modules.order").write_text("net/core/failover.o\n")
-    with pytest.raises(UsageError, match="not built"):
-        network(kernel)
-    (tmp_path / "modules.order").write_text(lines)
-    assert list(network(kernel)) == ["failover", "net_failover", "virtio_net"]
-
-
-def test_a_kernel_without_network_cards_is_refused(tmp_path):
-    kernel = tree(tmp_path, "")
-    with pytest.raises(UsageError, match=r"lacks CONFIG_PCI_HOST_GENERIC.*CONFIG_VIRTIO_NET"):
-        network(kernel)
-    kernel.config.write_text(CONFIG.format(net="y"))
-    assert network(kernel) == {}
 
 
 @pytest.mark.virtual

@@ -14,7 +14,6 @@ import pytest
 from tennis import wire
 from tennis.bench.sloth.image import CORES, RP2040, SLOTH, Core, image
 from tennis.bench.sloth.session import SlothSession
-from tennis.errors import BenchError
 from tennis.rally.balls import records
 from tennis.rally.folder import CONSOLE
 from tennis.rally.manifest import Protocol
@@ -32,18 +31,6 @@ STORM = {
     "pulse_ns": 500,
     "timeout_ns": 1_000_000,
 }
-CONFIGURATION = """#define TASKS(T) T(One, FREE_LINE(0), 1) T(Two, FREE_LINE(1), 2)
-#define RESOURCES(R) R(Both, 2)
-#define USERS(U) U(One, Both) U(Two, Both)
-#define ALARMS(A) A(Often, One)
-#define TICK_CYCLES 1000
-"""
-APPLICATION = """#include "sloth.h"
-TASK(One) { TerminateTask(); }
-TASK(Two) { TerminateTask(); }
-void IdleHook(void) { board_end(); }
-int main(void) { board_start(); StartOS(); }
-"""
 
 
 def said(core: Core, elf: Path) -> list[str]:
@@ -95,18 +82,6 @@ def test_the_order_of_tasks(place):
 
 
 @pytest.mark.parametrize("place", PLACES)
-def test_the_order_is_the_same_in_a_checking_build(place, tmp_path):
-    """Checks change no order; a second activation is refused there, and lost otherwise."""
-    text = (HERE / "orders.c").read_text() + '\nvoid ErrorHook(StatusType error)\n{\n\tstep("!");\n'
-    (tmp_path / "orders.c").write_text(text + "\t(void)error;\n}\n")
-    (tmp_path / "orders.h").write_text((HERE / "orders.h").read_text())
-    lines = told(place, tmp_path / "orders.c", checked=True)
-    plain = told(place, HERE / "orders.c")
-    wanted = [line.replace("equal: 11s", "equal: 1!1s") for line in plain]
-    assert lines == wanted
-
-
-@pytest.mark.parametrize("place", PLACES)
 def test_each_misuse_is_refused_with_its_own_error(place):
     """OSEK OS 2.2.3, extended status: what the service returns, what the hook gets, how often."""
     found = dict(line.split(": ") for line in told(place, HERE / "misuse.c", checked=True))
@@ -139,40 +114,6 @@ def test_each_misuse_is_refused_with_its_own_error(place):
         "on already": "7 7 1",
         "cancel": "0 0 0",
     }
-
-
-@pytest.mark.parametrize(
-    ("old", "new", "words"),
-    [
-        ("Two, FREE_LINE(1)", "Two, FREE_LINE(0)", "two tasks have the same line"),
-        ("FREE_LINE(1), 2", "FREE_LINE(1), 9", "Two: this port has priorities from 1 to 7"),
-        ("FREE_LINE(0), 1", "FREE_LINE(0), 0", "One: this port has priorities from 1 to 7"),
-        ("FREE_LINE(1), 2", "FREE_LINE(1), 3", "Both: its ceiling is below its user Two"),
-        ("R(Both, 2)", "R(Both, 8)", "Both: this port has ceilings from 1 to 7"),
-        ("FREE_LINE(1), 2", "70, 2", "Two: there is no such line"),
-    ],
-)
-def test_a_configuration_that_cannot_be_is_one_line(tmp_path, old, new, words):
-    assert old in CONFIGURATION
-    (tmp_path / "app.c").write_text(APPLICATION)
-    (tmp_path / "app.h").write_text(CONFIGURATION.replace(old, new, 1))
-    with pytest.raises(BenchError, match=words) as caught:
-        image(tmp_path / "app.c", CORES["m3"])
-    assert "\n" not in str(caught.value)
-
-
-def test_more_levels_than_armv6_m_has(tmp_path):
-    (tmp_path / "app.c").write_text(APPLICATION)
-    (tmp_path / "app.h").write_text(CONFIGURATION.replace("R(Both, 2)", "R(Both, 5)"))
-    with pytest.raises(BenchError, match="Both: this port has ceilings from 1 to 3"):
-        image(tmp_path / "app.c", CORES["m0"])
-    assert image(tmp_path / "app.c", CORES["m3"]).is_file()
-
-
-def test_without_the_compiler(monkeypatch, tmp_path):
-    monkeypatch.setenv("PATH", str(tmp_path))
-    with pytest.raises(BenchError, match=r"arm-none-eabi-gcc is not installed; .*--lab"):
-        image(HERE / "orders.c", CORES["m3"])
 
 
 # --- the virtual bench's instrument plays ---

@@ -12,12 +12,8 @@ from click.testing import CliRunner
 
 from tennis.bench.sloth.application import application
 from tennis.bench.sloth.image import CORES, RP2040, RP2350, SLOTH, image
-from tennis.bench.sloth.uf2 import uf2
 from tennis.cli import cli
-from tennis.errors import UsageError
-from tennis.wiring import wiring
 from tests.support import pico_sdk
-from tests.support.plans import plan_of
 
 BOARDS = {"rp2040": "board-rp2040.h", "rp2350": "board-rp2350.h"}
 # what target/sloth says -> what the pico-sdk says; {pin} is each pin that is used
@@ -221,37 +217,3 @@ def test_a_uf2_file_holds_the_program(kernel, idle, family, sdk, tmp_path):
     assert loaded(image(SLOTH / "racquet.c", CORES[core], board)) != program  # the load is in it
     again = CliRunner().invoke(cli, [*words, "--out", str(out)])
     assert again.exit_code != 0
-
-
-def test_the_programs_lines_are_those_of_the_wiring():
-    text = (SLOTH / "board-pico.h").read_text()
-    lines = {name.lower(): int(bit) for name, bit in re.findall(r"(\w+) = 1 << (\d)\b", text)}
-    for name in ("ping", "reply"):
-        assert lines[name] == wiring().wire(name).target_pico_gpio
-
-
-@pytest.mark.parametrize(
-    ("asked", "words"),
-    [
-        ({"kernel": "sloth"}, "is QEMU's: it runs on no board"),
-        (
-            {"kernel": "sloth-pico", "target": "pi4"},
-            "--target needs a Linux kernel; SLOTH has none",
-        ),
-        ({"kernel": "sloth-pico", "bottom_half": "tasklet"}, "use task"),
-    ],
-)
-def test_what_no_pico_can_play_is_refused(asked, words):
-    with pytest.raises(UsageError, match=words):
-        plan_of(bench="pi", **asked)
-
-
-def test_a_rally_on_a_pico_says_where_it_answers_from():
-    plan = plan_of(bench="pi", kernel="sloth-pico2", load="hog")
-    assert (plan.top_half, plan.bottom_half, plan.priorities) == ("hard", "task", "native")
-    assert (plan.kernel, plan.load, plan.instrument) == ("sloth-pico2", "hog", "pico")
-
-
-def test_no_uf2_file_for_what_is_qemus(tmp_path):
-    with pytest.raises(UsageError, match="sloth-m0 is not a kernel of a Pico"):
-        uf2(tmp_path / "x.elf", "sloth-m0")

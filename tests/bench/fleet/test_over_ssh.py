@@ -22,15 +22,13 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from tennis.bench.fleet import boot, inventory, leases, state
+from tennis.bench.fleet import inventory, leases, state
 from tennis.bench.patience import Patience
 from tennis.bench.physical import managed
 from tennis.bench.physical.refusals import seconds_of
-from tennis.bench.targets.ssh import SshError
 from tennis.checkout import ROOT
 from tennis.cli import cli
-from tennis.errors import BenchError, UsageError
-from tennis.log import listening
+from tennis.errors import BenchError
 from tennis.play.doctor.target import examine_target
 from tests.support.plans import plan_of
 from tests.support.processes import stand_in
@@ -169,26 +167,6 @@ def test_of_those_who_ask_at_the_same_time_one_gets_it(room):
     assert sum(f"held by {got[0]}" in words for words in said) == 5
 
 
-def test_durations_that_reach_no_bench(monkeypatch, tmp_path):
-    monkeypatch.setenv("TENNIS_INVENTORY", str(tmp_path / "none"))  # it is not even looked for
-    for text in ("0m", "0h", "-1h", "15d", "99999d", "999999999d", "1.5h", "\uff12h", "", "soon"):
-        done = tennis("benches", "lease", "bench-1", "--for", text)
-        assert isinstance(done.exception, UsageError), done.exception
-        assert "--for" in str(done.exception)
-
-
-def test_holders_that_reach_no_bench(monkeypatch, tmp_path):
-    monkeypatch.setenv("TENNIS_INVENTORY", str(tmp_path / "none"))
-    rally = ["rally", "--bench", "pi", "--target", "bench-1", "--out", str(tmp_path / "r")]
-    commands = [["benches", word, "bench-1"] for word in ("lease", "release", "restore")]
-    for name in ("a\nb", "\x1b[2J", "../x", "ü", "-x", "x" * 65, "a b", "$(id)", "a\n"):
-        for words in (*commands, ["benches", "boot", "bench-1", "rt"], rally):
-            done = tennis(*words, holder=name)
-            assert isinstance(done.exception, UsageError)
-            assert "is not a name" in str(done.exception)
-            assert str(done.exception).isprintable()
-
-
 def test_a_bench_of_somebody_else_is_refused_by_every_command(room, tmp_path):
     leases.take(room.bench, "red", 3600)
     words = r"bench-1 is held by red for 60 min more, and you are blue"
@@ -243,18 +221,6 @@ def test_a_lease_that_ends_before_the_rally_is_said(room, heard):
     assert "ends in 4 min, before the rally" in heard[0] or "ends in 5 min" in heard[0]
 
 
-def test_clocks_that_differ_are_said(room):
-    room.answer(f'TENNIS_NOW=1000000000 exec {sys.executable} {KEEPER} "$@"')
-    done = tennis("benches", "lease", "bench-1", "--for", "2h")
-    assert done.exit_code == 0
-    # by the clock of this machine, whatever that of the target says
-    assert time.strftime("%Y-%m-%d", time.localtime(time.time() + 7200)) in done.stdout
-    assert "days behind this machine's: set one of them right" in done.stderr
-    row = room.rows()["bench-1"]
-    assert row["held_by"] == "blue (2 h more)"
-    assert "its clock is" in str(row["trouble"])
-
-
 @pytest.mark.parametrize(
     "answer",
     [
@@ -293,14 +259,6 @@ def test_nonsense_from_a_stand_in_is_refused_in_one_line(room, answer):
     assert seen.trouble
 
 
-def test_words_without_end_from_a_stand_in_are_not_kept(room):
-    room.answer("exec cat /dev/zero")
-    began = time.monotonic()
-    with inventory.connect("bench-1") as target, pytest.raises(SshError, match="more than 64 kB"):
-        state.ask_status(target)
-    assert time.monotonic() - began < 20
-
-
 def test_escape_codes_from_a_stand_in_do_not_reach_the_terminal(room):
     room.answer(
         'echo \'{"release":"\\\\u001b[2J6.12\\\\u202e","now":5,"governor":"\\\\u0007x\\\\n"}\''
@@ -334,14 +292,6 @@ def test_a_bench_that_hangs_delays_nobody(room):
     ]
 
 
-def test_a_bare_target_is_free(room):
-    room.program.unlink()
-    with inventory.connect("bench-1") as target:
-        assert leases.refuse_if_held(target, "blue") is None
-        with pytest.raises(BenchError, match="is not provisioned: run `tennis benches restore"):
-            state.ask_status(target)
-
-
 @pytest.mark.parametrize("kind", ["pipe", "folder", "link", "huge", "nested"])
 def test_a_hostile_lease_is_nobodys(room, kind):
     lease = room.home / "lease.json"
@@ -356,153 +306,3 @@ def test_a_hostile_lease_is_nobodys(room, kind):
     with pytest.raises(BenchError, match="is damaged: look at it"):
         leases.take(room.bench, "blue", 600)
     assert "is damaged" in str(room.rows()["bench-1"]["trouble"])
-
-
-def test_a_disk_that_is_full_at_the_target(room):
-    """The keeper cannot write the lease: nothing changes hands, and no data are moved."""
-    leases.take(room.bench, "red", 60)
-    (room.home / "data" / "balls").write_text("red's")
-    (room.home / "lease.json").write_text('{"holder": "red", "since": 0, "expires": 1}')
-    (room.home / "lease.new").symlink_to("/dev/full")
-    with pytest.raises(BenchError, match="No space left on device"):
-        leases.take(room.bench, "blue", 600)
-    assert (room.home / "data" / "balls").exists()
-
-
-@pytest.mark.parametrize(
-    ("files", "words"),
-    [
-        ({"hosts.yml": "targets: {hosts: {bench-1: \n"}, r"cannot be read: YAML .*hosts.yml:2"),
-        ({"hosts.yml": "others: {hosts: {bench-1: }}\n"}, "has no host in the group targets"),
-        ({}, "cannot be read: it is empty"),
-        (
-            {
-                "hosts.yml": "targets: {hosts: {bench-1: }}\n",
-                "group_vars/targets.yml": "$ANSIBLE_VAULT;1.1;AES256\n33363965\n",
-            },
-            "has a vault that cannot be opened: set ANSIBLE_VAULT_PASSWORD_FILE",
-        ),
-        (
-            {"hosts.yml": 'targets: {hosts: {bench-1: {ansible_host: "{{ nowhere }}"}}}\n'},
-            "bench-1: ansible_host is a template",
-        ),
-        (
-            {
-                "hosts.yml": "targets:\n  hosts:\n    bench-1:\n      ansible_host: !vault |\n"
-                "        $ANSIBLE_VAULT;1.1;AES256\n        3336396532\n"
-            },
-            "bench-1: ansible_host is in a vault",
-        ),
-    ],
-)
-def test_inventories_that_cannot_be_used(tmp_path, monkeypatch, files, words):
-    place = tmp_path / "inventory"
-    place.mkdir()
-    for name, text in files.items():
-        (place / name).parent.mkdir(exist_ok=True)
-        (place / name).write_text(text)
-    monkeypatch.setenv("TENNIS_INVENTORY", str(place))
-    with pytest.raises((BenchError, UsageError), match=words):
-        inventory.connect("bench-1")
-
-
-def test_a_name_for_ssh_needs_no_inventory(tmp_path, monkeypatch):
-    monkeypatch.setenv("TENNIS_INVENTORY", str(tmp_path))  # which is none
-    with inventory.connect("pi@bench-1") as target:
-        assert target.host == "pi@bench-1"
-
-
-def test_without_ansible_it_says_what_to_install(tmp_path, monkeypatch):
-    monkeypatch.setattr(sys, "executable", str(tmp_path / "python3"))
-    monkeypatch.setenv("PATH", "/nowhere")
-    with pytest.raises(BenchError, match=r"is not installed: run 'scripts/setup.sh --provision'"):
-        inventory.read_inventory(inventory.EXAMPLE)
-
-
-@pytest.mark.usefixtures("room")
-def test_boot_takes_names_of_the_inventory(monkeypatch):
-    monkeypatch.setattr(boot, "PROGRAM", "/nowhere/tennis-boot")
-    done = tennis("benches", "boot", "bench-1")
-    assert "bench-1 is not provisioned" in str(done.exception)
-
-
-class Boots:
-    """A stand-in for tennis-boot: this machine cannot be rebooted; its answers, and what it did."""
-
-    def __init__(self, room: Room, monkeypatch: pytest.MonkeyPatch, wanted: str) -> None:
-        self.program = room.folder / "tennis-boot"
-        self.log = room.folder / "boots"
-        known = {
-            "loader": "grub",
-            "fallback": "mainline",
-            "default": "mainline",
-            "running": {"release": "1-before", "flavour": "mainline"},
-            "boot_id": "before",
-            "flavours": {"mainline": {"release": "1-before"}, "rt": {"release": wanted}},
-        }
-        self.answer(json.dumps(known))
-        monkeypatch.setattr(boot, "PROGRAM", str(self.program))
-
-    def answer(self, text: str) -> None:
-        place = self.program.with_name("kernels.json")
-        place.write_text(text)
-        stand_in(self.program, f'echo "$*" >> {self.log}\n[ "$1" != list ] || cat {place}')
-
-    @property
-    def did(self) -> list[str]:
-        return self.log.read_text().splitlines()
-
-
-def test_a_kernel_that_comes_up_is_kept_by_a_stand_in(room, monkeypatch):
-    boots = Boots(room, monkeypatch, os.uname().release)
-    done = tennis("benches", "boot", "bench-1", "rt")
-    assert done.exit_code == 0, done.exception
-    assert f"bench-1: {os.uname().release} runs\n" in done.stdout
-    assert boots.did == ["list", "once rt blue", "reboot blue", "keep rt blue"]
-
-
-def test_a_kernel_that_does_not_come_up_is_not_kept_by_a_stand_in(room, monkeypatch):
-    boots = Boots(room, monkeypatch, "9-broken")
-    done = tennis("benches", "boot", "bench-1", "rt")
-    assert f"rt (9-broken) did not come up, it is back on {os.uname().release}" in str(
-        done.exception
-    )
-    assert boots.did == ["list", "once rt blue", "reboot blue"]
-
-
-def test_a_target_that_does_not_come_back_from_a_stand_in(room, monkeypatch):
-    boots = Boots(room, monkeypatch, os.uname().release)
-
-    def stop(words: str) -> None:
-        assert "rebooting from 1-before" in words
-        room.sshd.stop()
-
-    with inventory.connect("bench-1") as target:
-        words = r"bench-1 did not come back within 2 s of booting rt .* then it boots mainline"
-        with listening(stop), pytest.raises(BenchError, match=words):
-            boot.boot(target, "rt", "blue", wait_s=2)
-    assert boots.did == ["list", "once rt blue", "reboot blue"]
-
-
-def test_who_stops_waiting_is_told_what_a_stand_in_boots(room, monkeypatch):
-    boots = Boots(room, monkeypatch, os.uname().release)
-    words = "stopped waiting for bench-1: it tries rt once, its default is still mainline"
-    with inventory.connect("bench-1") as target, pytest.raises(BenchError, match=words):
-        boot.boot(target, "rt", "blue", stop=lambda: True)
-    assert boots.did == ["list", "once rt blue", "reboot blue"]
-
-
-@pytest.mark.parametrize("text", ["", "null", "[" * 50_000, '{"flavours": 1}', "x" * 100_000])
-def test_nonsense_about_kernels_from_a_stand_in(room, monkeypatch, text):
-    Boots(room, monkeypatch, "x").answer(text)
-    with inventory.connect("bench-1") as target, pytest.raises(BenchError) as refused:
-        boot.kernels_of(target)
-    assert "sensible" in str(refused.value)
-
-
-def test_kernels_of_a_stand_in_move_no_cursor(room, monkeypatch):
-    boots = Boots(room, monkeypatch, "\x1b[2Jx")
-    done = tennis("benches", "boot", "bench-1")
-    assert done.exit_code == 0
-    assert "\x1b" not in done.output
-    assert boots.did == ["list"]

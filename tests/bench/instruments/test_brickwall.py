@@ -2,40 +2,34 @@
 # SPDX-License-Identifier: MIT
 """The host's side of a physical bench against a fake Brickwall: quick, and for what is rare."""
 
-import contextlib
 import json
 import math
-import socket
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
 
 from tennis import wire
-from tennis.bench.instruments import ports, verifications
+from tennis.bench.instruments import verifications
 from tennis.bench.instruments.brickwall import Brickwall
 from tennis.bench.instruments.commands import play_of
 from tennis.bench.instruments.link import LinkLostError
-from tennis.bench.instruments.ports import Port
 from tennis.bench.instruments.serial_link import SerialLink
-from tennis.bench.patience import Patience
 from tennis.bench.physical.wired import WiredBench
 from tennis.commissioning.request import Amount
-from tennis.errors import BenchError, TennisError, UsageError
+from tennis.errors import BenchError, TennisError
 from tennis.gaps import gap_ns
 from tennis.pages.rally import report
-from tennis.play.doctor.pico import examine_pico, examine_ports, wire_findings
-from tennis.play.known_delays import settings
-from tennis.play.loop_delay import Clocks, Loop
+from tennis.play.doctor.pico import examine_pico, wire_findings
+from tennis.play.loop_delay import Loop
 from tennis.play.rally import Watch, play, resume
 from tennis.play.verification import Verification
 from tennis.play.verify import verify
 from tennis.rally import Rally, open_rally
 from tennis.rally.calibration import doubt
 from tennis.rally.manifest import Instrument, VerificationRecord
-from tennis.rally.plan import Plan
 from tennis.stats import summarize
 from tennis.wiring import wiring
 from tests.support.fake_brickwall import TICK_HZ, FakeBrickwall, ball_of, wires
@@ -190,23 +184,6 @@ def test_events_become_faults(fake, tmp_path):
     assert [event["what"] for event in rally.events][:3] == ["held", "overrun", "runt"]
 
 
-@pytest.mark.parametrize(
-    ("events", "asked", "words"),
-    [
-        ([], {}, "no answer from the target: all 64 balls missed: check the reply wire"),
-        ([(0, 2, 1)], {}, "no answer in time (with a longer --timeout-ms it may): all 64 balls"),
-        ([(0, 2, 1)], {"loop": "open"}, "no answer in time (with a lower --rate-hz it may)"),
-    ],
-)
-def test_late_answers_are_not_called_none(fake, tmp_path, events, asked, words):
-    fake.events = events
-    fake.ball = lambda _, clock: (clock, wire.NONE_TICKS, wire.NONE_TICKS)
-    (fault,) = played(fake, tmp_path / "r", balls=64, **asked).manifest.faults
-    assert fault.code == "no_answer"
-    assert words in fault.message
-    assert f"tennis doctor --port {fake.port}" in fault.message
-
-
 def backwards(number: int, clock: int) -> tuple[int, int, int]:
     return (clock if number != 30 else 1), 1000, 5000
 
@@ -253,13 +230,6 @@ def test_what_an_instrument_does_wrong_is_a_fault(fake, tmp_path, changes, codes
     assert rally.manifest.ended == "fault" or stopped_at == 640
 
 
-def test_what_the_brickwall_refuses_leaves_nothing(fake, tmp_path):
-    fake.refuses["play"] = "the pulse is too short"
-    with pytest.raises(BenchError, match="the Brickwall refuses: the pulse is too short"):
-        played(fake, tmp_path / "r")
-    assert not list(tmp_path.glob("r*"))
-
-
 @pytest.mark.parametrize(
     ("change", "words"),
     [
@@ -281,133 +251,7 @@ def test_firmware_of_another_version(fake, tmp_path, change, words):
     assert not list(tmp_path.glob("r*"))
 
 
-def test_what_a_brickwall_says_moves_no_cursor(fake):
-    fake.hello |= {"board": "\x1b[2J\ud800 a\nboard " + "x" * 3000}
-    told = [finding.found for finding in examine_pico(fake.port)]
-    assert f"{fake.port}: [2J a board xxx" in told[0]
-    assert len(told[0]) < 300
-
-
-@pytest.mark.parametrize(("board", "told"), [("Pico2 with RP2350", 1), ("Pico with RP2040", 0)])
-def test_the_doctor_names_the_resistor_that_a_pico_2_needs(fake, board, told):
-    fake.hello |= {"board": f"Raspberry Pi {board}"}
-    found = [finding for finding in examine_pico(fake.port) if finding.what == "erratum E9"]
-    assert len(found) == told
-    assert all("4700 Ω from GP3 (pin 5) to ground" in finding.found for finding in found)
-
-
-def test_a_gap_that_does_not_fit(fake, tmp_path):
-    with pytest.raises(UsageError, match=r"this Brickwall counts to 34\.4 s"):
-        played(fake, tmp_path / "r", gap_min_us=40e6, gap_max_us=40e6)
-
-
 # --- ports ---
-
-
-def server(answer: Callable[[bytes], bytes], greeting: bytes = b"") -> str:
-    """Serve something on TCP that is no Brickwall; return its port."""
-    listener = socket.create_server(("127.0.0.1", 0))
-
-    def serve() -> None:
-        connection, _ = listener.accept()
-        with connection, listener, contextlib.suppress(ConnectionError):
-            connection.sendall(greeting)
-            while data := connection.recv(4096):
-                connection.sendall(answer(data))
-
-    threading.Thread(target=serve, daemon=True).start()
-    return f"socket://127.0.0.1:{listener.getsockname()[1]}"
-
-
-@pytest.mark.parametrize(
-    ("answer", "words"),
-    [
-        (lambda data: data, "echoes what it is sent"),
-        (lambda _: b"sh: 1: not found\n$ ", r"it says 'sh: 1: not found"),
-        (lambda _: b"\r\n>>> ", "a MicroPython prompt answers.*tennis brickwall flash --port"),
-        (lambda _: bytes(range(128, 256)), "not a Brickwall"),
-        (lambda _: wire.encode(wire.ANSWER, 1, b'{"error": "no", "code": "no"}'), "refuses: no"),
-        (lambda _: wire.encode(wire.ANSWER, 1, b'{"ok": {"instrument": "x"}}'), "not a Brickwall"),
-    ],
-)
-def test_something_else_is_on_the_port(answer, words):
-    brickwall = Brickwall(SerialLink(server(answer)))
-    with pytest.raises(BenchError, match=words):
-        brickwall.hello()
-    brickwall.close()
-
-
-def test_something_that_talks_without_an_end():
-    brickwall = Brickwall(SerialLink(server(lambda _: wire.MAGIC * (16 << 20))))
-    with pytest.raises(BenchError, match="is not a Brickwall"):
-        brickwall.hello()
-    assert brickwall.counts.garbage_bytes < 4 << 20
-    brickwall.close()
-
-
-def test_nothing_answers():
-    brickwall = Brickwall(SerialLink(server(lambda _: b"")))
-    with pytest.raises(BenchError, match=r"nothing answers on socket.*brickwall flash --port"):
-        brickwall.hello(patience_s=1)
-
-
-@pytest.mark.parametrize(
-    ("port", "words"),
-    [
-        ("/dev/nothing", "/dev/nothing does not exist"),
-        ("/dev/null", "/dev/null is not a serial port"),
-        ("/tmp", "/tmp is not a serial port"),  # noqa: S108
-        ("socket://127.0.0.1:1", "nothing listens there"),
-        ("socket://nonsense", "not an address as in socket://HOST:PORT"),
-        ("", "no Pico is plugged in"),
-    ],
-)
-def test_a_port_that_cannot_be_opened(port, words, tmp_path, monkeypatch):
-    monkeypatch.setattr(ports, "ports", list)
-    with pytest.raises(TennisError, match=words) as error:
-        play(WiredBench(port), plan_of(bench="pi"), tmp_path / "r", Watch())
-    assert "\n" not in str(error.value)
-    assert not list(tmp_path.glob("r*"))
-
-
-PICO = Port("/dev/ttyACM0", "e6", True, "Board in FS mode")
-OTHER = Port("/dev/ttyUSB0", None, False, "a modem")
-
-
-@pytest.mark.parametrize(
-    ("there", "bootsel", "words"),
-    [
-        ([PICO], 0, None),
-        ([PICO, OTHER], 0, None),
-        ([PICO, Port("/dev/ttyACM1", "e7", True, "")], 0, "2 Picos .*ttyACM1.*choose one with"),
-        ([OTHER], 0, r"no Pico is plugged in \(serial ports: /dev/ttyUSB0 \(a modem\)\)"),
-        ([], 1, "a Pico waits in BOOTSEL mode"),
-    ],
-)
-def test_the_only_pico_is_the_default(monkeypatch, there, bootsel, words):
-    monkeypatch.setattr(ports, "ports", lambda: there)
-    monkeypatch.setattr(ports, "bootsel", lambda: bootsel)
-    if words is None:
-        assert ports.the_port(None) == "/dev/ttyACM0"
-    else:
-        with pytest.raises(UsageError, match=words):
-            ports.the_port(None)
-
-
-def test_picos_in_bootsel_mode_are_found(tmp_path):
-    for name, vendor, product in (("1-1", "2e8a", "0003"), ("1-2", "2e8a", "0005")):
-        (tmp_path / name).mkdir()
-        (tmp_path / name / "idVendor").write_text(vendor + "\n")
-        (tmp_path / name / "idProduct").write_text(product + "\n")
-    assert ports.bootsel(tmp_path) == 1
-
-
-def test_a_line_that_stays_away(fake):
-    brickwall = Brickwall(SerialLink(fake.port), patience=Patience(reconnect_s=0.5))
-    with pytest.raises(LinkLostError, match="did not come back in 0 s"):
-        for frame in brickwall.play(play_of(plan_of(balls=100_000).protocol)):
-            if frame and frame[0] == wire.BALLS:
-                fake.unplug()
 
 
 # --- verification ---
@@ -444,15 +288,6 @@ def test_a_biased_instrument_is_found_by_its_tick(fake, errors, source):
     assert found.verdict == "fail"
     assert f"64 of 64 rises are {errors[0]:+} ticks off, and widths {errors[1]:+}" in found.reason
     assert fake.hello["tick_hz"] == TICK_HZ
-
-
-def test_the_bias_is_measured_at_half_the_clock(fake):
-    fake.hello |= {"clock_hz": 133 * 10**6, "tick_hz": 133 * 10**6}
-    clocks = []
-    do_clock = fake.do_clock
-    fake.do_clock = lambda arguments: clocks.append(int(arguments["hz"])) or do_clock(arguments)
-    assert verify(Brickwall(SerialLink(fake.port)), amount=FEW).verdict == "pass"
-    assert clocks == [66 * 10**6, 133 * 10**6]
 
 
 @pytest.mark.parametrize(
@@ -518,15 +353,6 @@ def test_what_is_not_wired_is_not_verified(fake, seen, source, words):
     assert verifications.read("e660000000000001") is None
 
 
-@pytest.mark.parametrize(
-    ("reply", "cause"), [((0, 0), "held"), ((1, 1), "held"), ((1, 0), "no jumper")]
-)
-def test_a_wire_that_is_held_is_not_called_missing(fake, reply, cause):
-    """Who counts the pins again leaves it in ground, or in 3.3 V."""
-    fake.wires = wires(reply, ping_to_listen=True)
-    assert verify(Brickwall(SerialLink(fake.port)), amount=FEW).cause == cause
-
-
 def test_a_verification_ends_the_play_of_a_host_that_was_killed(fake):
     brickwall = Brickwall(SerialLink(fake.port))
     fake.balls_a_second = 100
@@ -536,43 +362,6 @@ def test_a_verification_ends_the_play_of_a_host_that_was_killed(fake):
     assert "whose host is gone" in wires_of_it.found
     fake.balls_a_second = 1e9
     assert verify(Brickwall(SerialLink(fake.port)), amount=FEW).verdict == "pass"
-
-
-def test_a_verification_that_is_stopped_leaves_nothing(fake):
-    class Interrupted(SerialLink):
-        def read(self, timeout_s: float) -> bytes:
-            if fake.state == "playing" and "stop" not in fake.said and not self.asked:
-                self.asked = True
-                raise KeyboardInterrupt
-            return super().read(timeout_s)
-
-        asked = False
-
-    fake.balls_a_second = 1
-    with pytest.raises(KeyboardInterrupt):
-        verify(Brickwall(Interrupted(fake.port)), amount=Amount(each=1000))
-    assert (fake.generating, fake.state, fake.said[-1]) == (None, "ended", "quiet")
-
-
-def test_a_verification_record_that_cannot_be_kept(fake, tmp_path, monkeypatch):
-    (tmp_path / "file").touch()
-    monkeypatch.setenv("TENNIS_DATA", str(tmp_path / "file"))
-    done = tennis("brickwall", "verify", "--port", fake.port, "--balls", 1)
-    assert done.returncode == 1
-    assert "set TENNIS_DATA to a folder" in done.stderr
-    assert "hello" not in fake.said  # said before anything is measured
-    monkeypatch.setenv("TENNIS_DATA", str(tmp_path))
-    (verifications.folder() / "e660000000000001.json").mkdir(parents=True)
-    done = tennis("brickwall", "verify", "--port", fake.port, "--balls", 1)
-    assert (done.returncode, len(done.stderr.splitlines()[-1:])) == (1, 1)
-    assert "pass: every one of" in done.stdout  # and what was found is shown
-    assert "cannot write" in done.stderr
-
-
-def test_a_brickwall_is_not_its_own_second_pico(fake):
-    done = tennis("brickwall", "verify", "--port", fake.port, "--generator-port", fake.port)
-    assert done.returncode == 2
-    assert "--generator-port is that of a second Pico" in done.stderr
 
 
 @pytest.mark.parametrize(
@@ -586,20 +375,6 @@ def test_misses_fail_a_verification(fake, inside, words):
     found = verify(Brickwall(SerialLink(fake.port)), amount=FEW)
     assert (found.verdict, found.largest_error_ticks) == ("fail", None)
     assert words in found.reason
-
-
-def test_strays_fail_a_verification(fake):
-    fake.events = [(0, 2, 1), (0, 3, 1)]
-    found = verify(Brickwall(SerialLink(fake.port)), amount=FEW)
-    assert found.verdict == "fail"
-    assert "2 edges too many among known answers" in found.reason
-
-
-def test_a_verification_that_broke_off_is_inconclusive(fake):
-    fake.refuses["generate"] = "no memory"
-    found = verify(Brickwall(SerialLink(fake.port)), amount=FEW)
-    assert (found.verdict, found.reason) == ("inconclusive", "the Brickwall refuses: no memory")
-    assert fake.hello["tick_hz"] == TICK_HZ  # its clock came back
 
 
 class TwoClocks:
@@ -653,35 +428,11 @@ def test_two_clocks_drift_through_every_phase(leg_ns, ppm, verdict):
         assert "the loop of pads and wires takes 0 to 38 ns" in found.reason
 
 
-@pytest.mark.parametrize("ppm", [-100, 100])
-def test_crystals_further_apart_than_two_good_ones_are_named(ppm):
-    found = verified_with_two(TwoClocks(leg_ticks=0.9, ppm=ppm))
-    assert found.verdict == "fail"
-    assert f"the two clocks are {-ppm:+.1f} ppm apart" in found.reason
-
-
 def test_a_tick_of_bias_is_no_wire():
     """It fits into what wires may take; the instrument alone gives it away."""
     found = verified_with_two(TwoClocks(leg_ticks=0.9, ppm=20, bias=1), bias_alone=1)
     assert found.verdict == "fail"
     assert "the instrument is biased" in found.reason
-
-
-def test_a_generator_that_bypasses_its_synchroniser_is_not_believed():
-    """Firmware of another day: an edge of another clock needs its flip-flops."""
-    with FakeBrickwall() as measuring, FakeBrickwall() as generating:
-        old = generating.do_generate
-        generating.do_generate = lambda given: old(given) | {"synchroniser_ticks": 0}
-        second = Brickwall(SerialLink(generating.port))
-        found = verify(Brickwall(SerialLink(measuring.port)), generator=second, amount=FEW)
-    assert found.verdict == "inconclusive"
-    assert "behind 0 flip-flops: flash it again" in found.reason
-
-
-def test_a_clock_of_another_rate_may_generate():
-    loop = Clocks(125_000_000, 150_000_000)
-    assert loop.ratio == pytest.approx(5 / 6)
-    assert loop.mean_ticks(2) == pytest.approx(1.5 * 5 / 6 - 0.5)
 
 
 def test_what_330_ohms_may_take():
@@ -691,13 +442,6 @@ def test_what_330_ohms_may_take():
     assert loop.width_ns == pytest.approx((-6.2, 13.4), abs=0.1)
     assert Loop(wiring().jumper_ohms()) == Loop([330, 330])
     assert Loop(()).most_ns == 10
-
-
-def test_known_delays_can_be_made():
-    for setting in settings(TICK_HZ, Amount()):
-        for rise, width in setting.delays():
-            assert rise >= 2
-            assert width >= (3 if rise == 2 else 2)
 
 
 # --- verification records ---
@@ -737,17 +481,6 @@ def test_what_a_verification_record_is_worth(changes, days, words):
     given = INSTRUMENT.model_copy(update={"calibration": record(**changes)})
     said = doubt(given, (NOW + timedelta(days=days)).isoformat())
     assert said == "" if not words else words in said
-
-
-def test_who_needs_a_verified():
-    assert "never verified" in doubt(INSTRUMENT, NOW.isoformat())
-    assert doubt(synthetic_manifest(balls=1).instrument, NOW.isoformat()) == ""
-
-
-def test_a_rally_without_a_verification_says_so(fake, tmp_path):
-    rally = played(fake, tmp_path / "r", balls=100)
-    assert "NOT VERIFIED: the Brickwall was never verified" in tennis("stats", rally.path).stdout
-    assert "never verified" in report([rally])
 
 
 @pytest.mark.parametrize("source", ["jumpers", "internal", "second Pico"])
@@ -825,39 +558,6 @@ def test_wires_tell(seen, words):
     assert words in findings(seen)
 
 
-def test_swapped_wires_are_asked_for():
-    seen = wires((1, 0))
-    assert "swapped" not in [*wire_findings(seen)][-1].advice
-    seen["ping"] |= {"pulled_up": 0, "pulled_down": 0}
-    assert "are both wires swapped?" in [*wire_findings(seen)][-1].advice
-
-
-def test_without_ground_wires_look_joined_and_no_pico_2_is_named_elsewhere():
-    (last,) = wire_findings(wires(ping_to_reply=True))
-    assert last.advice.startswith("push in ground")
-    advice = {
-        chip: [*wire_findings(wires((1, 1)), f"a board with {chip}")][-1].advice
-        for chip in ("RP2040", "RP2350")
-    }
-    assert ["E9" in words for words in advice.values()] == [False, True]
-
-
-def test_the_resistor_of_a_pico_2_holds_a_dead_wire_low():
-    (last,) = wire_findings(wires((0, 0)), "Raspberry Pi Pico2 with RP2350")
-    assert (last.verdict, "only by the resistor" in last.found) == ("note", True)
-    (last,) = wire_findings(wires((0, 0)), "Raspberry Pi Pico with RP2040")
-    assert last.verdict == "good"
-
-
-def test_wires_that_tell_nothing(fake):
-    for said in ({}, {"ping": 1}, wires((2, "x"))):
-        fake.wires = said
-        (*_, last) = examine_pico(fake.port)
-        assert (last.verdict, "tennis brickwall flash" in last.advice) == ("bad", True)
-        with pytest.raises(BenchError, match="reports its wires"):
-            verify(Brickwall(SerialLink(fake.port)), amount=FEW)
-
-
 def test_the_doctor_looks_at_a_brickwall(fake):
     fake.wires = wires((0, 0))
     done = tennis("doctor", "--port", fake.port)
@@ -870,46 +570,7 @@ def test_the_doctor_looks_at_a_brickwall(fake):
     assert "not this checkout's" in done.stdout
 
 
-@pytest.mark.parametrize(
-    ("port", "found", "advice"),
-    [
-        (
-            "socket://127.0.0.1:1",
-            "socket://127.0.0.1:1: nothing listens there",
-            "start the emulator",
-        ),
-        ("socket://", "socket:// cannot be opened (not an address as in socket://", "name the Bri"),
-        (
-            "socket://127.0.0.1:99999",
-            "not an address as in socket://HOST:PORT",
-            "name the Brickwall",
-        ),
-        ("/dev/nothing", "/dev/nothing does not exist (serial ports: ", "plug the Pico in"),
-        ("loop://", "--port loop://", "name a serial device"),
-    ],
-)
-def test_the_doctor_finds_nobody(port, found, advice):
-    (finding,) = examine_pico(port)
-    assert finding.verdict == "bad"
-    assert found in finding.found
-    assert advice in finding.advice
-
-
-def test_the_doctor_without_a_pico(monkeypatch):
-    monkeypatch.setattr("tennis.play.doctor.pico.picos", list)
-    monkeypatch.setattr("tennis.play.doctor.pico.bootsel", lambda: 1)
-    (finding,) = examine_ports(None)
-    assert "BOOTSEL" in finding.found
-
-
 # --- what was asked for ---
-
-
-def test_an_old_plan_can_be_read(tmp_path):
-    content = json.loads(plan_of().model_dump_json())
-    del content["instrument"], content["port"]
-    (tmp_path / "plan.json").write_text(json.dumps(content))
-    assert Plan.read(tmp_path) == plan_of()
 
 
 def test_an_old_manifest_can_be_read():

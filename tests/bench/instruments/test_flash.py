@@ -93,27 +93,6 @@ def test_other_programs_are_not_removed_unasked(empty):
         assert "removing mine.py" in done.stderr
 
 
-def test_a_pico_without_room(empty):
-    with EmulatedPico(flash=empty) as pico:
-        blocks = emulated.FILES_SIZE // emulated.BLOCK_SIZE - 8
-        execute(
-            pico,
-            f"with open('data', 'w') as f:\n for _ in range({blocks}): f.write('x' * 4000)",
-        )
-        done = tennis("brickwall", "flash", "--port", pico.url)
-        assert done.returncode == 1
-        assert "has no room for the firmware" in done.stderr
-        execute(pico, "import os; os.remove('data')")
-        done = tennis("brickwall", "flash", "--port", pico.url)
-        assert done.returncode == 0, done.stderr
-
-
-def test_nobody_to_flash():
-    done = tennis("brickwall", "flash", "--port", "socket://127.0.0.1:1")
-    assert done.returncode == 1
-    assert "nothing listens there" in done.stderr
-
-
 @pytest.mark.parametrize(
     ("wires", "code", "words"),
     [
@@ -143,10 +122,3 @@ def test_the_firmware_measures_known_delays_to_the_tick(each, random, monkeypatc
     assert found["balls"] == 34 * each + random
     kept = verifications.read(found["instrument"]["unique_id"])
     assert (kept.verdict, kept.kind, kept.source) == ("pass", "emulated", "jumpers")
-
-
-def test_without_jumpers_nothing_is_verified():
-    with EmulatedPico() as pico:
-        done = tennis("brickwall", "verify", "--port", pico.url)
-    assert done.returncode == 1
-    assert "not run: no jumper: the ping wire ends nowhere, or is broken, and" in done.stdout

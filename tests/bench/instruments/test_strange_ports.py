@@ -17,11 +17,7 @@ from tennis.bench.instruments.brickwall import Brickwall
 from tennis.bench.instruments.commands import NobodyError
 from tennis.bench.instruments.link import LinkLostError
 from tennis.bench.instruments.serial_link import SerialLink
-from tennis.commissioning.request import CommissionRequest
 from tennis.errors import BenchError
-from tennis.play.commissioning.equipment import Boards
-from tennis.play.commissioning.measure import Work, measure
-from tennis.play.rally import Watch
 
 
 @pytest.fixture(autouse=True)
@@ -47,11 +43,9 @@ def board(window, answer=b""):
 ANSWERS = {
     "silent": lambda *_: None,
     "echo": os.write,
-    "prompt only": board(b"R\x01"),  # its window's size does not come
     "half": board(b"R\x01\x00\x40"),
-    # no list of files, and a CircuitPython, which knows no SHA-256
+    # no list of files
     "strange files": board(b"R\x01\x00\x40", b"\x04\xff\xfe\x00\n\x04\x04>"),
-    "circuitpython": board(b"R\x01\x00\x40\x01", b"\x04circuitpython RP2040 9 1 4\r\n\x04\x04>"),
 }
 
 
@@ -64,11 +58,9 @@ def strange(kind):
     over = threading.Event()
 
     def serve():
-        while not over.wait(0.5 if kind == "slow" else 0.0):
+        while not over.is_set():
             with contextlib.suppress(BlockingIOError):
-                if kind == "slow":
-                    os.write(near, b"x")
-                elif kind == "garbage" and select.select([], [near], [], 0.05)[1]:
+                if kind == "garbage" and select.select([], [near], [], 0.05)[1]:
                     os.write(near, b"x" * 300)
                 if (
                     kind != "deaf"
@@ -104,7 +96,6 @@ def strange(kind):
         ("silent", "nothing answers on"),
         ("deaf", "takes nothing"),
         ("garbage", "is not a Brickwall"),
-        ("slow", "is not a Brickwall"),
         ("echo", "echoes what it is sent"),
     ],
 )
@@ -121,12 +112,7 @@ def test_a_brickwall_is_not_waited_for_without_end(kind, said):
 @pytest.mark.parametrize(
     ("kind", "said"),
     [
-        ("silent", "no MicroPython prompt"),
         ("deaf", "takes nothing"),
-        ("garbage", "no MicroPython prompt"),
-        ("slow", "no MicroPython prompt"),
-        ("echo", "no MicroPython prompt"),
-        ("prompt only", "no MicroPython prompt"),
         ("half", "no MicroPython prompt"),
         ("strange files", "does not identify itself"),
     ],
@@ -138,12 +124,3 @@ def test_a_prompt_is_not_waited_for_without_end(kind, said, monkeypatch):
     with strange(kind) as name, pytest.raises(BenchError, match=said) as raised:
         flashing.flash(name)
     assert "\n" not in str(raised.value)
-
-
-def test_a_pico_with_circuitpython_is_called_by_its_name(tmp_path):
-    """A stand-in for it: neither the flash nor a commissioning takes it for a Pico without use."""
-    with strange("circuitpython") as name:
-        with pytest.raises(BenchError, match=r"has CircuitPython: put MicroPython 1\.25"):
-            flashing.interpreter(name)
-        outcome = measure("pico", Work(Boards(CommissionRequest(port=name)), tmp_path, Watch()))
-    assert (outcome.verdict, outcome.failure) == ("fail", "circuitpython"), outcome

@@ -65,10 +65,6 @@ def test_raspberry_pis_own_kernels_and_those_without_rt_are_good(changes):
     assert boards.gpio_lock(seen) is None
 
 
-def test_another_controller_on_preempt_rt_is_good():
-    assert boards.gpio_lock(snapshot.read(told().text.replace("-rp1", "-bcm2711"))) is None
-
-
 @pytest.mark.parametrize(
     ("model", "ping", "verdict", "words"),
     [
@@ -122,9 +118,3 @@ def test_a_link_to_the_gpio_controller_is_judged(tmp_path, policy, states, link_
     pi_5 = snapshot.read(f"= model\n Raspberry Pi 5 Model B Rev 1.0\n{seen.text}")
     findings = {finding.what: finding for finding in check(requirements("mainline"), pi_5)}
     assert findings["PCIe link to the GPIO controller"].verdict == verdict
-
-
-def test_a_board_without_such_a_link_has_nothing_to_say_of_it(tmp_path):
-    """A Pi 4 has PCIe for its USB, and GPIO lines of its own."""
-    seen = link(tmp_path, "default performance [powersave] powersupersave", vendor="0x1106")
-    assert boards.gpio_link(seen) is None

@@ -54,12 +54,6 @@ def test_a_loaded_racquet_holds_its_lines(base, head):
     assert "ping is line 17, reply line 27 of " in found.words
 
 
-def test_lines_of_two_chips_are_no_pair():
-    one, other = "(x|ping     )", "(x|reply     )"
-    text = f"gpiochip0: GPIOs 0-7, a:\n gpio-1 {one}\ngpiochip1: GPIOs 8-15, b:\n gpio-9 {other}\n"
-    assert check_lines(seen(text)).verdict == "bad"
-
-
 @pytest.mark.parametrize(
     ("lines", "verdict", "words"),
     [
@@ -79,23 +73,6 @@ def test_lines_by_name(lines, verdict, words):
     found = check_lines(seen(lines=lines))
     assert found.verdict == verdict, found
     assert words in f"{found.words}: {found.advice}"
-
-
-def test_the_kernels_own_racquet_counts():
-    evl = seen(lines="racquet_evl gpiochip=INTC1055:00", config="CONFIG_EVL=y")
-    assert check_lines(evl).verdict == "good"
-
-
-def test_where_all_chips_sleep_there_is_no_target():
-    found = check_lines(seen(EXPANDER))
-    assert found.verdict == "bad"
-    assert "1-0020 can sleep" in found.words
-
-
-def test_what_the_target_does_not_tell_is_no_fault():
-    found = check_lines(seen(""))
-    assert (found.verdict, "root" in (found.advice or "")) == ("note", True)
-    assert check_lines(seen("", "racquet gpiochip=x")).verdict == "good"
 
 
 def test_the_script_finds_the_node_and_the_options(tmp_path: Path):

@@ -159,29 +159,3 @@ def test_a_function_that_only_init_calls_does_not_kill_the_kernel(tmp_path, kern
     )
     assert modules.PATCHED in told
     assert not modules.misaligned(told)
-
-
-def test_a_cold_function_does_not_kill_the_kernel(tmp_path, mainline):
-    """As what does nothing but print is for gcc: its section may begin anywhere in the module."""
-    stop = "static void racquet_stop("
-    assert stop in RIGHT
-    own = build(tmp_path, RIGHT.replace(stop, f"static void __cold {stop[12:]}"), mainline)
-    told = run([f"{modules.PREFIX}objdump", "-h", "-r", own.module], what="reading the module")
-    assert " .text.unlikely " in told  # without it this shows nothing
-    assert not modules.misaligned(told)
-
-
-def test_misaligned_places_are_seen():
-    head = (
-        "RELOCATION RECORDS FOR [.text]:\n0 R_AARCH64_ABS64   .text+0x0004\n\n"
-        f"RELOCATION RECORDS FOR [{modules.PATCHED}]:\nOFFSET TYPE VALUE\n"
-    )
-    aligned = "0000 R_AARCH64_ABS64   .text\n0008 R_AARCH64_ABS64   .text+0x00000038\n"
-    assert not modules.misaligned(head + aligned)
-    assert modules.misaligned(f"{head}{aligned}0010 R_AARCH64_ABS64   .text.unlikely+0x000009c\n")
-    assert not modules.misaligned("")
-    sections = "  2 .text.unlikely 00000074  0  0  00000614  2**{}\n  CONTENTS, ALLOC\n"
-    cold = f"{head}{aligned}0010 R_AARCH64_ABS64   .text.unlikely\n"
-    assert modules.misaligned(sections.format(2) + cold)
-    assert not modules.misaligned(sections.format(3) + cold)
-    assert not modules.misaligned(sections.format(2) + head + aligned)

@@ -11,18 +11,16 @@ import pytest
 from tennis.bench.configuration import FLAVOURS, read_config
 from tennis.bench.kernels import catalogue, loading
 from tennis.bench.kernels.requirements import (
-    FOLDER,
     check,
     check_config,
     check_module,
     check_virtual,
     fragment,
-    gpio_interrupts,
     requirements,
     virtual_needs,
 )
 from tennis.bench.targets import snapshot
-from tennis.errors import TennisError, UsageError
+from tennis.errors import UsageError
 from tests.support.quiet_board import seen
 from tests.support.small_kernel import SMALL
 from tests.support.terminal import tennis
@@ -72,46 +70,6 @@ def test_what_spoils_a_rally_is_named(old, new, verdict, what, words):
     assert any(v == verdict and what in w and words in f for v, w, f in told), told
 
 
-ZRAM = "= swaps\n /dev/zram0 partition 4 0 100\n"
-
-
-@pytest.mark.parametrize(
-    ("lines", "verdict", "words"),
-    [
-        ("= swaps\n", "good", "none"),
-        (ZRAM, "good", "in memory, packed (zram0)"),
-        (f"{ZRAM}= zram\n zram0/backing_dev none\n", "good", "in memory"),
-        (
-            f"{ZRAM}= zram\n zram0/backing_dev /var/swap\n",
-            "note",
-            "/dev/zram0, which writes to /var/swap; a page that was swapped out",
-        ),
-        (
-            f"{ZRAM} /var/swap file 9 0 -2\n",
-            "note",
-            "/var/swap; a page that was swapped out comes back from the card",
-        ),
-    ],
-)
-def test_packed_memory_is_no_swap_on_the_card(lines, verdict, words):
-    told = findings(seen("= governor\n", f"{lines}= governor\n"))
-    (swap,) = [one for one in told if one[1] == "swap"]
-    assert (swap[0], words in swap[2]) == (verdict, True), swap
-
-
-def test_another_flavour_runs():
-    told = findings(seen(), "mainline")
-    assert ("bad", "kernel", "6.12.0-rt, flavour rt, not mainline") in told
-    assert any(what == "CONFIG_PREEMPT_RT" for _, what, _ in told)
-
-
-def test_what_is_not_told_is_no_fault_unless_said_so():
-    quiet = snapshot.read("= release\n 6.1\n= machine\n aarch64\n= end\n")
-    bad = [what for verdict, what, _ in findings(quiet, "mainline") if verdict == "bad"]
-    assert not bad
-    assert ("bad", "EVL core", "not told here") in findings(quiet, "evl")
-
-
 LOADING = "= loading\n vermagic 6.12.0-rt SMP preempt_rt mod_unload aarch64\n layout 0x1234\n"
 
 
@@ -145,25 +103,6 @@ def test_a_module_that_a_running_kernel_would_not_take(old, new, words):
     assert found.advice
 
 
-def test_a_module_that_is_signed_may_be_taken():
-    locked = seen("= governor\n", "= loading\n sig_enforce Y\n lockdown integrity\n= governor\n")
-    assert check_module(locked).verdict == "bad"
-    signed = locked.text.replace("racquet.sha256 0123", "racquet.signed yes")
-    assert check_module(snapshot.read(signed)).verdict == "good"
-
-
-def test_a_command_line_with_which_no_module_is_loaded_is_refused_before_the_boot():
-    for words in (
-        "quiet module.sig_enforce=1", "module.sig_enforce", "lockdown=integrity", "nomodule",
-        "lockdown=confidentiality", "loadpin.enforce=1", "sysctl.kernel.modules_disabled=1",
-        "module_blacklist=racquet",
-    ):  # fmt: skip
-        with pytest.raises(UsageError, match=r"--command-line .*nobody signed: leave it out"):
-            loading.check_command_line(words)
-    for words in ("module.sig_enforce=0 lockdown=none", "nomodule=0", "module_blacklist=other"):
-        loading.check_command_line(words)
-
-
 def test_a_word_that_the_image_does_not_have_is_refused_before_the_boot(tmp_path):
     """Not one that only ends like a longer name, and nothing of an image that is compressed."""
     names = b"\0nr_possible_cpus\0rcu_nocbs\0nohz_full=\0maxcpus\0quiet\0"
@@ -176,36 +115,6 @@ def test_a_word_that_the_image_does_not_have_is_refused_before_the_boot(tmp_path
             loading.check_known(unknown, "a kernel", image)
     image.write_bytes(b"MZ".ljust(56, b"\0") + b"zimg" + names)
     loading.check_known("possible_cpus=1", "a kernel", image)
-
-
-@pytest.mark.parametrize(
-    "lines",
-    [
-        "CONFIG_MODULE_SIG=y\nCONFIG_MODULE_SIG_FORCE=y",
-        "CONFIG_SECURITY_LOCKDOWN_LSM=y\nCONFIG_LOCK_DOWN_KERNEL_FORCE_INTEGRITY=y",
-        "CONFIG_LOCK_DOWN_KERNEL_FORCE_CONFIDENTIALITY=y",
-        'CONFIG_TRIM_UNUSED_KSYMS=y\nCONFIG_UNUSED_KSYMS_WHITELIST=""',
-        "CONFIG_LTO_CLANG=y\nCONFIG_LTO_CLANG_THIN=y",
-        "CONFIG_CFI_CLANG=y",
-        "CONFIG_CFI=y",
-        "CONFIG_CC_IS_CLANG=y",
-        "CONFIG_RANDSTRUCT=y\nCONFIG_RANDSTRUCT_FULL=y",
-        "CONFIG_SECURITY_LOADPIN=y\nCONFIG_SECURITY_LOADPIN_ENFORCE=y",
-        "CONFIG_IMA_APPRAISE_REQUIRE_MODULE_SIGS=y",
-    ],
-)
-def test_a_kernel_that_takes_no_module_of_ours_is_named(lines, tmp_path):
-    """Four of four were all right, and the kernel was built for half an hour."""
-    name = tmp_path / "config"
-    name.write_text(f"{fragment('mainline')}\n{lines}\n")
-    done = tennis("kernels", "check", "mainline", name, "--bench", "pi")
-    assert (done.returncode, "BAD" in done.stdout) == (1, True), done.stdout
-
-
-def test_interrupts_of_gpio_lines_are_counted():
-    lines = "  61:   5   7  pinctrl-bcm2835  22 Edge   my button\n"
-    found = seen("  60:         17", f"{lines}  60:         17")
-    assert gpio_interrupts(found) == {"pinctrl-bcm2835 22 Edge my button": 12}
 
 
 @pytest.mark.parametrize("flavour", FLAVOURS)
@@ -240,15 +149,6 @@ def test_debians_kernels_have_what_is_required(name):
     assert "CONFIG_PREEMPT_RT" in {f.what for f in wrong if f.verdict == "bad"}
 
 
-def test_a_flavour_that_is_unknown_or_whose_file_is_wrong(tmp_path):
-    with pytest.raises(UsageError, match="no flavour 'warp': use mainline, rt, evl, cobalt"):
-        requirements("warp")
-    text = (FOLDER / "mainline.toml").read_text()
-    (tmp_path / "mainline.toml").write_text(text.replace("[forbidden]", "[forbiden]"))
-    with pytest.raises(TennisError, match="restore it from the repository"):
-        requirements("mainline", tmp_path)
-
-
 # --- the command ---
 
 
@@ -265,18 +165,6 @@ def test_a_configuration_is_checked(tmp_path):
     assert (done.returncode, done.stderr.count("\n")) == (1, 1)
 
 
-def test_what_a_flavour_wants_does_not_play_yet(tmp_path):
-    """It said that all options are right of a kernel without the GPIO controller's driver."""
-    (tmp_path / "rt").write_text(fragment("rt"))
-    done = tennis("kernels", "check", "rt", tmp_path / "rt")
-    assert done.returncode == 1
-    assert "CONFIG_GPIO_PL061: n; the virtual bench needs the GPIO controller" in done.stdout
-    assert "of a kernel for a board, check --bench pi" in done.stdout
-    done = tennis("kernels", "check", "rt", tmp_path / "rt", "--bench", "pi")
-    assert done.returncode == 0
-    assert "PL061" not in done.stdout
-
-
 @pytest.mark.parametrize("lost", [*virtual_needs().required, *virtual_needs().network])
 def test_each_option_that_the_bench_needs_is_looked_at(lost):
     config = read_config(f"{SMALL.read_text()}\nCONFIG_NET_NS=y\n{fragment('evl')}")
@@ -289,14 +177,6 @@ def test_each_option_that_the_bench_needs_is_looked_at(lost):
     assert wanted in [f.verdict for f in found]
 
 
-def test_the_doctor_looks_at_one_thing_and_names_a_host_that_is_not_there():
-    done = tennis("doctor", "--port", "x", "--target", "y")
-    assert (done.returncode, done.stderr.count("\n")) == (2, 1)
-    done = tennis("doctor", "--target", "nothing.invalid", "--json")
-    assert done.returncode == 1
-    assert [entry["verdict"] for entry in json.loads(done.stdout)] == ["bad"]
-
-
 @pytest.mark.virtual
 @pytest.mark.parametrize("kernel", ["mainline", "rt"])
 def test_the_doctor_looks_at_a_virtual_kernel(kernel):
@@ -306,13 +186,3 @@ def test_the_doctor_looks_at_a_virtual_kernel(kernel):
     assert found["kernel"]["found"].endswith(f"flavour {kernel}")
     assert found["architecture"]["found"] == "aarch64"
     assert found["real-time throttling"]["verdict"] == "note"  # Linux' default
-
-
-@pytest.mark.virtual
-def test_the_doctor_sees_what_a_virtual_kernel_was_booted_with(monkeypatch):
-    from tennis.bench.virtual import kernel_facts, machine
-
-    monkeypatch.setattr(machine, "COMMAND_LINE", f"{machine.COMMAND_LINE} ftrace=function")
-    told = findings(kernel_facts.facts_of("mainline"), "mainline")
-    assert any(v == "bad" and w == "tracer" and "function" in f for v, w, f in told), told
-    assert any(v == "bad" and w == "command line" for v, w, _ in told)

@@ -9,16 +9,12 @@ import pytest
 
 from tennis.bench.kernels.catalogue import find
 from tennis.bench.kernels.modules import program
-from tennis.bench.qemu import device_tree
 from tennis.bench.sloth import beneath
-from tennis.bench.virtual.bench import Extras, VirtualBench
+from tennis.bench.virtual.bench import Extras
 from tennis.checkout import ROOT
-from tennis.errors import BenchError, UsageError
 from tennis.play import repeat
 from tennis.play.check import check_rally
-from tennis.play.rally import Watch, play
 from tests.support.masked_windows import Monitor
-from tests.support.plans import plan_of
 from tests.support.virtual import GUEST, played, script
 
 pytestmark = pytest.mark.virtual
@@ -156,20 +152,6 @@ def test_pipes_lose_nothing_and_tear_nothing(tmp_path):
     assert rise.max() <= RISE + 2 * 2 * WINDOW
 
 
-def test_a_pipe_that_nobody_reads(tmp_path):
-    """It takes no more, counts what was lost, and no answer waits."""
-    rally = played(
-        tmp_path / "r",
-        Extras(files=after(f"(sleep 1; sleep 0.5; {TELL}) &")),
-        beneath="sloth",
-        balls=2000,
-    )
-    told = figures(rally.console())
-    assert 100 < told["to_linux_overruns"] < 2000
-    assert told["full"] == 0
-    assert set(answers(rally)[1]) == {WIDTH}
-
-
 PIPES = ("sloth1", "sloth2")
 
 
@@ -178,21 +160,6 @@ def texts(name):
     return (
         f"(timeout 1 cat /dev/{name} > /tmp/{name}; sed 's/^/{name}: /' /tmp/{name} > /dev/console)"
     )
-
-
-def test_what_tasks_say_to_people(tmp_path):
-    """The Racquet's own report: each 250 ms a line, with as many pings as there were."""
-    rally = played(
-        tmp_path / "r",
-        Extras(files=after(f"{texts('sloth1')} &")),
-        beneath="sloth",
-        balls=2000,
-    )
-    lines = re.findall(r"sloth1: (\d+) pings, (\d+) records from Linux", rally.console())
-    pings = [int(count) for count, _ in lines]
-    assert len(pings) >= 4
-    assert pings == sorted(pings)
-    assert rally.misses == 0
 
 
 def test_alarms_and_pipes_of_text_beneath_linux(tmp_path):
@@ -257,28 +224,6 @@ def test_alarms_and_pipes_of_text_beneath_linux(tmp_path):
     assert rise.max() <= RISE + 2 * 2 * WINDOW
 
 
-def test_more_interrupts_than_list_registers(tmp_path, monkeypatch):
-    """Two registers only: Linux' interrupts wait for one, and none is lost."""
-    image = beneath.image
-    monkeypatch.setattr(beneath, "image", lambda k, a: image(k, a, ["LIST_REGISTERS=2"]))
-    pipe = program(GUEST / "sloth-pipe" / "sloth-pipe.c")
-    lines = (
-        "(while :; do /tennis/sloth-pipe 100 > /dev/null; done) &",
-        f"(sleep 1.2; {TELL}) &",
-    )
-    rally = played(
-        tmp_path / "r",
-        Extras(files={"/tennis/sloth-pipe": pipe, **after(*lines)}),
-        beneath="sloth",
-        load="ping-flood",
-        balls=1200,
-    )
-    told = figures(rally.console())
-    assert told["full"] > 0
-    assert told["echoed"] == told["activations"] > 1000
-    assert (rally.manifest.ended, rally.misses, rally.manifest.faults) == ("complete", 0, [])
-
-
 def test_how_long_masked_code_keeps_a_task_waiting():
     """From the binary: every path, counted; the first of them counted by hand, too."""
     elf = beneath.image(find("mainline")).with_name("monitor.elf")
@@ -287,43 +232,3 @@ def test_how_long_masked_code_keeps_a_task_waiting():
     assert windows["vector 0x480"] == windows["vector 0x280"] == 15 + 1 + 6 + 1
     assert max(windows.values()) == WINDOW
     assert len(windows) > 12
-
-
-def test_the_monitor_stays_small():
-    """Whoever trusts it can read it."""
-    code = [path for path in beneath.sources() if path.suffix in {".c", ".h", ".S"}]
-    assert sum(len(path.read_text().splitlines()) for path in code) < 1500
-
-
-@pytest.mark.parametrize(
-    ("asked", "words"),
-    [
-        ({"bottom_half": "tasklet"}, "use task"),
-        ({"priorities": "chrt"}, "use native"),
-        ({"instrument": "pico"}, "cannot be used with --instrument pico"),
-        ({"racquet": "r.c"}, "cannot be used with --racquet"),
-    ],
-)
-def test_what_does_not_go_together(tmp_path, asked, words):
-    if "racquet" in asked:
-        asked = {"racquet": tmp_path / "r.c"}
-    with pytest.raises(UsageError, match=words):
-        play(VirtualBench(), plan_of(beneath="sloth", **asked), tmp_path / "r", Watch())
-
-
-def test_sloth_beneath_what_is_no_linux():
-    with pytest.raises(UsageError, match="--beneath needs Linux"):
-        plan_of(kernel="sloth", beneath="sloth")
-    with pytest.raises(UsageError, match="--beneath needs Linux"):
-        plan_of(bench="pi", beneath="sloth")
-
-
-def test_a_controller_without_virtual_parts(tmp_path):
-    """QEMU's virt board without EL2 has such a GICv2."""
-    plan = plan_of(kernel="mainline")
-    words = [str(VirtualBench().parts(plan).qemu.path), "-M", "virt,gic-version=2"]
-    words += ["-cpu", "cortex-a57", "-kernel", "k", "-initrd", "i", "-append", "a"]
-    blob = tmp_path / "virt.dtb"
-    device_tree.dump(words, blob)
-    with pytest.raises(BenchError, match="has no virtual parts"):
-        beneath.add_to_device_tree(blob)

@@ -169,13 +169,6 @@ def test_xload_removes_its_tasks_if_one_cannot_be_created(tmp_path):
     assert "refused: 2" in console
 
 
-def test_a_load_without_a_network_has_no_cards(under):
-    rally = under("hog")
-    assert "virtio" not in rally.console()
-    assert "network_sha256" not in rally.manifest.tool.versions
-    assert "openssh-server" not in rally.manifest.tool.versions
-
-
 @pytest.mark.parametrize("kernel", ["mainline", "rt", "mainline-6.1", "rt-6.1"])
 def test_the_drivers_of_debians_kernels(kernel):
     found = list(network(find(kernel)))

@@ -135,25 +135,3 @@ def test_two_loops_are_played_and_compared(tmp_path):
         f"periodic / program {name} / mainline / idle" for name in ("loop.c", "bad-drift.c")
     ]
     assert summarize_drill(both[1]).drift_ns == pytest.approx(drift["after_ns"])
-
-
-@pytest.mark.parametrize(
-    ("asked", "said"),
-    [
-        (["switch", "--program", "loop.c"], "code of its own, and a program does periodic"),
-        (["periodic", "--program", "loop.c", "--context", "user"], "--context user: a program of"),
-        (["periodic", "--program", "gone.c"], "gone.c (No such file or directory)"),
-        (["periodic", "--program", "loop.c", "--instrument", "pico"], "--program"),
-        (
-            ["periodic", "--program", "loop.c", "--bench", "pi"],
-            "nobody starts one on a board that tennis does not manage",
-        ),
-    ],
-)
-def test_what_cannot_be_is_said_in_one_line(tmp_path, monkeypatch, asked, said):
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "loop.c").write_text("int main(void) { return 0; }\n")
-    done = run("drill", *asked, "--out", "x")
-    assert (done.exit_code, len(done.output.strip().splitlines())) == (2, 1), done.output
-    assert said in done.output
-    assert not (tmp_path / "x").exists()

@@ -12,10 +12,9 @@ import pytest
 from tennis.bench.kernels.modules import program
 from tennis.bench.virtual import memory
 from tennis.bench.virtual.bench import Extras, VirtualBench
-from tennis.errors import TennisError, UsageError
+from tennis.errors import UsageError
 from tennis.play.check import check_rally
 from tennis.play.rally import Watch, play
-from tennis.play.sections import why_not
 from tennis.rally import memory as profiles
 from tennis.rally import open_folder
 from tennis.rally.folder import CONSOLE
@@ -70,48 +69,6 @@ def test_what_was_given_is_what_the_file_says():
     assert "third_sets" not in given
 
 
-@pytest.mark.parametrize(
-    ("old", "new", "words"),
-    [
-        ("[data]\nkib = { value = 8,", "[data]\nkib = { value = 9,", "no power of two of sets"),
-        ("[data]\nkib = { value = 8,", "[data]\nkib = { value = 0,", "data.kib.value"),
-        ("line_bytes = { value = 64,", "line_bytes = { value = 48,", "48 is no power of two"),
-        ("memory_ns = { value = 210,", "memory_ns = { value = 10001,", "costs.memory_ns.value"),
-        ("memory_ns = { value = 210,", "memory_ns = { value = -1,", "costs.memory_ns.value"),
-        ("memory_ns = { value = 210,", "memory_ns = { value = 2.5,", "costs.memory_ns.value"),
-        ('210, source = "a test"', '210, source = "assumed"', "a range is given with"),
-        (
-            '210, source = "a test"',
-            '210, source = "assumed", range = [1, 9]',
-            "210 is not in its range",
-        ),
-        ("gpio.read_ns", "gpoi.read_ns", "devices.gpoi: nothing has this name"),
-        ("data_entries = { value = 8,", "data_entries = { value = 65,", "tlb.data_entries.value"),
-        ("second_entries = { value = 64,", "second_entries = { value = 66,", "no whole sets"),
-        ("second_entries = { value = 64,", "second_entries = { value = 0,", "second_tlb_ns"),
-        (
-            "third_ns = { value = 90,",
-            "fourth_ns = { value = 90,",
-            "costs.fourth_ns: nothing has this name",
-        ),
-        ("[third]", "[fourth]", "fourth: nothing has this name"),
-        ("walk_ns =", "# walk_ns =", "costs.walk_ns: it is missing"),
-        ("least recently used", "the best", "replacement.value"),
-        ("title", "title = 3\ntitle", "is not TOML"),
-    ],
-)
-def test_a_profile_that_is_not_right_is_refused_in_one_line(folder, old, new, words):
-    file = folder / "mine.toml"
-    assert old in file.read_text()
-    file.write_text(file.read_text().replace(old, new, 1))
-    plan = plan_of(memory="mine")
-    with pytest.raises(TennisError) as error:
-        VirtualBench().parts(plan)
-    assert str(file) in str(error.value)
-    assert words in str(error.value)
-    assert "\n" not in str(error.value)
-
-
 def test_a_profile_of_another_digest_is_another_one(folder):
     first = plan_of(memory="mine").memory
     (folder / "mine.toml").write_text((folder / "mine.toml").read_text() + "# a comment\n")
@@ -122,42 +79,6 @@ def test_a_profile_of_another_digest_is_another_one(folder):
     assert plan_of(memory=second).memory == second
     with pytest.raises(UsageError, match=f"--memory {first}: here is {second}"):
         VirtualBench().parts(plan_of(memory=first))
-
-
-@pytest.mark.parametrize("name", ["cortex-a99", "./mine.toml", "../small", "", "mine@12", "NONE"])
-def test_a_name_of_no_profile_is_refused_in_one_line(name):
-    with pytest.raises(UsageError) as error:
-        plan_of(memory=name)
-    assert "use none or cortex-a53 or" in str(error.value)
-    assert "\n" not in str(error.value)
-
-
-@pytest.mark.parametrize(
-    ("other", "words"),
-    [
-        ({"processors": 2, "instruction_ns": 2}, "--processors 2: the model has the caches of one"),
-        ({"processors": 4, "instruction_ns": 4}, "--processors 4: the model has the caches of one"),
-        ({"sections": True}, "--sections: it predicts by counting instructions"),
-        ({"beneath": "sloth"}, "--beneath sloth: the model knows one kernel's page tables"),
-        ({"instrument": "pico"}, "--instrument pico: nobody has tried"),
-    ],
-)
-def test_what_cannot_go_with_it_is_refused_with_the_reason(other, words):
-    with pytest.raises(UsageError) as error:
-        plan_of(memory="cortex-a72", **other)
-    assert f"--memory cannot be used with {words}" in str(error.value)
-    assert "\n" not in str(error.value)
-
-
-def test_sections_of_a_rally_with_it_are_refused_later_too():
-    assert "memory profile" in why_not(plan_of(memory="pxa270"))
-    assert why_not(plan_of()) == ""
-
-
-@pytest.mark.parametrize("other", [{"bench": "pi"}, {"kernel": "sloth"}])
-def test_other_benches_have_no_profile(other):
-    with pytest.raises(UsageError, match="--memory needs"):
-        plan_of(memory="cortex-a72", **other)
 
 
 def test_sentences_about_time_name_it():

@@ -9,11 +9,9 @@ import re
 
 import pytest
 
-from tennis.bench.kernels import program_record
 from tennis.bench.virtual import program
 from tennis.checkout import ROOT
 from tennis.rally import open_rally
-from tennis.rally.manifest import Fault
 from tennis.rally.repeated import digest_of
 from tests.support import terminal
 
@@ -40,41 +38,6 @@ def played(tmp_path_factory):
     assert code == 0, said
     assert "c: 100 balls, 0 misses" in said
     return folder
-
-
-def test_init_is_that_of_all_rallies_but_for_the_racquet():
-    """What a program's rally changes of it is still there to be changed."""
-    kits, own = program.INIT.read_text(), program.init().decode()
-    assert "insmod /tennis/racquet.ko" in kits
-    assert "racquet.ko" not in own
-    assert own.count("program_begin") == own.count("program_over") == 1
-    kept = [line for line in kits.splitlines() if line in own.splitlines()]
-    assert len(kits.splitlines()) - len(kept) < 10
-
-
-@pytest.mark.parametrize(
-    ("said", "meant"),
-    [
-        (
-            "ended by signal 11; it said last: by signal 127",
-            "ended by signal 11; it said last: by signal 127",
-        ),
-        ("ended by signal 127; it said last: no", "ended with exit code 255; it said last: no"),
-        ("ended with exit code 1; by signal 127; x", "ended with exit code 1; by signal 127; x"),
-    ],
-)
-def test_a_high_exit_code_is_no_signal(said, meant):
-    """Programs that others wrote return -1."""
-    found = [Fault(code="program_ended", message=said), Fault(code="other", message=said)]
-    assert [one.message for one in program_record.faults(found)] == [meant, said]
-
-
-def test_behind_the_racquet_only_its_process_is_another():
-    kits, own = program.INIT.read_text(), program.init("racquet").decode()
-    assert "insmod /tennis/racquet.ko" in own
-    assert "racquet-user" in kits
-    assert "/tennis/racquet-user" not in own
-    assert own.count("program_begin") == 1
 
 
 @virtual

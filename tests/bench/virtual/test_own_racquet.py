@@ -8,7 +8,6 @@ from tennis.checkout import ROOT
 from tennis.course.starters import solved
 from tennis.rally import open_rally
 from tests.support import terminal
-from tests.support.plans import plan_of
 
 pytestmark = [pytest.mark.virtual, pytest.mark.xdist_group("own-racquet")]
 RIGHT = solved((ROOT / "labs/03-write-the-racquet/racquet.c").read_text())
@@ -56,35 +55,3 @@ def test_it_is_played_again_with_its_own_source(played, tmp_path):
     code, said = tennis("explain", played / "own")
     assert code != 0
     assert "was not played with the kit's Racquet" in said
-
-
-def test_going_on_takes_the_source_again(played, tmp_path):
-    """A folder may come from somebody else: what is recorded there is not built."""
-    out = tmp_path / "r"
-    part = tmp_path / "r.part"
-    part.mkdir()
-    plan = plan_of(racquet=played / "racquet.c", balls=200)
-    (part / "plan.json").write_text(plan.text)
-    (part / "frames.bin").write_bytes(b"")
-    code, said = tennis("resume", out)
-    assert code != 0
-    assert f"--racquet {played / 'racquet.c'}" in said
-    (tmp_path / "other.c").write_text(RIGHT)
-    code, said = tennis("resume", out, "--racquet", tmp_path / "other.c")
-    assert code != 0
-    assert "was begun with --racquet" in said
-
-
-@pytest.mark.parametrize(
-    ("words", "said"),
-    [
-        (["--bottom-half", "thread"], "where your own Racquet answers, it says itself"),
-        (["--priorities", "chrt"], "only you know the threads of your own Racquet"),
-        (["--bench", "pi", "--port", "x"], "--racquet needs --bench virtual"),
-    ],
-)
-def test_what_does_not_go_together_is_refused(played, tmp_path, words, said):
-    code, told = tennis("rally", "--racquet", played / "racquet.c", *words, "--out", tmp_path / "r")
-    assert code != 0
-    assert said in told
-    assert not list(tmp_path.iterdir())

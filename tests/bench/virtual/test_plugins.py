@@ -2,15 +2,13 @@
 # SPDX-License-Identifier: MIT
 """What the plugins are given, and what one of them finds out about QEMU by experiment."""
 
-import re
 import subprocess
 from typing import get_args
 
 import pytest
 
 from tennis.bench.qemu import plugins
-from tennis.errors import BenchError
-from tests.support.processes import run_to_end, stand_in
+from tests.support.processes import run_to_end
 
 REFUSED = {
     "nonsense=1": "there is none of this name",
@@ -43,15 +41,6 @@ def test_a_plugin_refuses_a_word_that_it_does_not_know(plugin):
         assert ended.returncode == 1, words
         last = words.format(known=KNOWN[plugin]).split(",")[-1]
         assert f"{plugin}: parameter {last}: {why}" in ended.stderr
-
-
-@pytest.mark.parametrize("version", ["6.2.0 (Debian 1:6.2+dfsg-2)", "7.1.94", "of nobody"])
-def test_an_old_qemu_is_refused_with_what_to_do(version, tmp_path, monkeypatch):
-    stand_in(tmp_path / "qemu-system-aarch64", f"echo 'QEMU emulator version {version}'")
-    monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
-    with pytest.raises(BenchError, match=r"is too old .*QEMU 7\.2 or newer is needed") as raised:
-        plugins.find_qemu()
-    assert "Debian 12 or newer" in str(raised.value.next_step)
 
 
 # a machine of two vCPUs, and what a kick does to one of them
@@ -124,33 +113,3 @@ def test_the_byte_that_says_a_vcpu_was_kicked(tmp_path, kick):
     )
     ended = subprocess.run([program], capture_output=True, text=True, check=False, timeout=20)
     assert (ended.returncode, ended.stdout.strip()) == (3 if said == UNKNOWN else 0, said)
-
-
-def test_sources_of_two_versions_are_said_to_be_that(tmp_path, monkeypatch):
-    """Files that an update changed under a command: QEMU was blamed, with "takes no plugins"."""
-    monkeypatch.setenv("TENNIS_CACHE", str(tmp_path))
-    monkeypatch.setattr(plugins, "SHOTS", ())  # the command began before there was this file
-    with pytest.raises(BenchError, match=r"cannot load instrument.so: undefined symbol: shots_\w+"):
-        plugins.build(plugins.find_qemu())
-
-
-@pytest.mark.parametrize(
-    "said",
-    [
-        # 7.2, and 10.0
-        "qemu: TCG plugin a/instrument.so requires version 9 of API but this QEMU {}",
-        "qemu: Could not load plugin a/instrument.so: plugin requires version 9, but this QEMU {}",
-    ],
-)
-def test_both_ways_to_say_which_plugins_it_takes(said, tmp_path, monkeypatch):
-    monkeypatch.setenv("TENNIS_CACHE", str(tmp_path / "cache"))
-    monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
-    log, said = tmp_path / "log", said.format("supports only up to version 4")
-    qemu = plugins.Qemu(stand_in(tmp_path / "qemu", f"echo '{said}' >&2; exit 1"), "10.0")
-    stand_in(
-        tmp_path / "gcc",
-        '[ "$1" != --version ] || exec echo gcc\n'
-        f'echo "$*" >> {log}\nfor last; do :; done; : > $last',
-    )
-    plugins.build(qemu)
-    assert re.findall(r"-DPLUGIN_API=(\d+)", log.read_text())[1:] == ["4"]

@@ -9,20 +9,16 @@ import pytest
 from click.testing import CliRunner
 
 from tennis.bench.kernels.modules import program
-from tennis.bench.registry import bench_for
 from tennis.bench.virtual.bench import Extras
 from tennis.checkout import ROOT
 from tennis.cli.match import match
 from tennis.course.starters import solved
-from tennis.errors import UsageError
 from tennis.gaps import gap_ns
 from tennis.match.folder import open_match
 from tennis.pages.match_settings import setting_rows
 from tennis.play.check import check_rally
 from tennis.rally import open_rally
-from tennis.rally.manifest import Drill
-from tests.support.plans import drill_plan, plan_of
-from tests.support.virtual import GUEST, guest_module, played, table
+from tests.support.virtual import GUEST, played, table
 
 virtual = pytest.mark.virtual
 ISOLATED = {"command_line": "isolcpus=1 nohz_full=1 rcu_nocbs=1", "interrupt_cpu": 1}
@@ -33,27 +29,8 @@ def counted(rally, what):
     return [getattr(one, what) for one in rally.manifest.counts.where]
 
 
-CONTENTION = {"load": "contention", "processors": 2}
 HOG = {"load": "hog", "load_options": {"hold_us": 200, "period_us": 1000}, "processors": 2}
 APART = {**HOG, "balls": 60, "load_cpus": "0", "interrupt_cpu": 1}
-
-
-@virtual
-@pytest.mark.parametrize(
-    ("kernel", "processors", "load"),
-    [
-        ("mainline", 2, "stress"),
-        ("rt", 2, "stress"),
-        ("rt-7", 2, "hog"),
-        ("mainline-6.1", 2, "network"),
-        ("mainline", 4, "idle"),
-    ],
-)
-def test_other_kernels_and_loads_repeat(tmp_path, kernel, processors, load):
-    plan = {"kernel": kernel, "load": load, "processors": processors, "balls": 60}
-    rally = played(tmp_path / "r", **plan)
-    assert (rally.misses, rally.manifest.suspect) == (0, False)
-    assert check_rally(rally.path).balls == 60
 
 
 @virtual
@@ -248,69 +225,3 @@ def test_the_brickwall_plays_them(tmp_path):
     assert busy[1] <= 2
     assert rally.interrupt.values[-1] < 20_000
     assert check_rally(rally.path).balls == 60
-
-
-@virtual
-def test_both_instruments_count_where_faulty_answers_came_from(tmp_path):
-    """Replies that do not rise, do not fall, or come late or twice: each counts them for itself."""
-    extras = Extras(files={"/tennis/racquet.ko": guest_module("faulty")})
-    plan = {"processors": 2, "balls": 50, "gap_min_us": 200_000, "gap_max_us": 250_000}
-    builtin, pico = (
-        played(tmp_path / kind, extras, instrument=kind, settle_s=0.01, **plan)
-        for kind in ("builtin", "pico")
-    )
-    assert builtin.manifest.counts == pico.manifest.counts
-    assert sum(counted(pico, "pings")) == 40  # of 50, of which 10 have no rise
-    assert sum(counted(pico, "replies")) == 50 - pico.misses == 35
-
-
-@pytest.mark.parametrize(
-    ("asked", "words"),
-    [
-        ({"processors": 4, "instruction_ns": 2}, "use --instruction-ns 4"),
-        ({"processors": 2, "instruction_ns": 1}, "use --instruction-ns 2"),
-        ({"processors": 2, "interrupt_cpu": 2}, "--interrupt-cpu: the target has no processor 2"),
-        (
-            {"processors": 2, "bottom_half": "user", "bottom_half_cpu": 2},
-            "--bottom-half-cpu: the target has no processor 2",
-        ),
-        ({"processors": 2, "load_cpus": "0-3"}, "--load-cpus: the target has no processor 2"),
-        ({"interrupt_cpu": 1}, "the target has no processor 1"),
-        ({"processors": 2, "command_line": "isolcpus=0"}, "the kernel needs processor 0"),
-        ({"command_line": "isolcpus=1"}, "has no processor 1: say --processors 2"),
-        (
-            {"processors": 2, "interrupt_cpu": 1, "command_line": "maxcpus=1"},
-            "1 of --processors 2 would run",
-        ),
-        ({"processors": 2, "witness": "cyclictest"}, "cannot be used with --witness"),
-        ({"processors": 2, "beneath": "sloth"}, "cannot be used with --beneath sloth"),
-        ({"load": "contention"}, "--load contention needs 2 processors: use tennis rally --proc"),
-        ({**CONTENTION, "load_options": {"waiter_cpu": 2}}, "has no processor 2: use 0 to 1"),
-        ({**CONTENTION, "load_options": {"holder_cpu": 1}}, "not processor 1 twice"),
-        ({"processors": 2, "kernel": "sloth"}, "--processors needs a Linux kernel"),
-        ({"processors": 2, "bench": "pi"}, "--processors needs --bench virtual"),
-        ({"processors": 3}, "processors"),
-    ],
-)
-def test_what_does_not_go_together(asked, words):
-    with pytest.raises(UsageError, match=words) as error:
-        plan = plan_of(**asked)
-        bench_for(plan).versions(plan)
-    assert "\n" not in str(error.value)
-
-
-def test_a_drill_takes_one_processor():
-    switches = Drill(name="switch", context="kernel", period_ns=1_000_000)
-    plan = drill_plan(switches, 100, 1, processors=2)
-    with pytest.raises(UsageError, match="--processors 2 cannot be used with tennis drill"):
-        bench_for(plan)
-
-
-def test_one_processor_goes_with_everything():
-    assert plan_of(processors=1, witness="cyclictest").processors == 1
-    assert plan_of(processors=1, instrument="pico", instruction_ns=1).processors == 1
-
-
-def test_four_processors_take_instructions_of_4_ns():
-    assert plan_of(processors=4).instruction_ns == 4
-    assert plan_of(processors=2).instruction_ns == 2

@@ -5,7 +5,6 @@
 import pytest
 
 from tennis.bench.targets.console import Console
-from tennis.bench.virtual import symbols
 from tennis.bench.virtual.bench import VirtualBench
 from tennis.errors import UsageError
 from tennis.play.repeat import plan_again
@@ -87,14 +86,3 @@ def test_a_word_that_only_the_target_finds_unknown_is_not_played(tmp_path):
     assert fault.code == "unknown_parameter"
     assert fault.message.startswith(f"this kernel knows no parameter {words} ")
     assert not rally.balls
-
-
-def test_a_kernel_that_calls_nokaslr_unknown_tells_its_modules_names(tmp_path, monkeypatch):
-    """Linux 6.1 obeys nokaslr and warns of it: no ball of it could be explained."""
-    monkeypatch.setattr(symbols, "once", lambda *_: _[2](tmp_path) or tmp_path)  # no cache
-    monkeypatch.setattr(symbols, "_kernel", lambda _: "")
-    parts = VirtualBench().parts(plan_of(kernel="mainline-6.1"))
-    facts = {"at_kernel": "f" * 16, "at_racquet": "a" * 16}
-    found = [symbol for symbol in symbols.functions(parts, facts) if symbol.module == "racquet"]
-    top_half = next(symbol for symbol in found if symbol.name == "racquet_top_half")
-    assert 0 < top_half.address - int("a" * 16, 16) < 1 << 16

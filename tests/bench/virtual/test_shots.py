@@ -15,19 +15,17 @@ import pytest
 from click.testing import CliRunner
 
 from tennis import gaps, wire
-from tennis.bench.commands import run
 from tennis.bench.virtual.bench import VirtualBench
 from tennis.bench.virtual.machine import Extras
-from tennis.bench.virtual.shots import CHILD_MB, MB, QEMU_MB, Children, side_by_side
+from tennis.bench.virtual.shots import Children
 from tennis.checkout import ROOT
 from tennis.cli import cli
-from tennis.errors import BenchError, UsageError
 from tennis.explain.instants import storage
 from tennis.explain.instants.picture import with_all_beside
 from tennis.explain.stalls import COSTS
 from tennis.play.rally import Watch, play, resume
 from tennis.play.repeat import plan_again
-from tennis.play.shots import first_ball_at, shoot
+from tennis.play.shots import first_ball_at
 from tennis.play.with_priority import with_priorities
 from tennis.play.without_cost import without
 from tennis.rally.balls import records
@@ -35,7 +33,6 @@ from tennis.rally.serving import Serving
 from tennis.rally.settings import kind_of, unusual
 from tennis.rally.shots import instants, span_ns
 from tests.support.plans import plan_of
-from tests.support.synthetic import make_rally
 from tests.support.virtual import played, script
 
 virtual = pytest.mark.virtual
@@ -85,53 +82,6 @@ def test_shots_are_a_kind_of_their_own():
     shots, balls = plan_of(shots=40), plan_of(balls=40)
     assert kind_of(shots, shots.protocol) != kind_of(balls, balls.protocol)
     assert (shots.protocol.loop, shots.protocol.balls) == ("shots", 40)
-
-
-@pytest.mark.parametrize(
-    ("words", "said"),
-    [
-        (["--balls", "40"], "--balls and --shots are two kinds of rally"),
-        (["--loop", "open"], "--shots are no balls of an open loop"),
-        (["--rate-hz", "100"], "--shots are no balls of an open loop"),
-        (["--witness", "cyclictest"], "--shots cannot be used with --witness"),
-        (["--beneath", "sloth"], "--shots cannot be used with --beneath"),
-        (["--instrument", "pico"], "--shots cannot be used with --instrument"),
-        (["--stages"], "--shots cannot be used with --stages"),
-        (["--sections"], "--shots cannot be used with --sections"),
-        (["--umpire"], "--umpire: the edges of shots are on no wire"),
-        (["--kernel", "sloth"], "--shots needs Linux on --bench virtual"),
-        (["--bench", "pi"], "--shots needs Linux on --bench virtual"),
-    ],
-)
-def test_what_shots_do_not_go_with_is_refused_before_the_boot(tmp_path, words, said):
-    done = CliRunner().invoke(cli, ["rally", "--shots", "40", *words, "--out", str(tmp_path / "r")])
-    assert isinstance(done.exception, UsageError), done.output
-    assert said in str(done.exception)
-    assert not (tmp_path / "r.part").exists()
-
-
-@pytest.mark.parametrize("count", ["0", "10000000", "many"])
-def test_too_many_shots_are_refused(tmp_path, count):
-    words = ["rally", "--shots", count, "--out", str(tmp_path / "r")]
-    assert CliRunner().invoke(cli, words).exit_code
-
-
-def test_instants_before_the_target_was_ready_are_refused(tmp_path):
-    rally = make_rally(tmp_path / "r", events=[{"what": "ready", "at_ns": 5000, "value": 0}])
-    for every in ([5000, 9000], [0]):
-        with pytest.raises(UsageError, match=rf"at {every[0]:,} ns the target of .* was not ready"):
-            shoot(rally, plan_of(shots=2), every, Watch())
-    assert not len(shoot(rally, plan_of(shots=2), [], Watch()))
-
-
-def test_as_many_children_as_the_host_bears():
-    def room(children):
-        return (QEMU_MB + children * CHILD_MB) * MB
-
-    assert side_by_side(4, room(9)) == 4
-    assert side_by_side(4, room(2)) == 2
-    with pytest.raises(UsageError, match=r"--shots: .* MB of memory are free"):
-        side_by_side(4, room(1) - 1)
 
 
 # --- on the virtual bench ---
@@ -248,18 +198,6 @@ def test_a_shot_with_another_priority_waits_for_what_is_more_urgent(tmp_path):
 
 
 @virtual
-def test_what_has_no_priority_at_an_instant_is_refused(shots):
-    for words, said in (
-        (["priorities=ksoftirqd=90"], "only the Racquet's own interrupt thread surely sleeps"),
-        (["priorities=irq=90"], "its top half is in the interrupt itself"),
-        (["priorities=irq=90", "top-half=hard"], "--try with --ball takes a cost"),
-    ):
-        every = [word for one in words for word in ("--try", one)]
-        done = CliRunner().invoke(cli, ["explain", str(shots.path), "--ball", "1", *every])
-        assert said in str(done.exception)
-
-
-@virtual
 def test_bytes_do_not_depend_on_how_many_children_run(shots, tmp_path):
     other = played(tmp_path / "r", Extras(children=Children(5)), shots=60, **ASKED)
     assert bytes_of(other) == bytes_of(shots)
@@ -337,19 +275,6 @@ def test_the_worst_instant_is_searched_by_shots_alone(tmp_path):
     storage.write(rally, instants)
     words = ["explain", str(rally.path), "--exact", "--shots", "90"]
     assert "does not repeat" in str(CliRunner().invoke(cli, words).exception)
-
-
-@virtual
-def test_a_search_with_two_processors_finds_what_a_boot_of_its_own_gives(tmp_path):
-    rally = played(tmp_path / "r", balls=20, processors=2, **{**ASKED, "timeout_ms": 200})
-    words = ["explain", str(rally.path), "--exact", "--shots", "40", "--json"]
-    done = CliRunner().invoke(cli, words)
-    assert not done.exit_code, done.output
-    worst = json.loads(done.stdout)["worst"]
-    plan = plan_again(rally)
-    assert first_of_a_boot(plan, first_ball_at(rally, plan, worst["at_ns"]), tmp_path) == tuple(
-        worst.values()
-    )
 
 
 def children_of(parent):
@@ -436,39 +361,3 @@ def test_what_was_played_is_kept_and_goes_on(tmp_path):
     whole = resume(VirtualBench(), out, Watch())
     assert rows(whole)[: len(kept)] == kept
     assert (len(rows(whole)), whole.manifest.ended) == (200, "complete")
-
-
-NO_FORK = r"""
-#define _GNU_SOURCE
-#include <dlfcn.h>
-#include <errno.h>
-#include <unistd.h>
-
-pid_t fork(void)
-{
-	static int forks;
-	pid_t (*real)(void) = (pid_t (*)(void))dlsym(RTLD_NEXT, "fork");
-
-	if (++forks > 70) {
-		errno = EAGAIN;
-		return -1;
-	}
-	return real();
-}
-"""
-
-
-@virtual
-def test_a_host_that_allows_no_more_processes(tmp_path, monkeypatch):
-    source, library = tmp_path / "no_fork.c", tmp_path / "no_fork.so"
-    source.write_text(NO_FORK)
-    run(["gcc", "-shared", "-fPIC", "-o", library, source], what="building a library")
-    plan, out = plan_of(shots=100, **ASKED), tmp_path / "r"
-    bench = VirtualBench()
-    bench.parts(plan)  # what builds needs processes
-    monkeypatch.setenv("LD_PRELOAD", str(library))
-    with pytest.raises(BenchError, match=r"QEMU can have no child \(Resource.*tennis resume") as no:
-        play(bench, plan, out, Watch())
-    assert "\n" not in str(no.value)
-    monkeypatch.delenv("LD_PRELOAD")
-    assert len(rows(resume(bench, out, Watch()))) == 100
