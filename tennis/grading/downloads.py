@@ -34,6 +34,7 @@ from pathlib import Path, PurePath
 from typing import Literal
 
 from tennis.course.people import folded, is_letter
+from tennis.course.work import ANSWERS
 from tennis.errors import UsageError
 from tennis.grading import hand_in
 from tennis.log import log
@@ -123,7 +124,7 @@ def _inside(folder: Path, depth: int) -> list[Path]:
     found = _hand_ins(there)
     if depth:
         # a folder that lies there unpacked is refused, not forgotten
-        answers = [path for path in there if path.name.lower() in hand_in.ANSWERS_NAMES]
+        answers = [path for path in there if path.name.lower() == ANSWERS]
         found = found or [path for path in answers if _is_plain(path)][:1]
     if depth and (found or depth == DEPTH_MAX):
         return found
@@ -175,7 +176,7 @@ def _unpack(path: Path, folder: Path) -> None:
                 raise UsageError(
                     f"{name} holds {len(infos):,} files, {ENTRIES_MAX:,} at most", next_step=again
                 )
-            if any(info.filename.lower() in hand_in.ANSWERS_NAMES for info in infos):
+            if any(info.filename.lower() == ANSWERS for info in infos):
                 raise UsageError(
                     f"{name} is one hand-in", next_step="put it into a folder, and name that"
                 )
@@ -203,7 +204,7 @@ def _take(
         *folders, file = (_short(part) for part in place)
         to = folder.joinpath(*folders, file)
         to.parent.mkdir(parents=True, exist_ok=True)  # also where nothing of it is taken
-        if not (file.lower().endswith(ENDINGS) or file.lower() in hand_in.ANSWERS_NAMES):
+        if not (file.lower().endswith(ENDINGS) or file.lower() == ANSWERS):
             continue
         if to.exists():
             log.info(f"left out: {plain('/'.join(place), 80)}, a second file of that name")

@@ -16,7 +16,7 @@ import tempfile
 import unicodedata
 import zipfile
 import zlib
-from collections.abc import Callable, Container, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from pathlib import Path
@@ -42,7 +42,6 @@ from tennis.explain.sections.storage import SECTIONS, WORST
 from tennis.explain.stages import STAGES
 from tennis.match.folder import MATCH, open_match
 from tennis.rally import Rally, open_rally
-from tennis.rally.copied_names import without_copy
 from tennis.rally.disk import write_whole, writing
 from tennis.rally.folder import AFTER, BALLS, BEFORE, CAPTURE, CONSOLE, EVENTS, MANIFEST
 from tennis.rally.text import plain
@@ -65,10 +64,7 @@ NOTED_MAX = 10
 AROUND_MAX = 4  # folders around everything
 STUDENT_BYTES = 120  # of a file's name; systems take 255, and some 143
 SEED_DIGITS = 6
-ANSWERS_TXT = f"{ANSWERS}.txt"  # as an editor names it that shows no endings
-ANSWERS_BEGIN = 1 << 16  # bytes in which the lab is named
 FOUND_MAX = 3  # files that a refusal names
-ANSWERS_NAMES = {ANSWERS, ANSWERS_TXT}
 UTF8_FLAG = 0x800
 # what systems and programs put there by themselves, in lower case
 ADDED = {"__macosx", ".ds_store", "thumbs.db", "desktop.ini", ".ipynb_checkpoints", "__pycache__"}
@@ -263,18 +259,16 @@ class Unpacked:
     notes: list[str] = field(default_factory=list)
 
 
-def unpack(path: Path, folder: Path, lab: str = "") -> Unpacked:
+def unpack(path: Path, folder: Path) -> Unpacked:
     """Unpack a hand-in into a new folder. Raises HandInError for what is none, BenchError.
-
-    Of several hand-ins in one file the only one of ``lab`` is taken, a lab's slug.
 
     Folders around everything are taken off, and a zip file around the zip file. A name is never
     used as it is: only names that are known are written, so that no path leads elsewhere.
     """
-    return _unpack(path, folder, plain(path.name, 80), lab, inner=False)
+    return _unpack(path, folder, plain(path.name, 80), inner=False)
 
 
-def _unpack(path: Path, folder: Path, name: str, lab: str, *, inner: bool) -> Unpacked:
+def _unpack(path: Path, folder: Path, name: str, *, inner: bool) -> Unpacked:
     if path.is_symlink() or not path.is_file() or path.stat().st_size > ZIP_MAX:
         raise HandInError(f"{name} is not a file of at most {ZIP_MAX >> 20} MB")
     _refuse_other_archives(path, name)
@@ -282,15 +276,9 @@ def _unpack(path: Path, folder: Path, name: str, lab: str, *, inner: bool) -> Un
     try:
         with zipfile.ZipFile(path) as archive:
             entries = _entries(archive, name)
-            root = _root(archive, entries, name, lab)
+            root = _root(entries, name)
             if root is None:
-                return _unpack_inner(
-                    archive,
-                    entries,
-                    name,
-                    lambda place, said: _unpack(place, folder, said, lab, inner=True),
-                    inner=inner,
-                )
+                return _unpack_inner(archive, entries, name, folder, inner=inner)
             folder.mkdir(parents=True)
             _take(archive, entries, root, name, unpacked)
     except BROKEN as error:
@@ -315,7 +303,7 @@ def _refuse_other_archives(path: Path, name: str) -> None:
     kind = next((kind for mark, kind in ARCHIVES.items() if begin.startswith(mark)), "")
     if begin[TAR_AT:] == b"ustar":
         kind = "a tar file"
-    if path.name.lower() in ANSWERS_NAMES:
+    if path.name.lower() == ANSWERS:
         kind = "one file of a hand-in that lies there unpacked"
     if kind:
         raise HandInError(f"{name} is {kind}", next_step="pack the student's whole folder as zip")
@@ -328,11 +316,10 @@ class _Entry:
     info: zipfile.ZipInfo
     folders: tuple[str, ...]
     file: str
-    copied: str = ""  # as it is called there, if that is the name of a copy
 
     @property
     def label(self) -> str:
-        return plain(self.copied or "/".join((*self.folders, self.file)), 80)
+        return plain("/".join((*self.folders, self.file)), 80)
 
 
 def _entries(archive: zipfile.ZipFile, name: str) -> list[_Entry]:
@@ -348,30 +335,6 @@ def _entries(archive: zipfile.ZipFile, name: str) -> list[_Entry]:
         if len(found) == FILES_MAX:
             raise HandInError(f"{name} holds {len(archive.infolist())} files, {FILES_MAX} at most")
         found.append(entry)
-    return _without_copy_names(found)
-
-
-def _without_copy_names(entries: Sequence[_Entry]) -> list[_Entry]:
-    """Return the files with the names that they had before a system called them a copy.
-
-    Only where there is no file or folder of that name, and no second copy of it.
-    """
-    paths = {(*entry.folders, entry.file) for entry in entries}
-    there = {tuple(map(str.lower, path[: n + 1])) for path in paths for n in range(len(path))}
-    copies: dict[tuple[str, ...], set[str]] = {}
-    for path in there:
-        copies.setdefault((*path[:-1], without_copy(path[-1])), set()).add(path[-1])
-    found = []
-    for entry in entries:
-        path = (*entry.folders, entry.file)
-        named = []
-        for n, part in enumerate(path):
-            before = tuple(map(str.lower, path[:n]))
-            origin = (*before, without_copy(part.lower()))
-            only = origin not in there and len(copies[origin]) == 1
-            named.append(origin[-1] if only and origin[-1] != part.lower() else part)
-        changed = "/".join(path) if tuple(named) != path else ""
-        found.append(_Entry(entry.info, tuple(named[:-1]), named[-1], changed))
     return found
 
 
@@ -391,14 +354,12 @@ def added(part: str) -> bool:
     return part.startswith("._") or lower in ADDED or lower.endswith("zone.identifier")
 
 
-def _root(
-    archive: zipfile.ZipFile, entries: Sequence[_Entry], name: str, lab: str
-) -> tuple[str, ...] | None:
+def _root(entries: Sequence[_Entry], name: str) -> tuple[str, ...] | None:
     """Return the folders around a hand-in: where its answers are; None: nowhere."""
     places = {
         entry.folders
         for entry in entries
-        if entry.file.lower() in ANSWERS_NAMES
+        if entry.file.lower() == ANSWERS
         and is_file(entry.info)
         and not {"", ".."} & set(entry.folders)
     }
@@ -406,9 +367,6 @@ def _root(
         return None
     depth = min(map(len, places))
     highest = sorted(place for place in places if len(place) == depth)
-    if len(highest) > 1 and lab:
-        asked = [place for place in highest if _is_of(archive, entries, place, lab)]
-        highest = asked if len(asked) == 1 else highest
     if len(highest) > 1:
         some = " and ".join(plain("/".join(place), 40) for place in highest[:2])
         raise HandInError(
@@ -420,24 +378,11 @@ def _root(
     return highest[0]
 
 
-def _is_of(
-    archive: zipfile.ZipFile, entries: Sequence[_Entry], place: tuple[str, ...], lab: str
-) -> bool:
-    """Tell whether the answers in a folder name this lab."""
-    for entry in entries:
-        if entry.folders == place and entry.file.lower() in ANSWERS_NAMES:
-            with archive.open(entry.info) as file:
-                said = re.search(rb"(?m)^lab\s*=\s*[\"']([\w-]+)[\"']", file.read(ANSWERS_BEGIN))
-            if said and said[1].decode() == lab:
-                return True
-    return False
-
-
 def _unpack_inner(
     archive: zipfile.ZipFile,
     entries: Sequence[_Entry],
     name: str,
-    again: Callable[[Path, str], Unpacked],
+    folder: Path,
     *,
     inner: bool,
 ) -> Unpacked:
@@ -445,12 +390,11 @@ def _unpack_inner(
     zips = [entry for entry in entries if entry.file.lower().endswith(".zip")]
     if not zips:
         ask = "ask for the file that `tennis lab submit` makes"
+        # answers (1).toml, answers.toml.txt
         near = get_close_matches(ANSWERS, [entry.file for entry in entries], FOUND_MAX, 0.5)
-        others = [entry.label for entry in entries if entry.file in near] or [
-            entry.label for entry in entries
-        ]
+        others = [entry.label for entry in entries if not near or entry.file in near]
         some = ", ".join(others[:FOUND_MAX]) or "nothing"
-        more = f" and {len(entries) - FOUND_MAX} more" if len(others) > FOUND_MAX else ""
+        more = f" and {len(others) - FOUND_MAX} more" if len(others) > FOUND_MAX else ""
         raise HandInError(f"there is no {ANSWERS} in {name}: it holds {some}{more}", next_step=ask)
     if len(zips) > 1:
         raise HandInError(
@@ -463,7 +407,7 @@ def _unpack_inner(
     with tempfile.TemporaryDirectory(prefix="tennis-zip-") as scratch:
         place = Path(scratch) / "inner.zip"
         _copy(archive, zips[0].info, place, ZIP_MAX)
-        unpacked = again(place, f"{name}: {zips[0].label}")
+        unpacked = _unpack(place, folder, f"{name}: {zips[0].label}", inner=True)
     others = [f"not taken: {entry.label}" for entry in entries if entry is not zips[0]]
     unpacked.notes[:0] = others[:NOTED_MAX]
     return unpacked
@@ -487,20 +431,16 @@ def _take(
     own_names = {name.lower(): name for name in own}
     left = TOTAL_MAX
     taken: set[str] = set()
-    # what is named as it should be comes first: a copy with .txt behind it is for want of that
-    for entry in sorted(entries, key=lambda entry: entry.file.lower() == ANSWERS_TXT):
+    for entry in entries:
         _check_packing(entry.info, name)
         below = entry.folders[: len(root)] == root
         to = _destination(entry, entry.folders[len(root) :], own_names) if below else None
-        if to is None or (entry.file.lower() == ANSWERS_TXT and to in taken):
+        if to is None:
             unpacked.notes.append(f"not taken: {entry.label}")
             continue
         if to in taken:
             raise HandInError(f"{name} holds {to} twice")
         taken.add(to)
-        as_called = "/".join(entry.copied.split("/")[len(root) :])
-        if entry.file.lower() == ANSWERS_TXT or (as_called and as_called.lower() != to.lower()):
-            unpacked.notes.append(f"{entry.label} was used as {to}")
         left -= entry.info.file_size
         if left < 0:
             raise HandInError(f"{name} unpacks to more than {TOTAL_MAX >> 20} MB")
@@ -527,7 +467,7 @@ def _destination(entry: _Entry, folders: Sequence[str], own: Mapping[str, str]) 
         return None
     match len(folders):
         case 0:
-            return ANSWERS if file == ANSWERS_TXT else own.get(file)
+            return own.get(file)
         case 1:
             known = file in OF_RALLY or file in {MATCH, SWEEP}
         case 2:  # a rally of a match or a sweep

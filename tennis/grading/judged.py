@@ -195,7 +195,7 @@ def judged(path: Path, lab: Lab, *, plays: Path | None, boards: bool = False) ->
         with tempfile.TemporaryDirectory(prefix="tennis-grade-") as scratch:
             folder = Path(scratch) / "work"
             try:
-                notes = hand_in.unpack(path, folder, lab.slug).notes
+                notes = hand_in.unpack(path, folder).notes
                 if (folder / NOTEBOOK_PDF).is_file():
                     pdf = (folder / NOTEBOOK_PDF).read_bytes()
                 report = checking.run_checks(

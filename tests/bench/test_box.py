@@ -316,3 +316,20 @@ def test_memory_that_is_taken_at_once_is_the_hand_ins_fault_and_not_the_machines
     monkeypatch.setattr(box, "ROOM_BYTES", 1 << 24)
     ended = run("kept = b'x' * (1 << 29); time.sleep(50)")
     assert ended.limit == "it took more than 0 GB of memory"
+
+
+def test_what_failed_while_the_kernel_ended_processes_is_not_the_boxs_fault(tmp_path, monkeypatch):
+    """The kernel's count is made up: no test fills this machine's memory."""
+    counts = iter([3, 4, 4, 4])
+    monkeypatch.setattr(box, "oom_kills", lambda: next(counts))
+    words = (["/bin/sh", "-c", "exit 1"], tmp_path, [], {}, {}, 20.0)
+    with pytest.raises(BenchError, match=r"ran out of memory meanwhile.*grade fewer"):
+        box.run(*words)
+    assert box.run(*words).code == 1
+
+
+def test_the_kernel_counts_what_it_ended(tmp_path):
+    assert box.oom_kills() >= 0
+    assert box.oom_kills(tmp_path) == 0
+    (tmp_path / "vmstat").write_text("pgfault 12\noom_kill 7\n")
+    assert box.oom_kills(tmp_path) == 7

@@ -107,16 +107,26 @@ def test_names_of_an_archive_without_their_flag(tmp_path):
             assert shown is None or downloads.label(found, root) == f"{shown}/lab.zip"
 
 
-def test_who_handed_in_no_zip_file_is_named(tmp_path):
-    for form in ("archive", "folder"):
-        given = tmp_path / f"{form}.zip"
-        given.write_bytes(packed(below("Class", MOODLE)))
-        if form == "folder":
-            given = unpacked(below("Class", MOODLE), tmp_path / "class")
+def test_what_is_no_zip_file_is_named_and_what_is_a_hand_in_of_another_kind_is_kept(tmp_path):
+    more = {
+        "Class/Di_4_assignsubmission_file_/answers.toml": b"",  # refused when it is marked
+        "Class/Ed_5_assignsubmission_file_/x.rar": b"Rar!",
+        "Class/thesis.pdf": b"",
+    }
+    entries = below("Class", MOODLE) | more
+    (tmp_path / "class.zip").write_bytes(packed(entries))
+    root = unpacked(entries, tmp_path / "class")
+    (root / "Class/a.zip").symlink_to("/dev/zero")
+    for given in (tmp_path / "class.zip", root):
         said: list[str] = []
-        with listening(said.append), downloads.opened(given) as root:
-            downloads.files(root)
-        assert said == [
+        with listening(said.append), downloads.opened(given) as opened:
+            found = downloads.files(opened)
+        named = {path.name for path in found}
+        assert (len(found), named) == (4, {"lab.zip", "answers.toml", "x.rar"})
+        links = [line for line in said if "which is not a plain file" in line]
+        assert len(links) == (given == root)
+        left = [line for line in said if line not in links]
+        assert left == [
             "left out: Cy_103_assignsubmission_onlinetext_, a folder without a zip file"
         ]
 

@@ -58,13 +58,16 @@ def test_a_group_has_one_seed_in_whatever_order_it_is_named(tmp_path):
         "members = [1]": "members: 4 at most",
         "members = [{}]": "members: None is not a name: it holds no letter",
         'members = [{name = "a\\u0000"}]': "is not a name",
-        'members = [{name = "Ada", number = "=1"}]': "number: '=1' is not one",
+        'members = [{name = "Ada", number = "=1"}]': "number: '=1' is not one: write it",
+        'number = "=1"': "number: '=1' is not one: write it",
+        "number = [1]": "number:",
         "members = [" + '{name = "a"},' * 5 + "]": "members: 4 at most",
     }.items(),
 )
 def test_broken_members_are_named(line, said, tmp_path):
     path = tmp_path / "answers.toml"
-    path.write_text(f'lab = "{LAB.slug}"\nstudent = "x"\nminutes = 1\n{line}\n[answers]\n')
+    head = f'lab = "{LAB.slug}"\nstudent = "x"\nminutes = 1\nseed = 1'
+    path.write_text(f"{head}\n{line}\n[answers]\n")
     with pytest.raises(work.WorkError, match=said):
         work.read_answers(path)
 

@@ -7,11 +7,13 @@ import shutil
 
 import pytest
 
+from tennis.bench import box
 from tennis.bench.commands import run
 from tennis.bench.kernels import catalogue, modules, own_module
 from tennis.checkout import ROOT
+from tennis.course.checking.host_faults import is_of_this_machine
 from tennis.course.starters import solved
-from tennis.errors import BenchError, UsageError
+from tennis.errors import BenchError, NotBuiltError, UsageError
 
 RIGHT = solved((ROOT / "labs/03-write-the-racquet/racquet.c").read_text())
 
@@ -159,3 +161,22 @@ def test_a_function_that_only_init_calls_does_not_kill_the_kernel(tmp_path, kern
     )
     assert modules.PATCHED in told
     assert not modules.misaligned(told)
+
+
+def test_a_build_that_took_too_long_is_no_compile_error(tmp_path, monkeypatch):
+    """How the box ends is made up; the next time it is asked again."""
+    source = tmp_path / "racquet.c"
+    source.write_text(f"/* {tmp_path} */\n")
+    late = box.Ended(None, "it did not end within 300 s", "")
+    ends = [
+        *(late, late),  # a small module is not built either
+        box.Ended(2, "", "racquet.c:1:1: error: nothing here\n"),
+    ]
+    monkeypatch.setattr(own_module.box, "run", lambda *_: ends.pop(0))
+    kernel = catalogue.find("mainline")
+    with pytest.raises(BenchError, match="could not be built here: it did not end") as caught:
+        own_module.build(source, kernel)
+    assert is_of_this_machine(caught.value)
+    assert own_module.build(source, kernel).errors == ["racquet.c:1: nothing here"]
+    with pytest.raises(NotBuiltError):
+        own_module.built(source, kernel)

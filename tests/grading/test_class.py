@@ -1,12 +1,12 @@
 # SPDX-FileCopyrightText: The Tennis authors
 # SPDX-License-Identifier: MIT
-"""A class is marked: right, wrong, copied, edited, broken and hostile hand-ins."""
+"""A class is marked, from files to pages: right, wrong, copied, edited and hostile hand-ins."""
 
 import csv
-import json
 import os
 import re
 import shlex
+import shutil
 import stat
 import tomllib
 import zipfile
@@ -20,18 +20,18 @@ from tennis.cli import cli
 from tennis.course import load_lab
 from tennis.course import work as folders
 from tennis.course.checking.running import run_checks
-from tennis.errors import TennisError
-from tennis.grading import hand_in as packing
-from tennis.grading import judged as grading
-from tennis.rally.manifest import Fault, seal_of
+from tennis.grading import hand_in, judged
+from tennis.rally.manifest import Fault
+from tests.support.forging import reseal
 from tests.support.hand_ins import make_work, right_answers, written, zipped
 
 # one class, marked once: all on one worker
 pytestmark = pytest.mark.xdist_group("class")
 
 LAB = load_lab("01-first-serve")
-NO_LAB = b'lab = "no-lab"\nstudent = "x"\nminutes = 1\n'
+NO_LAB = b'lab = "no-lab"\nstudent = "x"\nminutes = 1\nseed = 1\n'
 MARKED = {"edges": 2, "prediction": 1, "bound": 2}  # by checks; a person reads the rest
+SEED = {name: folders.seed_of(LAB, name) for name in ("ada", "fay", "ida", "jan")}
 
 
 def run(*words: str | Path):
@@ -51,7 +51,7 @@ def hostile(path: Path, entries: dict[str, bytes], link: str = "") -> Path:
 
 @pytest.fixture(scope="module")
 def handed_in(tmp_path_factory) -> Path:
-    """A class of 21: nineteen hand-ins with something of their own, two that are right."""
+    """A class of 21 files: most have something of their own."""
     folder = tmp_path_factory.mktemp("class")
     here = folder / "handed-in"
     here.mkdir()
@@ -60,10 +60,10 @@ def handed_in(tmp_path_factory) -> Path:
         made = make_work(folder / f"work-{file or name}", LAB, name, **about)
         return zipped(made, here / f"{file or name}.zip")
 
-    for number in range(2):
-        student(f"student {number}", f"student-{number:02}")
+    student("student 0", "student-00")
     student("ada")
     student("bob", answers={"edges": 9160})
+    student("bob", "bob-again")
     student("cleo", answers={"edges": 9160, "bound": 5000})
     student("dan", answers={"prediction": "rt", "bound": None})
     student("eve", rallies={"rt-idle": None})
@@ -81,8 +81,7 @@ def handed_in(tmp_path_factory) -> Path:
     # edited: a manifest that says another seed
     edited = make_work(folder / "work-jan", LAB, "jan", rallies={"rt-idle": {"seed": 1}})
     manifest = edited / "rt-idle" / "manifest.json"
-    seed = folders.seed_of(LAB, "jan")
-    manifest.write_text(manifest.read_text().replace('"seed": 1,', f'"seed": {seed},'))
+    manifest.write_text(manifest.read_text().replace('"seed": 1,', f'"seed": {SEED["jan"]},'))
     with zipfile.ZipFile(here / "jan.zip", "w") as archive:
         for path in sorted(edited.rglob("*")):
             if path.is_file():
@@ -90,37 +89,40 @@ def handed_in(tmp_path_factory) -> Path:
     named = make_work(folder / "work-kim", LAB, "kim")
     text = (named / "answers.toml").read_text()
     (named / "answers.toml").write_text(text.replace('"kim"', '"<script>alert(1)</script>\u202e"'))
-    with zipfile.ZipFile(here / "kim.zip", "w") as archive:
-        archive.write(named / "answers.toml", "answers.toml")
-    student("lea", answers={"average": "</div><script>alert('x')</script> a b c"})
-    # hostile and broken
+    hostile(here / "kim.zip", {"answers.toml": (named / "answers.toml").read_bytes()})
+    script = "</div><script>alert('x')</script> a b c"
+    student("lea", answers={"edges": 9160, "average": script})
     (here / "no-zip.zip").write_bytes(b"PK not a zip at all")
     hostile(here / "bomb.zip", {"answers.toml": b"0" * (70 << 20)})
     hostile(here / "path.zip", {"../../outside": b"x", "/etc/tennis": b"x", "answers.toml": b"a ="})
     hostile(here / "link.zip", {}, link="answers.toml")
     hostile(here / "many.zip", {f"x{number}": b"" for number in range(500)})
     hostile(here / "names.zip", {"a\x1b[2J\n<b>.txt": b"", "answers.toml": NO_LAB})
-    deep = ("[" * 20_000).encode()
-    hostile(here / "deep.zip", {"answers.toml": b"lab = " + deep})
+    hostile(here / "deep.zip", {"answers.toml": b"lab = " + b"[" * 20_000})
     (here / "notes.txt").write_text("not a hand-in")
     return here
 
 
 @pytest.fixture(scope="module")
-def marks(handed_in) -> Path:
+def marked(handed_in) -> tuple[Path, str]:
     done = run("grade", handed_in, "--lab", "01", "--no-replay")
     assert done.exit_code == 0, done.output
-    return handed_in.with_name("handed-in-marks")
+    return handed_in.with_name("handed-in-marks"), done.output
+
+
+@pytest.fixture(scope="module")
+def marks(marked) -> Path:
+    return marked[0]
 
 
 def rows(marks: Path) -> dict[str, dict[str, str]]:
-    with (marks / "marks.csv").open(newline="") as file:
+    with (marks / "marks.csv").open(newline="", encoding="utf-8-sig") as file:
         return {row["file"].removesuffix(".zip"): row for row in csv.DictReader(file)}
 
 
 def results(marks: Path, name: str) -> dict[str, tuple[str, str]]:
     for path in (marks / "results").iterdir():
-        graded = grading.Graded.model_validate_json(path.read_bytes())
+        graded = judged.Graded.model_validate_json(path.read_bytes())
         if graded.file == f"{name}.zip" and graded.report:
             return {one.check: (one.verdict, one.message) for one in graded.report.results}
     return {}
@@ -131,99 +133,144 @@ def test_what_is_right_has_all_points_that_checks_give(marks):
     assert {name: one[name] for name in MARKED} == {n: str(p) for n, p in MARKED.items()}
     assert (one["points"], one["so_far"], one["of"], one["open"]) == ("", "5", "10", "2")
     assert (one["status"], one["refused"]) == ("open", "")
-    assert (one["average"], one["histogram"]) == ("", "")
     assert {verdict for verdict, _ in results(marks, "student-00").values()} == {"pass", "not run"}
 
 
-def test_what_is_in_doubt_is_withheld_and_the_others_are_not(marks):
-    """Ada was copied by Ida, Fay has a seed of nobody's, Jan's manifest was altered."""
-    found = {name for name, row in rows(marks).items() if row["status"] == "withheld"}
-    assert found == {"ada", "ida", "fay", "jan"}
-    assert "was altered after the rally was sealed" in rows(marks)["jan"]["found"]
+WRONG = [
+    ("bob", "check_number[edges]", "fail", "9,160 ns is not the number"),
+    ("cleo", "check_number[bound]", "fail", "5,000 balls is not the number"),
+    ("dan", "check_answered[prediction]", "fail", "write prediction.number and pred"),
+    ("dan", "check_answered[bound]", "fail", "there is no answer yet"),
+    ("dan", "check_number[bound]", "not run", "check_answered[bound] did not pass"),
+    ("eve", "check_rally[rt-idle]", "fail", "it is not there"),
+    ("fay", "check_rally[rt-idle]", "fail", "its seed is 1; that of fay is"),
+    ("gus", "check_rally[mainline-idle]", "fail", "100 balls, but the lab asks for 5000"),
+    ("hal", "check_rally[mainline-idle]", "fail", "its kernel is rt, not mainline"),
+    ("ida", "check_rally[mainline-idle]", "fail", "that of ida is"),
+    ("jan", "check_rally[rt-idle]", "fail", "rt-idle/manifest.json"),
+]
+HOSTILE = {
+    "no-zip": "not a whole zip file",
+    "bomb": "unpacks to more than 64 MB",
+    "path": "is not TOML",
+    "link": "there is no answers.toml",
+    "many": "holds 500 files, 400 at most",
+    "names": "of the lab no-lab",
+    "deep": "cannot be read",
+    "kim": "is not a name",
+}
 
 
-@pytest.mark.parametrize(
-    ("name", "check_name", "verdict", "words"),
-    [
-        ("bob", "check_number[edges]", "fail", "9,160 ns is not the number"),
-        ("cleo", "check_number[bound]", "fail", "5,000 balls is not the number"),
-        ("dan", "check_answered[prediction]", "fail", "write prediction.number and prediction.r"),
-        ("dan", "check_answered[bound]", "fail", "there is no answer yet"),
-        ("dan", "check_number[bound]", "not run", "check_answered[bound] did not pass"),
-        ("eve", "check_rally[rt-idle]", "fail", "it is not there"),
-        ("fay", "check_rally[rt-idle]", "fail", "its seed is 1; that of fay is"),
-        ("gus", "check_rally[mainline-idle]", "fail", "100 balls, but the lab asks for 5000"),
-        ("hal", "check_rally[mainline-idle]", "fail", "its kernel is rt, not mainline"),
-        ("ida", "check_rally[mainline-idle]", "fail", "that of ida is"),
-        ("jan", "check_rally[rt-idle]", "fail", "rt-idle/manifest.json"),
-    ],
-)
-def test_what_is_wrong_is_said(marks, name, check_name, verdict, words):
-    found = results(marks, name)[check_name]
-    assert found[0] == verdict
-    assert words in found[1]
-
-
-def test_what_a_bench_does_wrong_costs_no_points(tmp_path):
-    fault = Fault(code="overrun", message="the instrument lost edges")
-    made = make_work(tmp_path / "w", LAB, "zoe", rallies={"rt-idle": {"faults": [fault]}})
-    report = run_checks(made, blind=False)
-    found = {result.check: result for result in report.results}
-    assert found["check_rally[rt-idle]"].verdict == "inconclusive"
-    assert "lost edges: play it again" in found["check_rally[rt-idle]"].message
-    assert report.points == sum(MARKED.values())
-
-
-def test_a_recorded_rally_is_for_a_person_to_judge(tmp_path):
-    about = {"rt-idle": {"bench": "replay", "seed": 7}}
-    report = run_checks(make_work(tmp_path / "w", LAB, "zoe", rallies=about), blind=False)
-    found = {result.check: result for result in report.results}
-    assert found["check_rally[rt-idle]"].verdict == "inconclusive"
-    assert "replayed from a recording" in found["check_rally[rt-idle]"].message
-
-
-@pytest.mark.parametrize(
-    ("name", "words"),
-    [
-        ("no-zip", "not a whole zip file"),
-        ("bomb", "unpacks to more than 64 MB"),
-        ("path", "is not TOML"),
-        ("link", "there is no answers.toml"),
-        ("many", "holds 500 files, 400 at most"),
-        ("names", "of the lab no-lab"),
-        ("deep", "cannot be read"),
-        ("kim", "is not a name"),
-    ],
-)
-def test_what_is_hostile_is_refused_and_the_others_are_marked(marks, name, words):
-    row = rows(marks)[name]
-    assert words in row["refused"]
-    assert row["points"] == "0"
-    assert len(rows(marks)) == 21
+def test_what_is_wrong_is_said_and_what_is_hostile_is_refused(marks):
+    for name, check, verdict, words in WRONG:
+        found = results(marks, name)[check]
+        assert found[0] == verdict, name
+        assert words in found[1], name
+    for name, words in HOSTILE.items():
+        row = rows(marks)[name]
+        assert words in row["refused"]
+        assert row["points"] == "0"
+    assert len(rows(marks)) == 20
     assert not (marks.parent / "outside").exists()
 
 
-def test_what_is_the_same_is_seen(marks):
-    page = (marks / "class.html").read_text()
-    assert "not played again (<code>--no-replay</code>)" in page
-    assert "the balls of mainline-idle: others have the same ones: ida (ida.zip)" in page
+def test_what_was_found_out_reaches_whoever_marks_and_waits_for_them(marked):
+    """Ada was copied by Ida, Fay has a seed of nobody's, Jan's manifest was altered."""
+    marks, output = marked
+    said = {
+        "ada": "the balls of mainline-idle: others have the same ones: ida (ida.zip); their seed "
+        "is that of ada",
+        "ida": f"its seed is {SEED['ada']}; that of ida is {SEED['ida']}; it is the seed of ada",
+        "fay": "nobody in this class has it",
+        "jan": "was altered after the rally was sealed",
+    }
+    page, table = (marks / "class.html").read_text(), rows(marks)
+    first = page.partition("</section>")[0]
+    assert {name for name, row in table.items() if row["status"] == "withheld"} == {*said}
+    for student, words in said.items():
+        assert words in first
+        assert re.search(
+            rf"(?m)^withheld: {student} \({student}.zip\): .*{re.escape(words)}", output
+        )
+        assert words.replace(";", ",") in table[student]["found"]
+        # withheld is no zero, and nothing in the row adds up to what it would be
+        assert (table[student]["points"], table[student]["so_far"]) == ("", "")
+        assert not any(table[student][question.id] for question in LAB.questions)
+    assert "decide about 4 hand-ins and 1 second file in" in output
+    # of two files of one student the better one counts
+    assert (table["bob-again"]["other files"], table["bob-again"]["edges"]) == ("bob.zip", "2")
     assert "the words of histogram: ada (ada.zip), ida (ida.zip)" in page
     assert '<th scope="row">edges</th><td>9160</td><td>2</td>' in page
+    # no student's page names another student
+    pages = [path.read_text() for path in (marks / "feedback").iterdir()]
+    assert sum("Another hand-in counts in its place: bob-again.zip" in page for page in pages) == 1
+    assert sum("Its points are withheld" in page for page in pages) == 4
+    for page in (re.sub('(?s)<div class="answer">.*?</div>', "", page) for page in pages):
+        named = {name for name in said if f": {name}</h1>" in page}
+        assert not [name for name in said.keys() - named if re.search(rf"\b{name}\b", page)]
 
 
 def test_pages_hold_nothing_that_runs(marks):
-    pages = [*marks.glob("feedback/*.html"), marks / "class.html"]
+    pages = [path.read_text() for path in (*marks.glob("feedback/*.html"), marks / "class.html")]
     assert len(pages) == 22
-    for page in pages:
-        text = page.read_text()
+    for text in pages:
         assert "<script" not in text
         assert "\x1b" not in text
         assert "default-src 'none'" in text
-    feedback = next(p.read_text() for p in pages if "alert(&#39;x&#39;)" in p.read_text())
-    assert "&lt;/div&gt;" in feedback
+    assert "&lt;/div&gt;" in next(text for text in pages if "alert(&#39;x&#39;)" in text)
     # points are explained where they were lost
-    lost = next(p.read_text() for p in pages if "9,160 ns is not the number" in p.read_text())
-    assert "= 7,740 ns. Fall" in lost
+    assert any(
+        "9,160 ns is not the number" in text and "= 7,740 ns. Fall" in text for text in pages
+    )
+
+
+def test_marking_again_keeps_what_a_person_wrote_and_decided(handed_in, marks):
+    sheet, decisions = marks / "marks.toml", marks / "decisions.toml"
+    assert {*tomllib.loads(sheet.read_text())["student-00.zip"]} == {
+        *("average", "histogram", "comment")
+    }
+    assert "# histogram, 1: Peaks and widths" in sheet.read_text()
+    begin, own, rest = sheet.read_text().partition('["student-00.zip"]  # student 0\n')
+    mine = rest.replace('average = ""', "average = 1.5  # mine", 1)
+    sheet.write_text(begin + own + mine.replace('comment = ""', 'comment = "Well read."', 1))
+    undecided = decisions.read_text()
+    files = {(one["file"], one["decision"]) for one in tomllib.loads(undecided)["finding"]}
+    assert files == {(f"{name}.zip", "") for name in ("ada", "bob", "fay", "ida", "jan")}
+    text = undecided
+    for file, words in {"ada.zip": "give", "ida.zip": "none"}.items():
+        text = re.sub(rf'(file = "{file}"(?:\n.+)*?\ndecision = )""', rf'\1"{words}"', text)
+    decisions.write_text(text)
+    before = [path.read_bytes() for path in (sheet, decisions)]
+    kept = {path: path.stat().st_mtime_ns for path in (marks / "results").iterdir()}
+    words = ("--lab", "01", "--no-replay", "--out", marks)
+    done = run("grade", handed_in, *words)
+    assert done.exit_code == 0, done.output
+    assert [path.read_bytes() for path in (sheet, decisions)] == before
+    assert {path: path.stat().st_mtime_ns for path in (marks / "results").iterdir()} == kept
+    table = rows(marks)
+    assert (table["student-00"]["so_far"], table["student-00"]["open"]) == ("6.5", "1")
+    assert (table["ada"]["status"], table["ada"]["so_far"]) == ("open", "5")
+    assert (table["ida"]["status"], table["ida"]["points"]) == ("none", "0")
+    assert table["fay"]["status"] == "withheld"
+    assert "no points: ida (ida.zip)" in done.output
+    (page,) = (p for p in map(Path.read_text, marks.glob("feedback/*.html")) if "Well read." in p)
+    # rubric and sample of what was read; what is still to be read has neither yet
+    assert "Four figures of one of their own rallies" in page
+    assert "µs (mainline idle, N = 5,000)" in page
+    assert "Peaks and widths" not in page
+
+
+def test_what_a_bench_does_wrong_and_a_recording_cost_no_points(tmp_path):
+    fault = Fault(code="overrun", message="the instrument lost edges")
+    for name, about, words in (
+        ("fault", {"faults": [fault]}, "lost edges: play it again"),
+        ("recording", {"bench": "replay", "seed": 7}, "replayed from a recording"),
+    ):
+        made = make_work(tmp_path / name, LAB, "zoe", rallies={"rt-idle": about})
+        report = run_checks(made, blind=False)
+        found = {result.check: result for result in report.results}["check_rally[rt-idle]"]
+        assert (found.verdict, words in found.message) == ("inconclusive", True)
+        assert report.points == sum(MARKED.values())
 
 
 def test_the_same_file_twice(tmp_path):
@@ -232,8 +279,7 @@ def test_the_same_file_twice(tmp_path):
     (tmp_path / "in").mkdir()
     for name in ("a", "b", "c", "d"):
         zipped(made, tmp_path / "in" / f"{name}.zip")
-    words = ("--lab", "01", "--no-replay", "--workers", "4")
-    done = run("grade", tmp_path / "in", *words)
+    done = run("grade", tmp_path / "in", "--lab", "01", "--no-replay", "--workers", "4")
     assert done.exit_code == 0, done.output
     marks = tmp_path / "in-marks"
     assert {len(list((marks / name).iterdir())) for name in ("results", "feedback")} == {4}
@@ -242,6 +288,7 @@ def test_the_same_file_twice(tmp_path):
     assert "the same in two hand-ins" not in done.output
 
 
+@pytest.mark.usefixtures("quick_judge")
 def test_names_of_files_are_only_names(tmp_path):
     """They come from anywhere: whatever they hold, sheet, table and pages stay whole."""
     folder = tmp_path / "in"
@@ -249,9 +296,9 @@ def test_names_of_files_are_only_names(tmp_path):
     names = [b"\xf0\x9f\x98\x80.zip", b"a\x1b[2J.zip", b"\xff.zip", b"=1+1.zip", b'"]\n[x.zip']
     for number, name in enumerate((*names, b"<b>.zip")):
         made = make_work(tmp_path / f"w{number}", LAB, f"zoe {number}")
-        zipped(made, folder / os.fsdecode(name))
+        shutil.move(zipped(made, tmp_path / "x.zip"), folder / os.fsdecode(name))
     for _ in range(2):  # what was written is read again
-        done = run("grade", folder, "--lab", "01", "--no-replay", "--out", tmp_path / "m")
+        done = run("grade", folder, "--lab", "01", "--out", tmp_path / "m")
         assert done.exit_code == 0, done.output
         assert "\x1b" not in done.output
     assert len(tomllib.loads((tmp_path / "m/marks.toml").read_text())) == 6
@@ -260,68 +307,7 @@ def test_names_of_files_are_only_names(tmp_path):
     assert "<b>" not in (tmp_path / "m/class.html").read_text()
 
 
-def test_marking_again_keeps_what_a_person_wrote(handed_in, marks):
-    sheet = marks / "marks.toml"
-    assert set(tomllib.loads(sheet.read_text())["student-01.zip"]) == {
-        "average",
-        "histogram",
-        "comment",
-    }
-    assert "# histogram, 1: Peaks and widths" in sheet.read_text()
-    begin, own, rest = sheet.read_text().partition('["student-01.zip"]  # student 1\n')
-    mine = rest.replace('average = ""', "average = 2  # mine", 1)
-    mine = mine.replace('comment = ""', 'comment = "Well read."', 1)
-    sheet.write_text(begin + own + mine)
-    before = sheet.read_text()
-    kept = {path: path.stat().st_mtime_ns for path in (marks / "results").iterdir()}
-    words = ("--lab", "01", "--no-replay", "--out", marks)
-    assert run("grade", handed_in, *words).exit_code == 0
-    assert sheet.read_text() == before
-    assert {path: path.stat().st_mtime_ns for path in (marks / "results").iterdir()} == kept
-    assert (rows(marks)["student-01"]["so_far"], rows(marks)["student-01"]["open"]) == ("7", "1")
-    (page,) = (p for p in map(Path.read_text, marks.glob("feedback/*.html")) if "Well read." in p)
-    # rubric and sample of what was read; what is still to be read has neither yet
-    assert "Four figures of one of their own rallies" in page
-    assert "µs (mainline idle, N = 5,000)" in page
-    assert "Peaks and widths" not in page
-    for broken, message in (("average = 9", "0 to 2 points"), ("average = [", "Invalid")):
-        sheet.write_text(before.replace("average = 2", broken, 1))
-        done = run("grade", handed_in, *words)
-        assert done.exit_code != 0
-        assert message in str(done.exception)
-    sheet.write_text(before)
-
-
-def test_the_class_again_with_other_workers_is_the_same(handed_in, marks, tmp_path):
-    words = ("--lab", "01", "--no-replay", "--out", tmp_path / "m", "--workers", "1")
-    assert run("grade", handed_in, *words).exit_code == 0
-    one = {p.name: json.loads(p.read_text()) for p in (tmp_path / "m" / "results").iterdir()}
-    many = {p.name: json.loads(p.read_text()) for p in (marks / "results").iterdir()}
-
-    def timeless(found):
-        for graded in found.values():
-            for result in (graded["report"] or {"results": []})["results"]:
-                result["seconds"] = 0
-        return found
-
-    assert timeless(one) == timeless(many)
-
-
-def test_nothing_to_mark(tmp_path):
-    for path, words in (
-        (tmp_path / "none", "is neither a folder nor a file"),
-        (tmp_path, "holds no zip files"),
-    ):
-        done = run("grade", path, "--lab", "01")
-        assert done.exit_code == 2 or words in str(done.exception)
-    done = run("grade", tmp_path, "--lab", "77")
-    assert "there is no lab 77" in str(done.exception)
-
-
-def test_checks_have_an_end(tmp_path):
-    made = make_work(tmp_path / "w", LAB, "zoe")
-    with pytest.raises(TennisError, match="were ended after"):
-        run_checks(made, blind=True, limit_s=0.01)
+# --- one student, from the handout to the mark ---
 
 
 def fill_in(answers: dict[str, Any]) -> None:
@@ -368,30 +354,16 @@ def test_a_student_does_lab_1(tmp_path, monkeypatch):
 def test_a_rally_of_somebody_else_is_found_out(tmp_path):
     """Whole, sealed anew, with the right seed in it: only playing it again tells."""
     made = make_work(tmp_path / "w", LAB, "zoe", rallies={r.name: None for r in LAB.rallies})
-    seed = folders.seed_of(LAB, "zoe")
     words = ("--kernel", "rt", "--balls", 5000, "--seed", 1)
     done = run("rally", *words, "--out", made / "rt-idle")
     assert done.exit_code == 0, done.output
-    manifest = made / "rt-idle" / "manifest.json"
-    content = json.loads(manifest.read_text())
-    content["protocol"]["seed"] = seed
-    content["seal"] = seal_of(content)
-    manifest.write_text(json.dumps(content))
+    reseal(made / "rt-idle", protocol__seed=folders.seed_of(LAB, "zoe"))
     report = run_checks(made, blind=False, plays=tmp_path / "played")
     found = {result.check: result for result in report.results}
     assert found["check_rally[rt-idle]"].verdict == "pass"
     assert found["check_honest[rt-idle]"].verdict == "fail"
     assert "rt-idle does not repeat: ball 0" in found["check_honest[rt-idle]"].message
     assert [name for name, one in found.items() if one.in_doubt] == ["check_honest[rt-idle]"]
-    # nor is what says that nobody can play it again: this class has no boards
-    about = {"mainline-idle": None, "rt-idle": {"bench": "pi"}}
-    strange = make_work(tmp_path / "s", LAB, "yve", rallies=about)
-    for boards, verdict in ((False, "fail"), (True, "pass")):
-        report = run_checks(strange, blind=False, plays=tmp_path / "played", boards=boards)
-        found = {result.check: result for result in report.results}
-        assert found["check_rally[rt-idle]"].verdict == verdict
-        assert found["check_rally[rt-idle]"].in_doubt is not boards
-    assert "it cannot be played again" in found["check_honest[rt-idle]"].message
 
 
 def test_packing_is_complete_or_refused(tmp_path, monkeypatch):
@@ -413,34 +385,16 @@ def test_packing_is_complete_or_refused(tmp_path, monkeypatch):
     again = run("lab", "submit", "01", "--in", made)
     assert "exists" in str(again.exception)
     assert file.read_bytes() == before
-    assert (made / "notebook.pdf").read_bytes().startswith(b"%PDF-")
     # the same work is the same file
     assert run("lab", "submit", "01", "--in", made, "--out", "second.zip").exit_code == 0
     assert Path("second.zip").read_bytes() == before
     # a notebook that does not run is not handed in
-    text = (made / "notebook.md").read_text()
-    (made / "notebook.md").write_text(
-        text.replace("{code-cell} ipython3\n", "{code-cell} ipython3\n1 / 0\n", 1)
-    )
+    notebook = made / "notebook.md"
+    code = "{code-cell} ipython3\n"
+    notebook.write_text(notebook.read_text().replace(code, f"{code}1 / 0\n", 1))
     failed = run("lab", "submit", "01", "--in", made, "--out", "third.zip")
-    assert re.search(r"notebook\.md: cell \d+ of \d+ \(1 / 0\): ", str(failed.exception))
-    assert "ZeroDivisionError" in str(failed.exception)
+    assert re.search(r"notebook\.md: cell \d+ of \d+ \(1 / 0\): Zero", str(failed.exception))
     assert not Path("third.zip").exists()
-    (made / "notebook.md").write_text(text)
-    unpacked = packing.unpack(file, tmp_path / "again")
-    assert unpacked.notes == []
-    assert (tmp_path / "again" / "answers.toml").read_bytes() == (
-        made / "answers.toml"
-    ).read_bytes()
-
-
-def test_a_student_sees_no_answer(tmp_path):
-    """Blind: what needs the solution is not run, and nothing of it is said."""
-    made = make_work(tmp_path / "w", LAB, "zoe", answers={"edges": 9160})
-    done = run("lab", "check", "01", "--in", made)
-    assert done.exit_code == 0, done.output
-    assert "7740" not in done.output
-    assert "7,740" not in done.output
-    for words in ("yes: 9160 ns", "your teacher", "0 of them known to be right"):
-        assert words in " ".join(done.output.split())
-    assert "Not run here, but when it is marked: rally mainline-idle, played again;" in done.output
+    assert hand_in.unpack(file, tmp_path / "again").notes == []
+    answers = [(folder / "answers.toml").read_bytes() for folder in (tmp_path / "again", made)]
+    assert answers[0] == answers[1]
