@@ -17,7 +17,7 @@ set -eu
 flavour=${FLAVOUR:-mainline}
 {
     cat "$(dirname "$0")/../target/kernels/small.config"
-    tennis kernels fragment "$flavour"
+    tennis kernels check "$flavour"
 } >tennis.config
 
 build() {

@@ -9,13 +9,12 @@ from rich.console import Console
 from rich.text import Text
 
 from tennis.cli.numbers import Whole
-from tennis.cli.options import balls_option, field_option, workers_option
+from tennis.cli.options import balls_option, workers_option
 from tennis.cli.progress import progress_line
 from tennis.cli.stop import Stop
 from tennis.cli.words import echo
 from tennis.errors import BenchError
 from tennis.log import listening
-from tennis.rally.serving import Serving
 
 PICTURE = "overview.png"
 MACHINES = (
@@ -40,9 +39,8 @@ MACHINES = (
     show_default=True,
     help="The boots of each kernel for each load; a verdict needs ten.",
 )
-@field_option(Serving, "seed", "The seed.")
 @workers_option("How many rallies to play at once.")
-def demo(out: Path, balls: int, boots: int, seed: int, workers: int) -> None:
+def demo(out: Path, balls: int, boots: int, workers: int) -> None:
     """Play mainline and PREEMPT_RT, idle and under stress, and show the result.
 
     PREEMPT_RT is played as the thesis had it: the handler forced into a thread, the answering
@@ -70,7 +68,7 @@ def demo(out: Path, balls: int, boots: int, seed: int, workers: int) -> None:
     from tennis.replicate.verdicts import Replication
 
     console = Console(highlight=False)
-    wanted = demonstration(balls, boots, seed)
+    wanted = demonstration(balls, boots)
     count = len(wanted.scheduled)
     console.print(f"Playing {count} rallies of {balls:,} balls; every one boots its own kernel.")
     # a single worker is this process, and shows each rally's balls

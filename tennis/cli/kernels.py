@@ -27,7 +27,7 @@ def kernels(ctx: click.Context) -> None:
       tennis kernels fetch mainline rt
       tennis kernels fetch --again rt
       tennis kernels package rt /usr/src/linux-source-6.12.tar.xz
-      tennis kernels fragment rt > rt.config
+      tennis kernels check rt > rt.config
       tennis kernels check rt linux/.config
       tennis kernels package evl linux-evl --base allnoconfig \\
           --config target/kernels/small.config
@@ -91,26 +91,9 @@ def fetch(names: tuple[str, ...], again: bool) -> None:
             echo(f"{kernel.name}: Linux {kernel.release} is ready, of {kernel.origin}")
 
 
-@kernels.command(short_help="Print a flavour's configuration fragment.")
+@kernels.command(short_help="Print what a flavour needs of a .config, or compare one with it.")
 @click.argument("flavour", type=click.Choice(["mainline", "rt", "evl", "cobalt"]))
-def fragment(flavour: str) -> None:
-    """Print the configuration fragment of a flavour, from `target/kernels/FLAVOUR.toml`.
-
-    Merge it into a configuration with the kernel's own `scripts/kconfig/merge_config.sh`, and check
-    the result with `tennis kernels check`.
-
-    \b
-    Example:
-      tennis kernels fragment rt > rt.config
-    """
-    from tennis.bench.kernels.requirements import fragment as text_of
-
-    echo(text_of(flavour), nl=False)
-
-
-@kernels.command(short_help="Compare a .config with what a flavour, and a bench, need.")
-@click.argument("flavour", type=click.Choice(["mainline", "rt", "evl", "cobalt"]))
-@click.argument("config", type=click.Path(path_type=Path))
+@click.argument("config", type=click.Path(path_type=Path), required=False)
 @click.option(
     "--bench",
     type=click.Choice(["virtual", "pi"]),
@@ -118,16 +101,24 @@ def fragment(flavour: str) -> None:
     show_default=True,
     help="The bench for it: the virtual bench needs the drivers of QEMU's machine.",
 )
-def check(flavour: str, config: Path, bench: BenchKind) -> None:
-    """Compare a kernel's configuration (its `.config`) with what a flavour, and a bench, need.
+def check(flavour: str, config: Path | None, bench: BenchKind) -> None:
+    """Compare CONFIG, a kernel's `.config`, with what FLAVOUR, and a bench, need.
 
-    The exit code is 1 if a required option is missing or a forbidden one is set.
+    The exit code is 1 if a required option is missing or a forbidden one is set. Without CONFIG, it
+    prints what the flavour needs (`target/kernels/FLAVOUR.toml`), to be merged into a configuration
+    with the kernel's own `scripts/kconfig/merge_config.sh`.
 
     \b
     Examples:
+      tennis kernels check rt > rt.config
       tennis kernels check rt linux/.config
       tennis kernels check rt linux/.config --bench pi
     """
+    if config is None:
+        from tennis.bench.kernels.requirements import fragment
+
+        echo(fragment(flavour), nl=False)
+        return
     from tennis.cli.findings import show
     from tennis.play.doctor.kernel import examine_config
 

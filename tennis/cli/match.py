@@ -87,15 +87,6 @@ def kernel_of(text: str) -> tuple[str, str]:
     "must see it.",
 )
 @click.option(
-    "--check-every",
-    type=Whole(0, 100_000),
-    default=50,
-    show_default=True,
-    metavar="COUNT",
-    help="With --cluster: another worker plays one of this many rallies again, and both are "
-    "compared. 0: none.",
-)
-@click.option(
     "--list", "list_only", is_flag=True, help="Say what would be played, and how long it may take."
 )
 def match(
@@ -108,7 +99,6 @@ def match(
     targets: str | None,
     address: str | None,
     store: str | None,
-    check_every: int,
     *,
     list_only: bool,
 ) -> None:
@@ -143,7 +133,7 @@ def match(
 
     if out is None:
         out = Path(plan.stem)
-    cluster = _cluster(address, store, check_every)
+    cluster = _cluster(address, store)
     if targets is not None and cluster is not None:
         raise UsageError("--targets are boards, --cluster plays virtual ones: one of them")
     changed: dict[str, object] = {}
@@ -196,7 +186,7 @@ def _fleet(targets: str | None) -> "Crew | None":
     return made
 
 
-def _cluster(address: str | None, store: str | None, check_every: int) -> "Crew | None":
+def _cluster(address: str | None, store: str | None) -> "Crew | None":
     """Return the cluster that plays; None: this machine does. Raises UsageError."""
     if address is None:
         if store is not None:
@@ -213,7 +203,7 @@ def _cluster(address: str | None, store: str | None, check_every: int) -> "Crew 
             next_step="mount the bucket or share on all machines, and name the folder",
         )
     place = str(Path(store).absolute())
-    crew: Crew = need(CREWS, "cluster", "--cluster")(address, place, check_every)
+    crew: Crew = need(CREWS, "cluster", "--cluster")(address, place)
     return crew
 
 

@@ -12,9 +12,9 @@ from tennis.play.schedule import scheduled_rallies
 PLAN = ROOT / "plans" / "quick.toml"
 
 
-def demonstration(balls: int, boots: int, seed: int) -> Match:
+def demonstration(balls: int, boots: int) -> Match:
     """Return the demonstration as a match. Raises BenchError where a kernel is not fetched."""
-    asked = {"balls": balls, "repetitions": boots, "seed": seed, "order": "listed"}
+    asked = {"balls": balls, "repetitions": boots, "order": "listed"}
     plan = read_plan(PLAN).model_copy(update={"title": "The thesis' main result", **asked})
     scheduled, left = scheduled_rallies(plan, {}, Path())
     # a boot of each cell, then another: after the first round all is known, if only roughly. What

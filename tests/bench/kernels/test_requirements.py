@@ -160,7 +160,7 @@ def test_a_configuration_is_checked(tmp_path):
     done = tennis("kernels", "check", "mainline", tmp_path / "rt")
     assert done.returncode == 1
     assert "CONFIG_PREEMPT_RT: y; it would be the flavour rt" in done.stdout
-    assert tennis("kernels", "fragment", "rt").stdout == fragment("rt")
+    assert tennis("kernels", "check", "rt").stdout == fragment("rt")
     done = tennis("kernels", "check", "rt", tmp_path / "none")
     assert (done.returncode, done.stderr.count("\n")) == (1, 1)
 
