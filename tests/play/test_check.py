@@ -24,9 +24,7 @@ from tennis.rally.manifest import (
     Fault,
     Health,
     Manifest,
-    OnProcessor,
     StrictModel,
-    VerificationRecord,
 )
 from tennis.rally.opening import SIZE_LIMITS
 from tests.support.forging import reseal
@@ -95,50 +93,6 @@ def test_each_field_of_the_manifest_is_compared_or_named(name):
         assert f"its {name}" in first_difference(claimed, replayed, [])
 
 
-VERIFIED = VerificationRecord(
-    serial="e66",
-    firmware_sha256="0" * 64,
-    tick_hz=125_000_000,
-    date="2026-01-01T00:00:00+00:00",
-    verdict="pass",
-    reason="",
-    balls=1000,
-    largest_error_ticks=1,
-    kind="emulated",
-    source="internal",
-)
-
-
-def test_a_brickwalls_calibration_is_kept_by_each_machine(tmp_path):
-    """The player verified the emulated Pico, or who checks did. The built-in one has none."""
-    never, once = (
-        manifest(balls=10).instrument.model_copy(update={"kind": "brickwall", "calibration": found})
-        for found in (None, VERIFIED)
-    )
-    for mine, theirs in ((never, once), (once, never)):
-        claimed, replayed = (
-            manifest(balls=10).model_copy(update={"instrument": one}) for one in (mine, theirs)
-        )
-        assert not first_difference(claimed, replayed, [])
-        builtin = mine.model_copy(update={"kind": "virtual"})
-        claimed = claimed.model_copy(update={"instrument": builtin})
-        replayed = replayed.model_copy(
-            update={"instrument": theirs.model_copy(update={"kind": "virtual"})}
-        )
-        assert "its instrument calibration is " in first_difference(claimed, replayed, [])
-    rally = made(tmp_path / "a")
-    again = made(tmp_path / "b")
-    claimed = sealed_again(rally, instrument=once.model_dump(mode="json"))
-    replayed = sealed_again(again, instrument=never.model_dump(mode="json"))
-    assert compare(claimed, replayed, told(claimed), []) == (
-        "",
-        [
-            "calibration: the player's machine keeps what tennis brickwall verify found",
-            "created: only the player knows",
-        ],
-    )
-
-
 def test_served_ticks_of_another_clock_are_compared_in_nanoseconds():
     balls = np.array([(10, 20, 30), (11, 20, 30)], RECORD)
     table = np.array([(80, 20, 30), (88, 20, 30)])
@@ -146,18 +100,6 @@ def test_served_ticks_of_another_clock_are_compared_in_nanoseconds():
     table[1, 0] += 1
     with pytest.raises(RallyError, match="ball 1 has served_ns 89 in the rally and 88 now"):
         compare_balls(balls, table, 0, RallyError, 125_000_000)
-
-
-def test_where_pings_came_is_compared_unless_nobody_counted_then():
-    replayed, altered = (
-        manifest(balls=10, where=[OnProcessor(processor=0, pings=count, replies=count, busy=2)])
-        for count in (10, 9)
-    )
-    assert "its counts where" in first_difference(altered, replayed, [])
-    assert "its counts where" in first_difference(altered, replayed, ["bench_sha256"])
-    older = manifest(balls=10)
-    assert "its counts where" in first_difference(older, replayed, [])
-    assert not first_difference(older, replayed, ["bench_sha256"])  # of a Tennis before
 
 
 @pytest.mark.parametrize("name", sorted({*SIZE_LIMITS, CAPTURE} - {MANIFEST, BALLS}))

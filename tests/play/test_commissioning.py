@@ -8,9 +8,7 @@ folder keeps is looked at.
 
 import getpass
 import socket
-import threading
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 
 import pytest
@@ -244,60 +242,6 @@ def test_a_mock_target_counts_the_pings(managed, tmp_path, every, failure):
     assert managed.log == ["modprobe racquet", "rmmod racquet"]
 
 
-# perf's own words, with counts that are known: some for each ball that came meanwhile
-PERF = """
-[ "$1" = stat ] && [ "$2" = -a ] && [ "$3" = -x, ] && [ "$4" = -e ] && [ "$6" = -- ] || exit 129
-events=$5; shift 6
-pings() { cat STATE/sys/bus/platform/drivers/racquet/racquet/pings 2>/dev/null || echo 0; }
-before=$(pings); "$@"; balls=$(($(pings) - before)); each=10
-for event in $(echo $events | tr , ' '); do
-  echo "$((5000 + balls * each)),,$event,4004000000,100.00,," >&2
-  each=$((each + 10))
-done
-"""
-MISSED = {
-    "l1i_cache_refill": 10,
-    "l1d_cache_refill": 20,
-    "l2d_cache_refill": 30,
-    "l1i_tlb_refill": 40,
-    "l1d_tlb_refill": 50,
-}
-
-
-def perf(target: MockTarget, text: str = PERF) -> None:
-    target.program("perf", text.replace("STATE", str(target.state)))
-
-
-def test_a_mock_targets_misses_are_counted_while_its_balls_come(managed, monkeypatch):
-    """What the processor counts anyway is no ball's."""
-    monkeypatch.setattr(misses, "COUNTED_S", 0.3)
-    perf(managed)
-    boards, over = Boards(CommissionRequest(target=HOST)), threading.Event()
-    without = boards.misses(with_balls=False)
-    assert (without.balls, set(without.events.values())) == (0, {5000})
-    counter = managed.state / "sys/bus/platform/drivers/racquet/racquet/pings"
-    counter.parent.mkdir(parents=True)
-    counter.write_text("7\n")  # of an evening before
-    ball = counting(managed)
-
-    def come() -> None:
-        while not over.wait(0.005):
-            ball(0, 0)
-
-    with misses.counting(partial(boards.misses, with_balls=True)) as counted:
-        balls = threading.Thread(target=come)
-        balls.start()
-        try:
-            seen = counted()
-        finally:
-            over.set()
-            balls.join()
-    assert seen.balls > 0
-    for event, times in misses.of_a_ball(seen, without).items():
-        # two readings: one may see some balls more
-        assert times == pytest.approx(MISSED[event], rel=0.5)
-
-
 @pytest.mark.virtual
 def test_the_model_misses_as_often_for_each_ball(tmp_path):
     """A rally of 40 balls, and one as long with one: the rest of what was missed is no ball's."""
@@ -327,9 +271,6 @@ def test_a_second_emulated_pico_agrees(tmp_path):
     assert found["clocks_apart_ppm"] == pytest.approx(30, abs=0.5)
     assert found["loop_ns"] == pytest.approx(20, abs=1.5)
     assert found["balls"] > 64
-
-
-# --- what is plugged in ---
 
 
 # --- the folder, with steps that are made up ---

@@ -1,14 +1,12 @@
 # SPDX-FileCopyrightText: The Tennis authors
 # SPDX-License-Identifier: MIT
-"""What the first evening says of each fault on a desk, and of each pair of faults.
+"""What the first evening says of each fault on a desk.
 
 The real firmware on one emulated Pico, whose wires are a net of resistors. `TENNIS_FAULTS=write`
-writes what is found: the table of docs/faults.md, and docs/evidence/fault-pairs.csv.
+writes what is found: the table of docs/faults.md.
 """
 
-import csv
 import os
-from itertools import combinations
 from pathlib import Path
 
 import pytest
@@ -21,7 +19,6 @@ from tests.support.faults import FAULTS, STEPS, SharedPico
 pytestmark = [pytest.mark.virtual, pytest.mark.xdist_group("faults")]
 
 PAGE = ROOT / "docs/faults.md"
-PAIRS = ROOT / "docs/evidence/fault-pairs.csv"
 BEGIN, END = "<!-- made by tests/play/test_faults.py -->\n", "<!-- until here -->\n"
 WRITES = os.environ.get("TENNIS_FAULTS") == "write"
 PASSES = "passes"
@@ -110,70 +107,3 @@ def test_no_failure_blames_the_other_wire():
                 continue
             blamed = "ping" if step == "ping" or failure.startswith("ping: ") else "reply"
             assert blamed == wires[0], (fault, step, failure)
-
-
-# What else is true of a fault when it meets another one, by the step
-ALSO: dict[str, set[tuple[str, str]]] = {
-    # its sentences name ground
-    "no ground wire, two supplies": {
-        *(("ping", "missing"), ("reply", "ping: missing"), ("reply", "ping: wrong count")),
-        *(("reply", "missing"), ("reply", "joined"), ("reply", "held high")),
-    },
-    # the pin that it names is the one to look at
-    "the far ends are swapped": {("reply", "ping: held low")},
-    "the wires touch at the far ends": {
-        *(("ping", "held low"), ("ping", "held high"), ("reply", "joined"), ("reply", "held high")),
-    },
-    # its sentence has both
-    "the ping touches ground at the far end": {("reply", "swapped")},
-    # what touches the one wire touches the other, too
-    "the wires touch at the Pico": {
-        *(("jumpers", "short"), ("ping", "short"), ("reply", "ping: short"), ("reply", "short")),
-    },
-}
-# Two faults that together are a third thing: what is said instead.
-# 3.3 V and ground are joined: nothing has power
-SHORTED = ("missing", "ping: missing", "no jumper")
-TOGETHER: dict[tuple[str, ...], tuple[str, ...]] = {
-    ("the ping touches ground at the far end", "the ping touches 3.3 V at the far end"): SHORTED,
-    ("the reply touches ground at the far end", "the reply touches 3.3 V at the far end"): SHORTED,
-    # what touches a wire that is broken is not seen before that wire is whole
-    ("the reply wire is broken", "the wires touch at the far ends"): (PASSES,),
-}
-# a loose wire is a broken one at times
-BROKEN = {f"the {wire} wire is loose": f"the {wire} wire is broken" for wire in ("ping", "reply")}
-
-
-def pairs() -> dict[tuple[str, ...], dict[str, str]]:
-    """Return the two faults -> step -> the failure, as the file says it."""
-    with PAIRS.open(encoding="utf-8", newline="") as file:
-        return {(row.pop("one"), row.pop("other")): row for row in csv.DictReader(file)}
-
-
-def honest(pair: tuple[str, ...], step: str) -> set[str]:
-    """Return what may be said of two faults in a step."""
-    single = written()
-    names = {name for fault in pair for name in single[fault, step].split(" or ")}
-    names |= {name for fault in pair for at, name in ALSO.get(fault, ()) if at == step}
-    if any(single[fault, step] != PASSES for fault in pair):
-        names.discard(PASSES)
-    names |= set(TOGETHER.get(pair, ()))
-    for loose in set(pair) & BROKEN.keys():
-        (other,) = set(pair) - {loose} or {loose}
-        order = sorted({BROKEN[loose], other}, key=list(FAULTS).index)
-        if len(order) == 2 and other not in BROKEN:
-            names.add(pairs()[order[0], order[1]][step])
-    return names
-
-
-def test_each_pair_is_called_by_what_is_true_of_one_of_the_two():
-    """Nobody is sent to what is sound: the exceptions are listed above, with why."""
-    known = pairs()
-    assert [*known] == [*combinations(FAULTS, 2)]
-    other = [
-        (step, *pair, row[step])
-        for pair, row in known.items()
-        for step in STEPS
-        if row[step] not in honest(pair, step)
-    ]
-    assert other == []

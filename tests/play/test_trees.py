@@ -11,17 +11,11 @@ from tennis.bench.kernels import catalogue
 from tennis.checkout import ROOT
 from tennis.digests import sha256_of
 from tennis.errors import UsageError
-from tennis.match.folder import another
-from tennis.match.plan import ScheduledRally
 from tennis.play.check import first_difference
-from tennis.play.planning import replay_of
-from tennis.play.rally import Watch, play
 from tennis.play.repeat import changes, plan_again
 from tennis.plots.compare import names
 from tennis.rally import open_rally
-from tennis.rally.plan import Plan
-from tests.play.test_planning import kernel_tree
-from tests.support.plans import plan_of
+from tests.support.kernel_trees import kernel_tree
 from tests.support.synthetic import saying
 
 RECORDED = ROOT / "labs" / "06-out-of-band" / "recorded"
@@ -40,13 +34,6 @@ def test_an_old_folder_opens_and_says_who_answered(old):
     other = open_rally(RECORDED / "evl-stress")
     assert other.manifest.target.stage == "out-of-band"
     assert names([old, other]) == ["evl, stress, chrt, in-band", "evl, stress, native"]
-
-
-def test_a_folder_says_that_a_tree_is_needed_and_the_plan_has_its_stage(old):
-    with pytest.raises(UsageError, match="played on a kernel tree, evl: name it with --kernel DIR"):
-        plan_again(old)
-    assert plan_again(old, "somewhere").stage == "in-band"
-    assert plan_again(open_rally(RECORDED / "evl-stress"), "somewhere").stage is None
 
 
 def test_another_tree_of_the_same_name_is_refused_before_it_is_played(old, tmp_path):
@@ -87,30 +74,3 @@ def test_a_path_is_no_difference_and_a_name_of_today_is(old):
     assert changes(today, versions | named) == []
     assert changes(today, versions) == ["kernel", "kernel_name"]
     assert "its target kernel is evl, and was" in first_difference(today.manifest, replayed, [])
-
-
-def test_a_match_knows_its_rally_by_the_name_that_its_versions_have(old):
-    plan = Plan.model_validate(
-        plan_of(kernel="mainline").model_dump()
-        | {
-            **{"kernel": "/somewhere/build", "load": "stress", "bottom_half": "thread"},
-            **{"priorities": "chrt", "protocol": old.manifest.protocol, "stage": "in-band"},
-        }
-    )
-
-    def difference(versions):
-        known = plan.model_copy(update={"versions": versions})
-        planned = ScheduledRally(name="x", kernel="xenomai", repetition=1, plan=known)
-        return another(old, planned)
-
-    assert difference({"kernel_name": "evl"}) == ""
-    assert difference({"kernel_name": "evl-5.10.0-x"}) == "kernel evl"
-    assert difference({}) == "kernel evl"  # a folder's name is none
-
-
-def test_a_recording_is_replayed_and_stays_what_it_is(old, tmp_path):
-    bench, plan = replay_of(old.path, 1e6)
-    again = play(bench, plan, tmp_path / "again", Watch())
-    assert again.manifest.bench == "replay"
-    assert again.label == old.label
-    assert again.interrupt.values.tolist() == old.interrupt.values.tolist()

@@ -25,7 +25,6 @@ from click.testing import CliRunner, Result
 from tennis.bench.fleet import inventory, leases, state
 from tennis.bench.patience import Patience
 from tennis.bench.physical import managed
-from tennis.bench.physical.refusals import seconds_of
 from tennis.checkout import ROOT
 from tennis.cli import cli
 from tennis.errors import BenchError
@@ -206,39 +205,14 @@ def test_nobody_gets_or_restarts_a_bench_on_which_a_rally_is_played(room):
     assert "plays" not in str(room.rows()["bench-1"]["held_by"])
 
 
-def test_a_lease_that_ends_before_the_rally_is_said(room, heard):
-    leases.take(room.bench, "blue", 300)
-    with inventory.connect("bench-1") as target:
-        status = leases.refuse_if_held(target, "blue")
-    short, long = (
-        seconds_of(plan_of(bench="pi", target="x", balls=balls).protocol)
-        for balls in (1000, 1_000_000)
-    )
-    leases.say_if_it_ends(status, "bench-1", "blue", short)
-    assert heard == []
-    leases.say_if_it_ends(status, "bench-1", "blue", long)
-    assert len(heard) == 1
-    assert "ends in 4 min, before the rally" in heard[0] or "ends in 5 min" in heard[0]
-
-
 @pytest.mark.parametrize(
     "answer",
     [
         "head -c 1000000 /dev/zero | tr '\\0' '['",  # nested without end
-        "head -c 50000 /dev/zero | tr '\\0' '['",
-        'printf \'{"release":"x","now":%01000d}\' 1',
-        'echo \'{"release":"x","now":1e400}\'',
         'echo \'{"release":"x","now":5,"lease":{"holder":"a\\\\u001b[2J","since":1,"expires":9}}\'',
-        'echo \'{"release":"x","now":5,"lease":{"holder":"a","since":-1,"expires":9}}\'',
-        'echo \'{"release":"x","now":5,"lease":[]}\'',
         'echo \'{"release":"x","now":5,"picos":["../../etc/passwd"]}\'',
-        "echo null",
-        "echo",
-        "echo '[1, 2]'",
         "printf '\\377\\376\\000'",
-        "echo 'Traceback (most recent call last):' >&2; exit 1",
         "exit 255",
-        "kill -9 $$",
     ],
 )
 def test_nonsense_from_a_stand_in_is_refused_in_one_line(room, answer):
