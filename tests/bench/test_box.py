@@ -20,6 +20,7 @@ import pytest
 
 from tennis.bench import box, box_group
 from tennis.checkout import ROOT
+from tennis.errors import BenchError
 
 ORDINARY = 4321  # nobody's number
 LIMIT_S = 60.0
