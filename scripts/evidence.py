@@ -3,28 +3,21 @@
 """Print the tables of docs/evidence from matches: one column a match, in Markdown.
 
     .venv/bin/python scripts/evidence.py 6.12=k612 7.3=k7
-    .venv/bin/python scripts/evidence.py --hardware hardware     beside boards: ranks and factors
 
 Verdicts first, as `tennis replicate` has them; then what the median boot's balls exceed.
 """
 
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 
-from tennis.checkout import ROOT
-from tennis.cli.hardware import correlation, factor
 from tennis.comparison.boots import Boot
 from tennis.comparison.folders import LATENCIES, read_side
 from tennis.comparison.rallies import boot_of
 from tennis.comparison.sides import Side
 from tennis.match.folder import open_match
-from tennis.publications.hardware import Quantity
 from tennis.rally import Rally
 from tennis.rally.cycles import balls_in_whole_cycles
-from tennis.rally.memory import NONE
-from tennis.replicate.hardware import ALL, HELD_OUT, Cell, Group, cells, compared
 from tennis.replicate.verdicts import Claim, Replication, number
 from tennis.stats.balls import latencies_ns
 from tennis.units import format_ns
@@ -96,64 +89,6 @@ def _both(rally: Rally) -> Boot:
     return Boot.of((interrupt + scheduling)[:whole])
 
 
-# a row of that page: "mainline, idle | interrupt | 1.63 µs / 2.96 µs / 3.05 µs / 6.61 µs | ..."
-RECORDED = ROOT / "docs" / "evidence" / "knutsson-match.md"
-UNITS_US = {"ns": 1e-3, "µs": 1.0, "ms": 1e3}
-RECORDED_BALLS, RECORDED_BOOTS = 100_000, 10
-
-
-def recorded(column: int, named: str) -> list[Cell]:
-    """Return the cells of the recorded match without a memory profile; column 0: Linux 6.12."""
-    times: dict[str, dict[Quantity, float]] = {}
-    for line in RECORDED.read_text().splitlines():
-        parts = [part.strip() for part in line.strip("|").split("|")]
-        if len(parts) != 4 or parts[1] not in LATENCIES or parts[2].count("/") != 3:
-            continue
-        usual, *_, latest = (
-            float(value) * UNITS_US[unit]
-            for value, unit in (time.split() for time in parts[2 + column].split(" / "))
-        )
-        found = times.setdefault(_named(parts[0]), {})
-        if parts[1] == "interrupt":
-            found |= {"interrupt, usual": usual, "interrupt, latest": latest}
-        else:
-            found["scheduling, latest"] = latest
-    return [Cell(name, named, RECORDED_BOOTS, RECORDED_BALLS, of) for name, of in times.items()]
-
-
-def _named(cell: str) -> str:
-    """Return a cell of that page as boards' points name it: "rt chrt forced, idle"."""
-    who, _, load = cell.partition(", ")
-    kernel, *rest = who.split()
-    if kernel == "mainline":
-        return cell
-    priorities, half = rest if len(rest) == 2 else ("default", rest[0])
-    if half == "hard":
-        return f"rt hard, {load}" if priorities == "chrt" else cell
-    return f"rt {half} {priorities}, {load}"
-
-
-def boards(found: Sequence[Group]) -> list[list[list[str]]]:
-    """Return two tables of cells beside boards: ranks and factors; each pair of times."""
-    head = ["quantity", "boards", "memory", "pairs", "rank correlation", "board / bench"]
-    ranks = [
-        [g.quantity, g.boards, g.memory, str(len(g.pairs)), correlation(g), factor(g)]
-        for g in found
-    ]
-    memories = list(dict.fromkeys(g.memory for g in found))
-    times: dict[tuple[str, ...], dict[str, str]] = {}
-    for group in found:
-        for pair in group.pairs if group.boards in {ALL, HELD_OUT} else ():
-            point = pair.point
-            balls = f"{point.balls:,}" if point.balls else "?"
-            row = (point.quantity, point.source.id, point.who, point.load, f"{point.us:g}", balls)
-            bench = f"{pair.bench_us:.3g} ({pair.cell.balls:,})"
-            times.setdefault(row, {})[group.memory] = bench
-    head_of_cells = ["quantity", "board", "who", "load", "board, µs", "N", *memories]
-    rows = [[*row, *(some.get(m, "") for m in memories)] for row, some in times.items()]
-    return [[head, *ranks], [head_of_cells, *rows]]
-
-
 def printed(rows: list[list[str]]) -> str:
     """Return a table in Markdown."""
     lines = [f"| {' | '.join(row)} |" for row in rows]
@@ -162,15 +97,6 @@ def printed(rows: list[list[str]]) -> str:
 
 def main() -> None:
     """Print both tables."""
-    if sys.argv[1:2] == ["--hardware"] and len(sys.argv) == 3:
-        # without a profile the recorded match has more balls: this one says what a profile does
-        own = [
-            replace(cell, memory=f"{NONE}, {cell.balls:,}") if cell.memory == NONE else cell
-            for cell in cells(open_match(Path(sys.argv[2])))
-        ]
-        played = compared([*recorded(0, NONE), *recorded(1, f"{NONE}, 7.3"), *own])
-        print("\n\n".join(map(printed, boards(played))))
-        return
     if not sys.argv[1:] or not all("=" in word for word in sys.argv[1:]):
         sys.exit("evidence: name each match: evidence.py NAME=FOLDER ...")
     named = (word.partition("=")[::2] for word in sys.argv[1:])

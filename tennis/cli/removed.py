@@ -49,6 +49,9 @@ OPTIONS = {
     "match --check-every": "leave it out",
     "rally --check": "run 'tennis check DIR'",
     "rally --from": "run 'tennis replay DIR --out DIR'",
+    "replicate --hardware": "read docs/evidence/hardware.md; scripts/hardware_table.py makes it",
+    "umpire check --hysteresis-v": "make a session of sigrok of the table first: docs/umpire.md",
+    "umpire check --threshold-v": "make a session of sigrok of the table first: docs/umpire.md",
     "rally --resume": "run 'tennis resume DIR'",
 }
 

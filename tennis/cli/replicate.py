@@ -38,12 +38,6 @@ if TYPE_CHECKING:
     "--instruction-ns, kernel or bench.",
 )
 @click.option(
-    "--hardware",
-    is_flag=True,
-    help="Compare MATCH with latencies that others measured on boards, cell by cell: rank "
-    "correlations and factors, for each memory profile. plans/hardware.toml plays the cells.",
-)
-@click.option(
     "--explain",
     "explained",
     is_flag=True,
@@ -66,7 +60,6 @@ def replicate(
     as_json: bool,
     force: bool,
     against: Path | None,
-    hardware: bool,
     explained: bool,
     kernels: tuple[str, ...],
 ) -> None:
@@ -85,19 +78,12 @@ def replicate(
       tennis replicate quick --explain
       tennis replicate quick --against quick-1ns
       tennis replicate quick --out verdicts.html
-      tennis replicate hardware --hardware
     """
-    from tennis.cli.hardware import show_hardware
     from tennis.cli.verdicts import print_verdicts
     from tennis.match.folder import open_match
     from tennis.pages.match import write_match_report
     from tennis.replicate.verdicts import Replication
 
-    if hardware:
-        if against is not None or explained or out is not None or only or kernels:
-            raise UsageError("--hardware stands alone", next_step="leave all but --json out")
-        show_hardware(open_match(folder), as_json=as_json)
-        return
     if against is not None:
         if explained or as_json or out is not None:
             raise UsageError("--against stands alone")

@@ -9,16 +9,8 @@ from rich.console import Console
 from rich.text import Text
 
 from tennis.cli.words import command_line, paragraph
-from tennis.pages.match import (
-    conclusions,
-    counted,
-    mechanisms,
-    strangers,
-    unlooked,
-)
 from tennis.rally.text import plain, quoted
 from tennis.replicate.deciding import level_words
-from tennis.replicate.knutsson_rules import KNUTSSON
 from tennis.replicate.rules import replication as rules
 from tennis.replicate.verdicts import SHARES, Claim, ClaimPart, Replication, compared, number
 from tennis.units import format_count
@@ -31,11 +23,6 @@ STYLES = {
     "not addressed": "dim",
     "not addressable": "dim",
 }
-# what plays the statements of other publications
-PLANS = {
-    "arm-2016": "most are about drills, which plans/rtcap.toml plays",
-    "koeker": "about an open loop of 10 kHz, which plans/koeker.toml plays",
-}
 _NAME, _VERDICT, _ROW, _RATIO = 4, 16, 29, 28  # widths of columns
 
 
@@ -47,16 +34,11 @@ def print_verdicts(
     With ``played``, claims for which nothing was played are only counted.
     """
     claims = replication.claims
-    ours = conclusions(claims)
-    judged = f"{rules().statistics.judged_one_in:,}"
-    addressed = {claim.source for claim in claims if claim.addressed}
-    if not addressed:
+    if replication.strangers:
         _print_nothing(console, replication)
         return
-    thesis = KNUTSSON in addressed
-    every = every or not thesis
-    if thesis:
-        _title(console, "The thesis' conclusions")
+    _title(console, "The thesis' conclusions")
+    judged = f"{rules().statistics.judged_one_in:,}"
     paragraph(
         console,
         f"{replication.match.bench} bench: {replication.match.time_note}. Here: what 1 ball in "
@@ -65,55 +47,35 @@ def print_verdicts(
         style="dim",
     )
     told: set[str] = set()
-    for claim in ours if thesis else ():
+    for claim in replication.conclusions:
         if not played or claim.addressed:
             console.print()
             _print_claim(console, claim, told)
-    rest = [claim for claim in claims if claim not in ours]
     if every:
         _print_table(
             console,
             replication,
             "Growth from idle, tables 7.1 to 7.4",
             f"Confirmed: within {rules().tables.same_order:.3g} times of the thesis' growth.",
-            [claim for claim in rest if claim.kind == "growth" and _thesis(claim)],
+            [claim for claim in claims if claim.kind == "growth"],
         )
         _print_table(
             console,
             replication,
             "Which side is later, tables 7.1 to 7.4",
             "Confirmed: later, as in the thesis, by more than 10 %.",
-            [claim for claim in rest if claim.kind == "ranking" and _thesis(claim)],
+            [claim for claim in claims if claim.kind == "ranking"],
         )
-        _print_table(
-            console,
-            replication,
-            "Growth from idle, Arm et al. 2016, tables 2 to 16",
-            f"Confirmed: within {rules().tables.same_order:.3g} times of the paper's growth.",
-            [claim for claim in rest if claim.kind == "growth" and not _thesis(claim)],
-        )
-        _print_table(
-            console,
-            replication,
-            "Which side is later, Arm et al. 2016, tables 2 to 16",
-            "Confirmed: later, as in the paper, by more than 10 %.",
-            [claim for claim in rest if claim.kind == "ranking" and not _thesis(claim)],
-        )
-        others = [claim for claim in rest if claim.kind == "conclusion" and claim.addressed]
-        if others:
-            _title(console, "Other publications")
-            for claim in others:
-                _print_claim(console, claim, told)
+        rest = [claim for claim in claims if claim not in replication.conclusions]
         _print_left(console, [claim for claim in rest if not claim.addressed])
     console.print()
-    counts = counted(claims)
     totals = ", ".join(
         f"{count} {'by ' if verdict == 'another cause' else ''}{verdict}"
-        for verdict, count in counts.items()
+        for verdict, count in replication.counts.items()
         if count or verdict != "another cause"
     )
     paragraph(console, f"All {len(claims)} statements: {totals}.")
-    if count := unlooked(claims):
+    if count := replication.unlooked:
         paragraph(console, f"The cause of {count} confirmed was not looked at: --explain does.")
     behind, balls = replication.behind
     if behind:
@@ -126,11 +88,9 @@ def print_verdicts(
 def _print_claim(console: Console, claim: Claim, printed: set[str]) -> None:
     """Print a claim with its parts; what ``printed`` holds is not said twice."""
     n = f" (N = {claim.n:,}, {format_count(claim.boots, 'boot')})" if claim.n else ""
-    ours = _thesis(claim)
-    lead = Text(f"{claim.id if ours else '':<{_NAME}}")
+    lead = Text(f"{claim.id:<{_NAME}}")
     lead.append(f"{claim.verdict.upper():<{_VERDICT}}", style=STYLES[claim.verdict])
-    title = claim.title if ours else f"{claim.source} {claim.id}: {claim.title}"
-    paragraph(console, title + n, lead, style="" if claim.n else "dim")
+    paragraph(console, claim.title + n, lead, style="" if claim.n else "dim")
     if claim.beside_verdict:
         paragraph(console, claim.sentence, _space(_NAME + _VERDICT))
     if not claim.addressed:
@@ -156,14 +116,10 @@ def _print_part(console: Console, part: ClaimPart, printed: set[str]) -> None:
     if found := part.ratio:
         unit = " decades (below 0: nearer)" if part.below == 0 else " times"
         here = found if found.startswith("no number") else found.replace(" (", f"{unit} (", 1)
-        value = "" if part.published is None else f" {number(part.published)}"
-        published = f"; published{value}: {part.quantity}"
-        latest = "" if part.largest is None else f"; the latest balls here: {number(part.largest)}"
-        cause = "; cause not looked at" if part.cause == "not looked at" else ""
-        paragraph(console, f"{here}, judged by {part.judged}{published}{latest}{cause}", below)
+        paragraph(console, f"{here}, {part.quantities}", below)
     if part.remark:
         paragraph(console, part.remark, below)
-    for words in mechanisms(part):
+    for words in part.mechanisms:
         if words not in printed:
             printed.add(words)
             paragraph(console, words, below, style="dim")
@@ -184,7 +140,7 @@ def _print_table(
         f"{rule} Published: {part.quantity}; judged here: {judged} of the median boot.",
         style="dim",
     )
-    head = f"{'':<{_ROW}}{'thesis' if _thesis(played[0]) else 'paper':>7}  here (95 %)"
+    head = f"{'':<{_ROW}}{'thesis':>7}  here (95 %)"
     console.print(Text(head, style="dim"), soft_wrap=True)
     for group, together in groupby(played, _group):
         console.print(Text(group), soft_wrap=True)
@@ -228,8 +184,6 @@ def _row(claim: Claim) -> str:
     head, _, rest = claim.title.partition(": ")
     if claim.kind == "ranking":
         return rest
-    if not _thesis(claim):
-        return head.partition(", ")[2]
     latency = rest.partition(" ")[0]
     return f"{head.partition(', ')[2]}, {latency}"
 
@@ -240,7 +194,7 @@ def _print_left(console: Console, claims: Sequence[Claim]) -> None:
         return
     wanted: dict[str, dict[str, None]] = {}
     waiting = [claim for claim in claims if any(part.missing for part in claim.parts)]
-    for claim in filter(_thesis, waiting):
+    for claim in waiting:
         for words in (words for part in claim.parts for words in part.missing):
             kernel, _, load = words.partition(", ")
             wanted.setdefault(kernel, {})[load] = None
@@ -250,17 +204,11 @@ def _print_left(console: Console, claims: Sequence[Claim]) -> None:
         cells = "; ".join(f"{kernel}: {', '.join(loads)}" for kernel, loads in wanted.items())
         paragraph(
             console,
-            f"{format_count(sum(map(_thesis, waiting)), 'statement')} of the thesis need rallies "
+            f"{format_count(len(waiting), 'statement')} of the thesis need rallies "
             f"that were not played: {cells}.",
         )
-    for source, plan in PLANS.items():
-        count = sum(claim.source == source for claim in waiting)
-        if count:
-            paragraph(console, f"{format_count(count, 'statement')} of {source}: {plan}.")
     if never:
-        names = ", ".join(
-            claim.id if _thesis(claim) else f"{claim.source} {claim.id}" for claim in never
-        )
+        names = ", ".join(claim.id for claim in never)
         paragraph(console, f"{len(never)} are not addressable, as no match measures them: {names}.")
     paragraph(console, "The report and --json give the reason of each.", style="dim")
 
@@ -268,16 +216,11 @@ def _print_left(console: Console, claims: Sequence[Claim]) -> None:
 def _print_nothing(console: Console, replication: Replication) -> None:
     """Say that nothing published is about this match, why, and what compares its cells."""
     _title(console, "No published statement is about this match")
-    for line in strangers(replication):
-        paragraph(console, line)
+    paragraph(console, replication.strangers)
     console.print()
     command_line(
         console, "Two kernels or settings against each other: ", "tennis compare BEFORE AFTER"
     )
-
-
-def _thesis(claim: Claim) -> bool:
-    return claim.source == KNUTSSON
 
 
 def _print_advice(console: Console, parts: Sequence[ClaimPart]) -> None:

@@ -6,7 +6,6 @@ A boot's level is a property of its kernel and load: it does not grow with the n
 the latest ball does.
 """
 
-from collections.abc import Callable
 from math import ceil
 
 import numpy as np
@@ -57,30 +56,3 @@ def from_top(boot: Boot, place: int) -> float:
 def median(boot: Boot) -> float:
     """Return the median, ns; infinite where half of the balls were lost."""
     return level(boot, 2)
-
-
-def quartile_distance(boot: Boot) -> float:
-    """Return q3 - q1, ns; infinite where a quarter of the balls were lost."""
-    quartiles = (from_top(boot, max(1, round(boot.balls * share))) for share in (0.25, 0.75))
-    third, first = quartiles
-    return np.inf if np.isinf(third) else third - first
-
-
-def mean(boot: Boot) -> float:
-    """Return the mean, ns; nan where a ball was lost: it has no latency."""
-    return np.nan if boot.lost else float(boot.values @ boot.counts) / boot.balls
-
-
-def standard_deviation(boot: Boot) -> float:
-    """Return the sample's standard deviation, ns; nan where a ball was lost."""
-    about = mean(boot)
-    return float(np.sqrt((boot.values - about) ** 2 @ boot.counts / max(1, boot.balls - 1)))
-
-
-# by the names that rules use
-FIGURES: dict[str, Callable[[Boot], float]] = {
-    "median": median,
-    "quartile distance": quartile_distance,
-    "mean": mean,
-    "standard deviation": standard_deviation,
-}

@@ -4,21 +4,15 @@
 
 from typing import Literal
 
-import numpy as np
-
 from tennis.comparison.boots import Boot
 from tennis.comparison.loops import jitter_of
-from tennis.errors import RallyError
 from tennis.rally import Rally
 from tennis.rally.cycles import balls_in_whole_cycles
 from tennis.stats.balls import latencies_ns
-from tennis.stats.drill import spans_of
 
-# of a rally's balls: the first two;
-# of a control loop: how far off the end of a period each rise came, and overruns;
-# of a drill: how far off the period a repetition came, and how long after the one before it, by the
-# instrument's clock; how long it took, by the target's
-Measured = Literal["interrupt", "scheduling", "jitter", "deviation", "interval", "duration"]
+# of a rally's balls: the first two; of a control loop: how far off the end of a period each rise
+# came, and overruns
+Measured = Literal["interrupt", "scheduling", "jitter"]
 
 # what must be the same in all rallies of a comparison, and in all of one kernel
 BENCH_PARTS = {
@@ -44,23 +38,9 @@ def boot_of(rally: Rally, latency: Measured, at_most: int | None = None) -> Boot
 
     Of whole cycles of the load: what came behind the last one is left out. ``at_most``: as if the
     rally had ended with so many balls.
-
-    Of a drill, from repetition to repetition by the instrument's clock; how long one took by the
-    target's own, as the papers have it: the instrument's holds the line's cost, too, which is ten
-    times as large for a process as for the kernel. Raises RallyError.
     """
     if latency == "jitter":
         return jitter_of(rally, at_most)
     whole = balls_in_whole_cycles(rally, at_most)
-    if rally.manifest.drill is not None:
-        spans = spans_of(rally)
-        if latency == "duration":
-            durations = spans.durations[0]
-            if durations is None:
-                raise RallyError(f"{rally.path}: a program does not time its repetitions")
-            return Boot.of(durations[:whole].astype(np.float64))
-        intervals = spans.intervals[1][: max(0, whole - 1)].astype(np.float64)
-        off = np.abs(intervals - rally.manifest.drill.period_ns)
-        return Boot.of(off if latency == "deviation" else intervals)
     every = latencies_ns(rally, "interrupt" if latency == "interrupt" else "scheduling")
     return Boot.of(every[:whole])

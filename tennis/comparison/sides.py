@@ -18,7 +18,7 @@ from tennis.comparison.ratios import TAIL, Ratio, divided, ratio, ratio_of_pairs
 
 # the level that one ball in so many exceeds, the name of a figure, something of late balls, or a
 # control loop's drift
-What = float | str | ShareBeyond | LevelUpTo | Drift
+What = float | ShareBeyond | LevelUpTo | Drift
 ODD = 10**0.5  # a boot is odd if it is that many times the median boot, or less than its inverse
 
 
@@ -49,8 +49,6 @@ class Side:
         return {}
 
     def _values_of(self, what: What) -> list[float]:
-        if isinstance(what, str):
-            return [levels.FIGURES[what](boot) for boot in self.boots]
         if isinstance(what, (ShareBeyond, LevelUpTo, Drift)):
             return [what.of(boot) for boot in self.boots]
         return [levels.level(boot, what) for boot in self.boots]

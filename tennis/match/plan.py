@@ -6,7 +6,7 @@ What the keys mean is in docs/match.md; plans/*.toml are examples.
 """
 
 from collections import Counter
-from collections.abc import Collection, Iterable
+from collections.abc import Iterable
 from pathlib import Path, PurePath
 from typing import Annotated, Any, Literal
 
@@ -206,13 +206,9 @@ class MatchPlan(AxisSettings, _Played, _Lists):
 
 
 # what is published was measured with all else as usual, such as one processor
-_NEVER_PUBLISHED = tuple(row for row in TOLD if not row.published)
-_NAMED = {"kernel", "load", *AXES.values()}
-_NAMED_OF_DRILL = {"kernel", "load", "drill", "command_line"}
-
-
-def _is_usual(plan: Plan, but: Collection[str]) -> bool:
-    return all(row.of(plan) == row.of(USUAL) for row in _NEVER_PUBLISHED if row.name not in but)
+_NEVER_PUBLISHED = tuple(
+    row for row in TOLD if not row.published and row.name not in {"kernel", "load", *AXES.values()}
+)
 
 
 class _Listed(StrictModel):
@@ -238,31 +234,17 @@ class ScheduledRally(_Listed):
     plan: Plan
     setting: Name | None = None  # of the plan's settings
 
-    def is_one(  # noqa: PLR0913, PLR0917 (all that tells a combination from others)
-        self,
-        kernel: str,
-        load: str,
-        priorities: str,
-        bottom_half: str,
-        top_half: str = "hard",
-        command_line: str = "",
+    def is_one(
+        self, kernel: str, load: str, priorities: str, bottom_half: str, top_half: str = "hard"
     ) -> bool:
         """Tell whether it is a rally of this combination."""
         plan = self.plan
         mine = (self.kernel, plan.load, plan.priorities, plan.bottom_half, plan.top_half)
         asked = (kernel, load, priorities, bottom_half, top_half)
         its_own = self.setting is not None or self.own is not None
-        if its_own or (*mine, plan.command_line) != (*asked, command_line):
+        if its_own or plan.command_line or mine != asked:
             return False
-        return _is_usual(plan, _NAMED)
-
-    def is_drill(self, kernel: str, load: str, drill: Drill, command_line: str = "") -> bool:
-        """Tell whether it is this drill, done under this load."""
-        plan = self.plan
-        mine = (self.kernel, plan.load, plan.drill, plan.command_line)
-        if self.setting is not None or mine != (kernel, load, drill, command_line):
-            return False
-        return _is_usual(plan, _NAMED_OF_DRILL)
+        return all(row.of(plan) == row.of(USUAL) for row in _NEVER_PUBLISHED)
 
 
 def repeated(scheduled: Iterable[ScheduledRally], what: str) -> str:
@@ -305,18 +287,12 @@ class NotPlayed(_Listed):
     drill: Drill | None = None
     why: Text
 
-    def is_one(  # noqa: PLR0913, PLR0917 (all that tells a combination from others)
-        self,
-        kernel: str,
-        load: str,
-        priorities: str,
-        bottom_half: str,
-        top_half: str = "hard",
-        command_line: str = "",
+    def is_one(
+        self, kernel: str, load: str, priorities: str, bottom_half: str, top_half: str = "hard"
     ) -> bool:
         """Tell whether it is this combination; what nobody said is any."""
         return (
-            (self.kernel, self.load, self.command_line) == (kernel, load, command_line)
+            (self.kernel, self.load, self.command_line) == (kernel, load, "")
             and self.priorities in {None, priorities}
             and self.bottom_half in {None, bottom_half}
             and self.top_half in {None, top_half}
@@ -324,11 +300,6 @@ class NotPlayed(_Listed):
             and self.setting is None
             and self.own is None
         )
-
-    def is_drill(self, kernel: str, load: str, drill: Drill, command_line: str = "") -> bool:
-        """Tell whether it is this drill."""
-        mine = (self.kernel, self.load, self.drill, self.command_line)
-        return mine == (kernel, load, drill, command_line)
 
 
 def read_plan(path: Path) -> MatchPlan:

@@ -2,10 +2,9 @@
 # SPDX-License-Identifier: MIT
 """The page of a match: verdicts first, then thesis and bench, table by table, figure by figure."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePath
-from typing import get_args
 
 from tennis.comparison.before_after import MEDIAN
 from tennis.comparison.ratio_words import ratio_words
@@ -24,13 +23,21 @@ from tennis.publications.knutsson import KernelTable, Maximum
 from tennis.rally import Rally
 from tennis.rally.cycles import balls_in_whole_cycles, too_short
 from tennis.rally.disk import write_whole
-from tennis.rally.manifest import THREADED, Health
+from tennis.rally.manifest import Health
 from tennis.rally.text import plain
-from tennis.replicate.knutsson_rules import FIGURES, KNUTSSON, LOADS, TABLES, published_maximum
-from tennis.replicate.rules import LATENCIES, PERIODIC, LatencyName, halves_of, replication
+from tennis.replicate.rules import (
+    FIGURES,
+    LATENCIES,
+    LOADS,
+    TABLES,
+    LatencyName,
+    halves_of,
+    published_maximum,
+    replication,
+)
 from tennis.replicate.samples import boots_shown
 from tennis.replicate.story import cells, head, level_said, story
-from tennis.replicate.verdicts import SHARES, Claim, ClaimPart, Replication, Verdict, number
+from tennis.replicate.verdicts import SHARES, Claim, ClaimPart, Replication, number
 from tennis.stats.summary import Latency, latencies, percent
 from tennis.units import format_count, format_us
 
@@ -115,15 +122,13 @@ def match_report(replicated: Replication) -> str:
         story=story(replicated),
         opening=_opening(replicated),
         story_head=head,
-        conclusions=conclusions(claims),
-        others=[c for c in claims if c.kind == "conclusion" and c not in conclusions(claims)],
-        rankings=[c for c in claims if c.kind == "ranking" and c.source == KNUTSSON],
-        of_tables=[c for c in claims if c.kind != "conclusion" and c.source != KNUTSSON],
-        thesis=_about_thesis(replicated, tables),
+        replicated=replicated,
+        rankings=[claim for claim in claims if claim.kind == "ranking"],
+        unaddressable=[claim for claim in claims if not claim.parts],
+        thesis=not replicated.strangers or any(table.has_rows for table in tables),
         drills=drill_rows(match),
         settings=setting_rows(match),
         tables=tables,
-        strangers=strangers(replicated),
         beside=_beside(replicated, tables),
         figures=_figures(replicated),
         played=rows_of_rallies(match),
@@ -134,29 +139,12 @@ def match_report(replicated: Replication) -> str:
         ),
         command=_command(match),
         rules=replication(),
-        beyond=beyond,
         at_levels=at_levels,
-        mechanisms=mechanisms,
         boots=lambda count: format_count(count, "boot"),
         number=number,
         class_of=lambda verdict: verdict.replace(" ", "-"),
-        counted=counted(claims),
-        unlooked=unlooked(claims),
         shares=SHARES,
     )
-
-
-def mechanisms(part: ClaimPart) -> list[str]:
-    """Say of each side what made its latest ball late, where somebody looked."""
-    lines = []
-    for side in part.sides:
-        if side.mechanism is None:
-            continue
-        top_half = f" {side.top_half}" if side.top_half in THREADED else ""
-        words = f"{side.kernel} {side.priorities}{top_half}, {side.load}".replace(" default", "")
-        sentence = plain(side.mechanism.sentence, 1000).removesuffix(".")
-        lines.append(f"{words}, the latest: {sentence}")
-    return lines
 
 
 def at_levels(part: ClaimPart) -> str:
@@ -165,36 +153,7 @@ def at_levels(part: ClaimPart) -> str:
         f"1 in {level.one_in:,}{' (of shares)' if level.shares else ''}: "
         + ratio_words(level.estimate, level.interval, write=number)
         for level in part.levels
-        if level.one_in is not None
     )
-
-
-def beyond(part: ClaimPart) -> str:
-    """Say by what it is judged, what was published of which quantity, and of the latest balls."""
-    value = "" if part.published is None else f" {number(part.published)}"
-    published, here = f"published{value}: {part.quantity}", ""
-    if part.largest is not None:
-        here = f"of the latest balls here {number(part.largest)}"
-    cause = "" if part.cause != "not looked at" else "cause not looked at"
-    return "; ".join(filter(None, (f"judged by {part.judged}", published, here, cause)))
-
-
-def conclusions(claims: Iterable[Claim]) -> list[Claim]:
-    """Return the conclusions of the thesis that are about kernels: its chapter 8."""
-    return [c for c in claims if c.source == KNUTSSON and c.kind == "conclusion" and c.parts]
-
-
-def unlooked(claims: Iterable[Claim]) -> int:
-    """Count the confirmed statements whose cause nobody looked at."""
-    return sum(claim.cause == "not looked at" for claim in claims)
-
-
-def counted(claims: Iterable[Claim]) -> dict[str, int]:
-    """Count the verdicts, in the order in which they are told."""
-    counts: dict[str, int] = dict.fromkeys(get_args(Verdict), 0)
-    for claim in claims:
-        counts[claim.verdict] += 1
-    return counts
 
 
 def _scheduled(match: MatchFolder, kernel: str, priorities: str, load: str) -> list[ScheduledRally]:
@@ -237,38 +196,6 @@ _PRIORITIES = {
     "chrt": "with priorities (chrt)",
     "default": "default priorities",
 }
-
-
-def _about_thesis(replication: Replication, tables: Sequence[TableShown]) -> bool:
-    """Tell whether a match says anything of the thesis; one that says nothing at all does."""
-    addressed = {c.source for c in replication.claims if c.addressed}
-    played = any(table.has_rows for table in tables) and "koeker" not in addressed
-    return KNUTSSON in addressed or played
-
-
-def strangers(replication: Replication) -> list[str]:
-    """Say of each publication why it is not about a match; empty: one of them is."""
-    if any(claim.addressed for claim in replication.claims):
-        return []
-    plans = [entry.plan for entry in replication.match.scheduled if not entry.plan.drill]
-    kernels = sorted({entry.kernel for entry in replication.match.scheduled})
-    loads = sorted({plan.load for plan in plans})
-    lines = sorted({plan.command_line for plan in plans} - {""})
-    played = f"kernels {', '.join(map(plain, kernels))}; loads {', '.join(map(plain, loads))}"
-    if lines:
-        played += f"; command lines {', '.join(map(plain, lines))}"
-    thesis = (
-        "compares mainline, rt and xenomai with each other, and idle with stress, network and "
-        "xload, in a closed loop without words on the command line"
-    )
-    koeker = f"compares idle with ping-flood at 10 kHz, without words and with {PERIODIC}"
-    return [
-        f"It played {plain(played, 300)}.",
-        f"knutsson-2008, the thesis, {thesis}: plans/knutsson.toml.",
-        f"koeker {koeker}: plans/koeker.toml.",
-        "arm-2016 compares drills: plans/rtcap.toml.",
-        "mueller-2012 is about a kernel that no match plays.",
-    ]
 
 
 def _tables(replication: Replication) -> list[TableShown]:

@@ -20,7 +20,7 @@ from tennis.replicate.rules import RulePart, Statistics
 from tennis.units import format_ns
 
 Position = Literal["inside", "outside", "both"]
-Verdict = Literal["confirmed", "contradicted", "inconclusive", "not addressable"]
+Verdict = Literal["confirmed", "contradicted", "inconclusive"]
 Interval = tuple[float, float]
 Cells = Sequence[Side]  # one for each load: the latest of them counts
 BOOTS_MAX = 1000  # more boots than that are no advice
@@ -32,18 +32,18 @@ UNKNOWN = (math.nan, math.nan)
 class Level:
     """A comparison at one level: a ratio, or for "nearer" a distance in decades."""
 
-    one_in: int | None  # None: it is of another measure
+    one_in: int
     estimate: float
     interval: Interval
     position: Position
     shares: str = ""  # what was compared in place of the level that falls between two kinds
 
-    def words(self, measure: str) -> str:
+    @property
+    def words(self) -> str:
         """Say what is judged."""
         if self.shares:
             return f"the {self.shares} of all balls of the median boot"
-        what = f"the {measure}" if self.one_in is None else level_words(self.one_in)
-        return f"{what} of the median boot"
+        return f"{level_words(self.one_in)} of the median boot"
 
 
 @dataclass(frozen=True)
@@ -64,13 +64,11 @@ def decide(part: RulePart, of: Cells, to: Cells, than: Cells, rules: Statistics)
     """Decide whether ``part`` holds for its sides; ``than`` may be empty."""
     cells = [*of, *to, *than]
     limits = _Bounds.of(part, rules)
-    wanted: list[int | None] = [None]
-    if part.measure == "level":
-        wanted = [one_in for one_in in rules.one_in if all(cell.has(one_in) for cell in cells)]
+    wanted = [one_in for one_in in rules.one_in if all(cell.has(one_in) for cell in cells)]
     found = tuple(_level(part, one_in, (of, to, than), limits) for one_in in wanted)
-    judged = next((level for level in found if level.one_in in {rules.judged_one_in, None}), None)
-    largest = _latest_ratio(of, to) if part.measure == "level" and not than else None
-    few, needed = _too_few(part, cells, rules)
+    judged = next((level for level in found if level.one_in == rules.judged_one_in), None)
+    largest = None if than else _latest_ratio(of, to)
+    few, needed = _too_few(cells, rules)
     if few or judged is None:
         return Decision(
             verdict="inconclusive",
@@ -145,10 +143,10 @@ class _Bounds:
         return "both"
 
 
-def _too_few(part: RulePart, cells: Cells, rules: Statistics) -> tuple[str, int | None]:
+def _too_few(cells: Cells, rules: Statistics) -> tuple[str, int | None]:
     """Say what there is too little of, and how many boots are enough; empty where it suffices."""
     for cell in cells:
-        if part.measure == "level" and not cell.has(rules.judged_one_in):
+        if not cell.has(rules.judged_one_in):
             shortest = min((boot.balls for boot in cell.boots), default=0)
             least = levels.balls_for(rules.judged_one_in)
             return (
@@ -182,28 +180,27 @@ def number(value: float | None) -> str:
 
 
 def _level(
-    part: RulePart, one_in: int | None, sides: tuple[Cells, Cells, Cells], limits: _Bounds
+    part: RulePart, one_in: int, sides: tuple[Cells, Cells, Cells], limits: _Bounds
 ) -> Level:
     of, to, than = sides
-    what = part.measure if one_in is None else one_in
     shares = ""
     if not than and len(of) == len(to) == 1:
-        found = compared(of[0], to[0], what)
-        if part.ranks and one_in is not None:
+        found = compared(of[0], to[0], one_in)
+        if part.ranks:
             finding = at_level(of[0], to[0], one_in)
             if finding.by_share:
                 found, shares = finding.judged.ratio, finding.judged.words
     elif not than:
-        found = _over(_latest(of, what), _latest(to, what))
+        found = _over(_latest(of, one_in), _latest(to, one_in))
     else:
-        found = _nearness(*(_latest(cells, what) for cells in sides))
+        found = _nearness(*(_latest(cells, one_in) for cells in sides))
     interval = (found.low, found.high)
     return Level(one_in, found.estimate, interval, limits.position(interval), shares)
 
 
-def _latest(cells: Cells, what: int | str) -> medians.Median:
+def _latest(cells: Cells, one_in: int) -> medians.Median:
     """Return the value of the load that has the latest balls, with its interval."""
-    found = [cell.median(what) for cell in cells]
+    found = [cell.median(one_in) for cell in cells]
     ends = [[getattr(one, name) for one in found] for name in ("estimate", "low", "high")]
     return medians.Median(*(math.nan if any(map(math.isnan, some)) else max(some) for some in ends))
 
@@ -256,34 +253,20 @@ def _verdict(
     of, to, than = sides
     if judged.position == "both":
         if math.isnan(low) or math.isnan(high):
-            what = part.measure if judged.one_in is None else judged.one_in
-            values = [value for side in sides for cell in side for value in cell.values(what)]
-            if not any(values):
-                name = part.measure if judged.one_in is None else level_words(judged.one_in)
-                return "not addressable", (
-                    f"{name} is 0 in all boots of both sides: nothing on this bench moves it"
-                )
             if not any(boot.lost for side in sides for cell in side for boot in cell.boots):
                 return "inconclusive", "it is 0 in too many boots: there is no ratio"
-            averages = part.measure in {"mean", "standard deviation"}
-            return "inconclusive", (
-                f"balls were not answered: of them there is no {part.measure}"
-                if averages
-                else "too many balls were not answered"
-            )
+            return "inconclusive", "too many balls were not answered"
         return "inconclusive", limits.equal(judged.interval)
     doubts = _doubts(part, judged, limits, of, to) if not than else iter(())
     doubt = next(doubts, "")
     if doubt:
         return "inconclusive", doubt
-    odd = "; ".join(_odd(part, judged, (*of, *to, *than)))
+    odd = "; ".join(_odd(judged.one_in, (*of, *to, *than)))
     return ("confirmed" if judged.position == "inside" else "contradicted"), odd
 
 
 def _doubts(part: RulePart, judged: Level, limits: _Bounds, of: Cells, to: Cells) -> Iterator[str]:
     """Say what the median boot does not show and other counts do."""
-    if judged.one_in is None:
-        return
     if len(of) == len(to) == 1:
         finding = at_level(of[0], to[0], judged.one_in)
         if part.ranks and finding.crosses:
@@ -335,15 +318,14 @@ def _late_boots(part: RulePart, judged: Level, limits: _Bounds, of: Cells, to: C
     )
 
 
-def _odd(part: RulePart, judged: Level, cells: Cells) -> Iterator[str]:
-    """Name the boots that differ from all their brothers; they decide nothing."""
-    what = part.measure if judged.one_in is None else judged.one_in
+def _odd(one_in: int, cells: Cells) -> Iterator[str]:
+    """Name the boots that differ from all others of their cell; they decide nothing."""
     for cell in cells:
-        odd = cell.odd(what)
+        odd = cell.odd(one_in)
         if not odd:
             continue
-        values = cell.values(what)
-        middle = format_ns(cell.median(what).estimate)
+        values = cell.values(one_in)
+        middle = format_ns(cell.median(one_in).estimate)
         said = ", ".join(
             "no answer" if math.isinf(values[one]) else format_ns(values[one]) for one in odd
         )

@@ -2,21 +2,32 @@
 # SPDX-License-Identifier: MIT
 """What made the latest balls of a match late: kept beside it, so that verdicts can name it.
 
-``tennis.play.mechanisms`` finds it out by playing these rallies again.
+``tennis.play.mechanisms`` finds it out by playing these rallies again. The thesis ran PREEMPT_RT of
+2008: each softirq had a thread of its own, and none took a lock that all of a processor share. Both
+have changed since, for handlers that are forced into threads: the same order, by another cause.
 """
 
 import json
+import re
+from collections.abc import Sequence
+from math import inf
 from pathlib import Path
 from typing import Annotated, Literal
 
 from pydantic import Field
 
+from tennis.comparison.sides import Side
 from tennis.rally.disk import write_whole
 from tennis.rally.manifest import Count, StrictModel, Text
 from tennis.rally.record_file import RecordFile
+from tennis.replicate.rules import RulePart
+from tennis.replicate.samples import Sample
 
 FILE = "mechanisms.json"
 SIZE_MAX = 1 << 22  # bytes
+_LOCK = re.compile(r"softirq lock")
+_SOFTIRQ_THREADS = 2  # Linux' major version in which each softirq had a thread of its own
+_NEAR = 10**0.5  # times: the latest ball is of the judged level's kind
 
 
 class Mechanism(StrictModel):
@@ -56,3 +67,37 @@ class Mechanisms(StrictModel):
             return cls(cells={})
         file.content(text)
         return file.checked(cls, text).with_todays_names()
+
+
+def other_cause(
+    part: RulePart, of: Sequence[tuple[Sample, Side, str]], every: Sequence[Sample], one_in: int
+) -> str:
+    """Say what the original did not have and what a confirmed comparison stands on; empty: nothing.
+
+    ``of``: samples of the side that must be late, each with its boots and the mechanism of its
+    latest ball (empty: nobody looked).
+    """
+    forced = [sample for sample in every if sample.side.top_half == "forced" and _today(sample)]
+    if forced and part.of.latency == "scheduling":
+        return (
+            "the tasklet of a forced handler runs inside the handler's own thread (in 2008 it ran "
+            "in a thread of its own)"
+        )
+    if part.above is None:
+        return ""
+    for sample, side, sentence in of:
+        latest = max(side.latest(), default=inf)
+        near = side.has(one_in) and latest <= _NEAR * side.median(one_in).estimate
+        if sample in forced and near and _LOCK.search(sentence):
+            return (
+                "the latest ball waited for the softirq lock, which forced threading takes today "
+                "(in 2008 there was no such lock)"
+            )
+    return ""
+
+
+def _today(sample: Sample) -> bool:
+    """Tell whether a side's kernel runs softirqs in the thread that raised them."""
+    releases = [rally.manifest.target.release for _, rally in sample.rallies]
+    majors = [found.group() for one in releases if (found := re.match(r"\d{1,4}", one))]
+    return bool(majors) and all(int(major) > _SOFTIRQ_THREADS for major in majors)

@@ -41,12 +41,7 @@ class Sample:
     def name(self) -> str:
         """Return what tells it from all others of a match."""
         side = self.side
-        if side.drill:
-            done = f"{side.drill.name}/{side.drill.context}/{side.drill.period_ns}"
-            return f"{side.kernel}/{done}/{side.command_line}/{self.load}/{side.latency}"
-        name = f"{side.kernel}/{side.priorities}/{side.top_half}/{self.load}/{side.latency}"
-        name += f"/{side.command_line}" if side.command_line else ""
-        return name + (f"/{side.rate_hz:g}" if side.rate_hz else "")
+        return f"{side.kernel}/{side.priorities}/{side.top_half}/{self.load}/{side.latency}"
 
     @property
     def balls(self) -> int:
@@ -78,14 +73,13 @@ def find(
     """
     sample = Sample(side, load)
     alike = [entry for entry in match.scheduled if _is_one(entry, rules, side, load)]
-    # in an open loop an answer later than a period is no answer: another question
-    scheduled = [entry for entry in alike if entry.plan.protocol.rate_hz == side.rate_hz]
+    # the thesis waited for each answer; in an open loop one later than a period is a miss
+    scheduled = [entry for entry in alike if entry.plan.protocol.rate_hz is None]
     if not scheduled:
         left = [entry.why for entry in match.not_played if _is_one(entry, rules, side, load)]
         sample.missing = plain(left[0]) if left else "not in the plan"
         if alike:
-            wanted = f"an open loop of {side.rate_hz:g} Hz" if side.rate_hz else "a closed loop"
-            sample.missing = f"not played in {wanted}"
+            sample.missing = "not played in a closed loop"
         return sample
     doubted: dict[str, list[str]] = {}  # why -> rallies
     foreign = []
@@ -122,15 +116,12 @@ def _all(names: Sequence[str], doubt: str) -> str:
 
 def _is_one(entry: ScheduledRally | NotPlayed, rules: RuleBook, side: RuleSide, load: str) -> bool:
     """Tell whether a rally, or one that was left out, is of a side under a load."""
-    if side.drill:
-        return entry.is_drill(side.kernel, load, side.drill, side.command_line)
     return entry.is_one(
         kernel=side.kernel,
         priorities=side.priorities,
         load=load,
         bottom_half=rules.bottom_halves[side.kernel],
         top_half=side.top_half,
-        command_line=side.command_line,
     )
 
 
@@ -150,15 +141,13 @@ def _tasks(kind: str | None) -> str:
 
 def mixed(rallies: Sequence[Rally]) -> str:
     """Say which part of the bench had two versions among rallies; empty where none had."""
-    seen: dict[tuple[str, str, str], str] = {}
+    seen: dict[tuple[str, str], str] = {}
     for rally in rallies:
         versions, kernel = rally.manifest.tool.versions, rally.manifest.target.kernel
         for key, what in {**BENCH_PARTS, **KERNEL_PARTS}.items():
             whose = kernel if key in KERNEL_PARTS else ""
-            drill = rally.manifest.drill  # stands in the Racquet's place: a program or module each
-            answers = f"{drill.name} {drill.context}" if drill and key == "racquet_sha256" else ""
             value = versions.get(key, "unknown")
-            first = seen.setdefault((key, whose, answers), value)
+            first = seen.setdefault((key, whose), value)
             if value != first:
                 of = f" of {plain(whose, 40)}" if whose else ""
                 builds = " and ".join(sorted((plain(first, 12), plain(value, 12))))

@@ -13,8 +13,7 @@ from math import isfinite
 from tennis.comparison.before_after import MEDIAN
 from tennis.publications import knutsson_2008
 from tennis.rally import Rally, Tally
-from tennis.replicate.knutsson_rules import published_maximum
-from tennis.replicate.rules import RuleSide, replication
+from tennis.replicate.rules import RuleSide, published_maximum, replication
 from tennis.replicate.samples import boots_shown, find
 from tennis.replicate.verdicts import SHARES, Claim, Replication, number
 from tennis.stats.summary import Latency, latencies

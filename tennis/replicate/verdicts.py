@@ -1,8 +1,8 @@
 # SPDX-FileCopyrightText: The Tennis authors
 # SPDX-License-Identifier: MIT
-"""Hold a match against what was published: a verdict for each statement, with its numbers.
+"""Compare a match with the thesis: a verdict for each statement, with its numbers and its words.
 
-The rules are those of ``tennis/replicate/rules.toml``; docs/match.md explains them.
+The rules are those of ``tennis.replicate.rules``; docs/match.md explains them.
 """
 
 import math
@@ -10,7 +10,7 @@ import shlex
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from functools import cached_property
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 from tennis.comparison.folders import in_time
 from tennis.comparison.order import InTime
@@ -18,15 +18,12 @@ from tennis.comparison.rallies import boot_of
 from tennis.comparison.ratio_words import ratio_words
 from tennis.comparison.sides import Side as Boots
 from tennis.match.folder import MatchFolder
-from tennis.rally.manifest import TIMELESS
+from tennis.rally.manifest import THREADED, TIMELESS
 from tennis.rally.text import plain
 from tennis.replicate import samples
-from tennis.replicate.causes import other_cause
 from tennis.replicate.deciding import Level, Position, decide, level_words, number
-from tennis.replicate.every_rule import published_quantity, rules
-from tennis.replicate.knutsson_rules import published_ratio
-from tennis.replicate.mechanisms import Mechanism, Mechanisms
-from tennis.replicate.rules import Rule, RulePart, replication
+from tennis.replicate.mechanisms import Mechanism, Mechanisms, other_cause
+from tennis.replicate.rules import Rule, RulePart, published_quantity, replication, rules
 from tennis.replicate.samples import Sample
 from tennis.units import finite
 
@@ -59,7 +56,7 @@ class FoundLevel:
 class SideFigures:
     """What was found on one side of a comparison under one load; ns. None: an unanswered ball."""
 
-    words: str  # the side in a few words, a drill and a command line, too
+    words: str  # the side in a few words
     kernel: str
     priorities: str
     top_half: str
@@ -88,7 +85,6 @@ class ClaimPart:
     command: str = ""  # that plays it
     missing: tuple[str, ...] = ()  # what was not played, one entry a side
     published: float | None = None  # the same of the thesis' tables, of the latest balls
-    measure: str = "level"
     above: float | None = None
     below: float | None = None
     judged_one_in: int | None = None
@@ -152,7 +148,7 @@ class ClaimPart:
             return ""
         if judged.shares:
             return SHARES
-        return f"the {self.measure}" if judged.one_in is None else level_words(judged.one_in)
+        return level_words(judged.one_in)
 
     @property
     def latest_differ(self) -> bool:
@@ -175,6 +171,28 @@ class ClaimPart:
     def sentence(self) -> str:
         """Say the verdict with what it is judged by, and what nobody looked at."""
         return _verdict_sentence(self.verdict, [self])
+
+    @property
+    def quantities(self) -> str:
+        """Say by what it is judged, what was published, and what the latest balls here show."""
+        value = "" if self.published is None else f" {number(self.published)}"
+        words = f"judged by {self.judged}; published{value}: {self.quantity}"
+        if self.largest is not None:
+            words += f"; the latest balls here: {number(self.largest)}"
+        return words + ("; cause not looked at" if self.cause == "not looked at" else "")
+
+    @property
+    def mechanisms(self) -> list[str]:
+        """Say of each side what made its latest ball late, if somebody looked."""
+        lines = []
+        for side in self.sides:
+            if side.mechanism is None:
+                continue
+            top_half = f" {side.top_half}" if side.top_half in THREADED else ""
+            words = f"{side.kernel} {side.priorities}{top_half}, {side.load}"
+            sentence = plain(side.mechanism.sentence, 1000).removesuffix(".")
+            lines.append(f"{words.replace(' default', '')}, the latest: {sentence}")
+        return lines
 
     @property
     def bounded(self) -> bool:
@@ -303,6 +321,40 @@ class Replication:
             for entry in self._rules.unaddressable
         ]
 
+    @property
+    def conclusions(self) -> list[Claim]:
+        """Return the conclusions of the thesis' chapter 8 that are about kernels."""
+        return [claim for claim in self.claims if claim.kind == "conclusion" and claim.parts]
+
+    @property
+    def counts(self) -> dict[Verdict, int]:
+        """Count the verdicts, in the order in which they are listed."""
+        verdicts: list[Verdict] = [claim.verdict for claim in self.claims]
+        return {verdict: verdicts.count(verdict) for verdict in get_args(Verdict)}
+
+    @property
+    def unlooked(self) -> int:
+        """Count the confirmed statements whose cause nobody looked at."""
+        return sum(claim.cause == "not looked at" for claim in self.claims)
+
+    @property
+    def strangers(self) -> str:
+        """Say why the thesis is not about a match; empty: it is."""
+        if any(claim.addressed for claim in self.claims):
+            return ""
+        plans = [entry.plan for entry in self.match.scheduled if not entry.plan.drill]
+        kernels = sorted({entry.kernel for entry in self.match.scheduled})
+        loads = sorted({plan.load for plan in plans})
+        lines = sorted({plan.command_line for plan in plans} - {""})
+        played = f"kernels {', '.join(map(plain, kernels))}; loads {', '.join(map(plain, loads))}"
+        if lines:
+            played += f"; command lines {', '.join(map(plain, lines))}"
+        return (
+            f"It played {plain(played, 300)}. The thesis compares mainline, rt and xenomai with "
+            "each other, and idle with stress, network and xload, in a closed loop without words "
+            "on the command line: plans/knutsson.toml."
+        )
+
     def claim(self, source: str, name: str) -> Claim:
         """Return one statement with its verdict. Raises KeyError."""
         for claim in self.claims:
@@ -325,11 +377,11 @@ class Replication:
         }
 
     def _judge(self, rule: Rule) -> Claim:
-        parts = tuple(self._part(part, rule.source) for part in rule.parts)
+        parts = tuple(map(self._part, rule.parts))
         every_hard = dict.fromkeys(self._rules.top_halves, "hard")
         hard = [part.with_top_halves(every_hard) for part in rule.parts]
         changed = [made for made, part in zip(hard, rule.parts, strict=True) if made != part]
-        beside = tuple(self._part(part, rule.source) for part in changed)
+        beside = tuple(map(self._part, changed))
         verdict, why = _together(parts)
         return Claim(
             source=rule.source,
@@ -343,7 +395,7 @@ class Replication:
             beside=beside,
         )
 
-    def _part(self, part: RulePart, source: str) -> ClaimPart:
+    def _part(self, part: RulePart) -> ClaimPart:
         found = {
             name: [samples.find(self.match, self._rules, side, load) for load in side.loads]
             for name in ("of", "to", "than")
@@ -358,11 +410,10 @@ class Replication:
                 remark=remark,
                 next=then,
                 missing=tuple(dict.fromkeys(sample.words for sample in missing)),
-                published=published_ratio(part),
-                measure=part.measure,
+                published=part.published,
                 above=part.above,
                 below=part.below,
-                quantity=published_quantity(source, part.measure),
+                quantity=published_quantity(),
             )
 
         missing = [sample for sample in every if sample.missing]
@@ -383,10 +434,10 @@ class Replication:
             return undecided(
                 "inconclusive", mixed, "play these rallies again with one build of all"
             )
-        return self._compared(part, source, found, every)
+        return self._compared(part, found, every)
 
     def _compared(
-        self, part: RulePart, source: str, samples: dict[str, list[Sample]], every: Sequence[Sample]
+        self, part: RulePart, samples: dict[str, list[Sample]], every: Sequence[Sample]
     ) -> ClaimPart:
         sides = {name: [self._cell(sample) for sample in side] for name, side in samples.items()}
         decision = decide(
@@ -417,8 +468,7 @@ class Replication:
             "; ".join(filter(None, remarks)),
             then,
             command,
-            published=published_ratio(part),
-            measure=part.measure,
+            published=part.published,
             above=part.above,
             below=0.0 if part.than else part.below,
             judged_one_in=judged.one_in if judged else None,
@@ -429,8 +479,8 @@ class Replication:
             largest_position=self._position(part, decision.largest),
             cause=("looked at" if looked else "not looked at") if late else "",
             sides=tuple(self._side_figures(sample) for sample in every),
-            quantity=published_quantity(source, part.measure),
-            judged=judged.words(part.measure) if judged else "",
+            quantity=published_quantity(),
+            judged=judged.words if judged else "",
         )
 
     def _in_time(self, part: RulePart, samples: dict[str, list[Sample]]) -> InTime:

@@ -18,7 +18,7 @@ from tennis.play.schedule import scheduled_rallies, short_of_a_cycle
 from tennis.rally import command_line, memory
 from tennis.rally.manifest import Drill
 from tennis.rally.settings import OF_A_MATCH
-from tennis.replicate.knutsson_rules import FIGURES
+from tennis.replicate.rules import FIGURES
 
 PLANS = sorted((ROOT / "plans").glob("*.toml"))
 SMALL = 'kernels = ["mainline", "rt"]\nloads = ["idle", "stress"]\n'
