@@ -19,12 +19,12 @@ from numpy.typing import NDArray
 from scipy.stats import rankdata
 
 from tennis.checkout import ROOT
-from tennis.comparison.folders import LATENCIES
 from tennis.match.folder import open_match
 from tennis.publications import knutsson_2008, load
 from tennis.rally import Rally
 from tennis.rally.memory import name_of
 from tennis.rally.settings import not_as_published
+from tennis.replicate.rules import LATENCIES
 from tennis.stats.balls import latencies_ns
 
 RESAMPLES, SEED = 10_000, 54
@@ -182,7 +182,9 @@ def cells(match: Path) -> list[Cell]:
 
 
 def _cell(name: str, memory: str, rallies: Sequence[Rally]) -> Cell:
-    boots = {what: [latencies_ns(rally, what) / 1000 for rally in rallies] for what in LATENCIES}
+    boots: dict[str, list[NDArray[np.float64]]] = {
+        what: [latencies_ns(rally, what) / 1000 for rally in rallies] for what in LATENCIES
+    }
     both = zip(boots["interrupt"], boots["scheduling"], strict=True)
     boots["process"] = [rise + fall for rise, fall in both]
     times = {f"{what}, latest": max(float(boot.max()) for boot in some)

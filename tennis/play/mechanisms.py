@@ -12,7 +12,6 @@ from tennis.play.rally import Stop, Watch
 from tennis.rally import Rally
 from tennis.rally.text import plain
 from tennis.replicate.mechanisms import Mechanism, Mechanisms
-from tennis.replicate.rules import LATENCIES, LatencyName
 from tennis.replicate.samples import Sample, latest
 from tennis.replicate.verdicts import Replication
 
@@ -67,8 +66,6 @@ def _left(
 ) -> Iterator[tuple[Sample, Rally, int, int | None]]:
     """Yield each side's latest ball, unless it is explained already."""
     for sample in replication.compared:
-        if sample.side.drill or sample.side.latency not in LATENCIES:
-            continue  # `tennis explain` tells of a drill's repetitions, one folder at a time
         name, rally, ball, ns = latest(sample)
         there = mechanisms.get(sample.name)
         if there is None or (there.rally, there.ball) != (name, ball):
@@ -78,6 +75,7 @@ def _left(
 def _explained(
     sample: Sample, rally: Rally, ball: int, kernel: str | None, stop: Stop
 ) -> Mechanism:
-    latency: LatencyName = "interrupt" if sample.side.latency == "interrupt" else "scheduling"
-    told = explain(rally, ball=ball, about=latency, kernel=kernel, watch=Watch(stop=stop))
+    told = explain(
+        rally, ball=ball, about=sample.side.latency, kernel=kernel, watch=Watch(stop=stop)
+    )
     return Mechanism(rally=rally.path.name, ball=ball, ns=None, sentence=told.story.sentence[:4000])

@@ -486,7 +486,7 @@ def test_drills_are_combinations_too():
     ]
     first = scheduled[0]
     assert (first.plan.protocol.loop, first.plan.protocol.balls) == ("listen", 77)
-    assert first.is_drill("rt", "idle", Drill(name="periodic", context="user", period_ns=1_000_000))
+    assert first.plan.drill == Drill(name="periodic", context="user", period_ns=1_000_000)
     assert not first.is_one("rt", "idle", "default", "unknown")  # it answers nothing
     beside = names(DRILLS.replace("rallies = false", ""))
     assert len(beside) == len(scheduled) + 4
