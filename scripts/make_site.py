@@ -22,7 +22,7 @@ from urllib.parse import unquote, urlsplit
 from tennis.checkout import ROOT
 from tennis.edition import EDITION
 from tennis.errors import TennisError, UsageError
-from tennis.explain.sections.storage import SECTIONS
+from tennis.explain.instants.storage import INSTANTS
 from tennis.pages.explore import page, recorded
 from tennis.rally import open_rally
 from tennis.rally.disk import write_whole
@@ -104,9 +104,9 @@ def played(one: Play, place: Path, alike: str = ALIKE) -> tuple[Path, Path]:
         shutil.rmtree(rally.with_name(f"{one.name}.part"), ignore_errors=True)
         say(f"playing: tennis rally {options}")
         run("--quiet", "rally", *options.split(), "--out", rally)
-    if not (rally / SECTIONS).exists():
-        say(f"recording every instant of {one.name}")
-        run("--quiet", "explain", rally, "--sections")
+    if not (rally / INSTANTS).exists():
+        say(f"searching for the worst instant of {one.name}")
+        run("--quiet", "explain", "shots", rally)
     if not why.exists():
         say(f"explaining the latest balls of {one.name}")
         run("--quiet", "explain", rally, "--out", why)

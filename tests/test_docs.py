@@ -80,6 +80,8 @@ FEW = {
     "rally": ["--balls", "200"],
     "sweep": ["--balls", "200", "--rates-per-decade", "1", "--resolution-percent", "100"],
     "drill": ["--repetitions", "200"],
+    "explain shots": ["--shots", "40"],
+    "explain try": ["--boots", "1"],
 }
 HANDOUTS = [ROOT / "handouts" / f"{lab.slug}.md" for lab in load_course()[1]]
 TOUR = ROOT / "docs/tour.md"  # it runs as a whole: tests/test_tour.py
@@ -110,7 +112,7 @@ def test_every_example_works(page, tmp_path, monkeypatch):
     (tmp_path / "labs").symlink_to(ROOT / "labs")  # recorded rallies lie there
     monkeypatch.chdir(tmp_path)
     for words in commands_of(page):
-        few = FEW.get(words[0], []) + (["--boots", "1"] if "--try" in words else [])
+        few = FEW.get(words[0], []) + FEW.get(" ".join(words[:2]), [])
         done = tennis(*words, *few)
         assert done.returncode == 0, f"tennis {shlex.join(words)}\n{done.stdout}{done.stderr}"
 

@@ -2,9 +2,6 @@
 # SPDX-License-Identifier: MIT
 """Lab 7: what can be computed from a student's own rallies, their instants and their stages."""
 
-from functools import cache
-from pathlib import Path
-
 import numpy as np
 
 from tennis.course.checking.plays import Plays
@@ -22,12 +19,10 @@ from tennis.course.checks import (
 from tennis.course.work import Work
 from tennis.errors import TennisError
 from tennis.explain import stages
-from tennis.explain.sections import storage
-from tennis.explain.sections.figures import chance
-from tennis.explain.sections.summary import Summary, summarize_sections
-from tennis.play.sections import find_sections
-from tennis.play.stages import record_stages
-from tennis.rally import open_rally
+from tennis.explain.instants import storage
+from tennis.explain.instants.coverage import Played
+from tennis.play.explain import record_stages
+from tennis.play.worst_instant import find_worst
 from tennis.stats.balls import latencies_ns
 
 BOOTS = ("boot-1", "boot-2", "boot-3", "boot-4")
@@ -75,22 +70,21 @@ def check_latest(work: Work) -> None:
 def check_worst_instant(work: Work, plays: Plays | None) -> None:
     """The latency is that of the worst instant of your own rally's machine, within 1 percent.
 
-    Hint: the first line that `tennis explain closed --sections` prints. In µs.
+    Hint: the first line that `tennis explain shots closed` prints. In µs.
     """
     value = number(work, "worst-instant")
-    right_ns = _instants(work, plays).worst.latency_ns
+    right_ns = _searched(work, plays).worst_ns
     expect(near(1000 * value, right_ns, 1), f"{value:g} µs: not the worst instant of your rally")
 
 
-@check(question="met", needs=["check_answered[met]", "check_rally[closed]"])
-def check_met(work: Work, plays: Plays | None) -> None:
-    """The chance is that of your own rally: within one in a hundred.
+@check(question="not-ruled-out", needs=["check_answered[not-ruled-out]", "check_rally[closed]"])
+def check_not_ruled_out(work: Work, plays: Plays | None) -> None:
+    """The share is that of your own search: within one in a hundred.
 
-    Hint: `tennis explain closed --sections` says it, behind the share of the time.
+    Hint: `tennis explain shots closed` prints in how much of the time nothing is later. The rest.
     """
-    value = number(work, "met")
-    share = _instants(work, plays).near
-    right = 100 * chance(share, work.rallies[CLOSED].balls)
+    value = number(work, "not-ruled-out")
+    right = 100 * _searched(work, plays).open_share()
     expect(abs(value - right) <= 1, f"{value:g} %: the instants of your rally say otherwise")
 
 
@@ -137,30 +131,25 @@ def _first_stages(work: Work, plays: Plays | None) -> tuple[int, int]:
     except TennisError as error:
         raise Inconclusive(str(error).replace(f"{work.folder}/", "")) from error
     if table is None:
-        raise Wrong("nobody recorded its stages: type `tennis explain cold --stages`")
+        raise Wrong("nobody recorded its stages: type `tennis explain stages cold`")
     first = table.slice(0, 1).to_pylist()[0]
     if not first["fall_ns"]:
         raise Inconclusive(f"ball 0 of {COLD} was missed")
     return first["stalled_ns"], first["fall_ns"]
 
 
-def _instants(work: Work, plays: Plays | None) -> Summary:
-    """Return what `explain --sections` keeps; of the marker's own rally, what comes there.
+def _searched(work: Work, plays: Plays | None) -> Played:
+    """Return what `explain shots` played; of the marker's own rally, what it plays now.
 
-    Raises Wrong where nobody recorded it, NotRun on a bench that shows no instants, Inconclusive.
+    Raises Wrong if nobody searched, NotRun on a bench that has no shots, Inconclusive.
     """
     rally = work.rallies[CLOSED]
     if rally.manifest.bench != "virtual":
-        raise NotRun(f"the bench {rally.manifest.bench} shows no instants: a person decides")
+        raise NotRun(f"the bench {rally.manifest.bench} plays no shots: a person decides")
     try:
-        sections = _recorded_now(rally.path) if plays else storage.read(rally)
+        found = find_worst(rally) if plays else storage.read(rally)
     except TennisError as error:
         raise Inconclusive(str(error).replace(f"{work.folder}/", "")) from error
-    if sections is None:
-        raise Wrong("nobody recorded its instants: type `tennis explain closed --sections`")
-    return summarize_sections(sections, None)
-
-
-@cache  # two boots, for two questions
-def _recorded_now(rally: Path) -> storage.Sections:
-    return find_sections(open_rally(rally))
+    if found is None:
+        raise Wrong("nobody searched in it: type `tennis explain shots closed`")
+    return found.until("rise").played()

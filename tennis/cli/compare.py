@@ -7,14 +7,14 @@ import shlex
 import sys
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any
 
 import click
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from tennis.cli.numbers import Real, Whole, time_ns
+from tennis.cli.numbers import Real, Whole
 from tennis.cli.options import balls_option, bench_option, field_option, workers_option
 from tennis.cli.progress import progress_line, tell
 from tennis.cli.settings import setting_option
@@ -33,11 +33,10 @@ if TYPE_CHECKING:
     from tennis.comparison.before_after import Verdict
     from tennis.comparison.control import Control
     from tennis.play.causes import LevelCauses
-    from tennis.play.comparing import Compared, Playing
+    from tennis.play.comparing import Compared
     from tennis.play.sides import SideRequest
 
 PAGE = "compare.html"
-WORST = "--worst-instant"
 
 
 @click.command()
@@ -75,13 +74,6 @@ WORST = "--worst-instant"
     show_default=True,
     metavar="COUNT",
     help="Play at most this many boots of each side.",
-)
-@click.option(
-    WORST,
-    "over",
-    metavar="TIME",
-    help="Compare the worst instant of one boot a side, as `explain --sections` finds it (virtual "
-    "bench, hard top half). Worse is later by more than this, as in 5us.",
 )
 @click.option(
     "--fail-on",
@@ -137,7 +129,6 @@ def compare(
     seed: int,
     margin: float,
     boots: int,
-    over: str | None,
     fail_on: str,
     minutes: float | None,
     once: bool,
@@ -165,7 +156,6 @@ def compare(
       tennis compare ../linux-before ../linux --load stress --minutes 20
       tennis compare rt "rt command-line=nohz=off" --margin 1
       tennis compare program=loop.c program=other-loop.c --period-us 1000
-      tennis compare racquet-before.c racquet.c --worst-instant 5us
       tennis compare last-week/before last-week/after --json
       tennis compare mainline rt --markdown > request.md
 
@@ -178,7 +168,7 @@ def compare(
     from tennis.play.comparing import Budget, Playing, compare_played, compare_recorded
     from tennis.play.sides import Recorded, ToPlay, side_of
 
-    _refuse_forms(over, summary, as_json=as_json, as_markdown=as_markdown)
+    _refuse_forms(summary, as_json=as_json, as_markdown=as_markdown)
     common: dict[str, Any] = {"bench": bench, "target": target, "port": port}
     common |= {"kernel": kernel, "load": load} | ({} if balls is None else {"balls": balls})
     common = {key: value for key, value in common.items() if value is not None}
@@ -190,10 +180,6 @@ def compare(
     if isinstance(one, Recorded) and isinstance(other, Recorded):
         _refuse_options(kernel=kernel, load=load, balls=balls, minutes=minutes, target=target)
         _refuse_options(once=once or None, period_us=period_us)
-    if over is not None and period_us is not None:
-        raise UsageError(f"--period-us: {WORST} is of balls", next_step="use one of them")
-    if over is not None:
-        _compare_worst(one, other, out, over, playing, fail_on=fail_on, as_json=as_json)
     with listening(aside if as_json or as_markdown else tell):
         if isinstance(one, Recorded) and isinstance(other, Recorded):
             if out is not None:
@@ -233,18 +219,12 @@ def _add(summary: Path, text: str) -> None:
             file.write(f"{behind}{text}\n")
 
 
-def _refuse_forms(
-    over: str | None, summary: Path | None, *, as_json: bool, as_markdown: bool
-) -> None:
+def _refuse_forms(summary: Path | None, *, as_json: bool, as_markdown: bool) -> None:
     """Refuse two forms at once, a form that there is not, and a place that is not there."""
     if as_json and as_markdown:
         raise UsageError("--json and --markdown are two forms", next_step="choose one")
-    if as_markdown and over is not None:
-        raise UsageError(f"--markdown: {WORST} has no table", next_step="leave it out")
     if summary is None:
         return
-    if over is not None:
-        raise UsageError(f"--summary: {WORST} has no table", next_step="leave it out")
     if not os.access(summary if summary.exists() else summary.parent, os.W_OK):
         raise UsageError(f"--summary {summary}: it cannot be written", next_step="name another")
 
@@ -311,36 +291,6 @@ def _typed() -> str:
         else:
             words += [parameter.opts[0], f"{value:g}" if isinstance(value, float) else str(value)]
     return shlex.join(words)
-
-
-def _compare_worst(
-    before: "SideRequest",
-    after: "SideRequest",
-    out: Path | None,
-    over: str,
-    playing: "Playing",
-    *,
-    fail_on: str,
-    as_json: bool,
-) -> NoReturn:
-    """Compare the worst instants of one boot a side, and end with the exit code."""
-    from tennis.cli.worst_instants import show_worst
-    from tennis.play.sides import Recorded
-    from tennis.play.worst_instants import compare_worst
-
-    said = click.get_current_context().get_parameter_source
-    for name in ("margin", "boots", "minutes", "once", "explained"):
-        if said(name) is click.core.ParameterSource.COMMANDLINE:
-            option = "--[no-]explain" if name == "explained" else f"--{name}"
-            raise UsageError(f"{option}: {WORST} plays one boot a side", next_step="leave it out")
-    over_ns = time_ns(WORST, over)
-    if isinstance(before, Recorded) and isinstance(after, Recorded):
-        _refuse_options(out=out)  # there is no page
-    out = out or Path("compare")
-    with listening(aside if as_json else tell):
-        compared = compare_worst(before, after, out, over_ns, playing)
-    show_worst(compared, as_json=as_json)
-    sys.exit(_exit_code(compared.verdict, fail_on))
 
 
 def _refuse_options(**given: object) -> None:

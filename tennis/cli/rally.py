@@ -95,10 +95,13 @@ def rally(*, request: RallyRequest, serving: Serving, out: Path | None) -> None:
         raise UsageError("--balls and --shots are two kinds of rally", next_step="say one of them")
     if not out:
         raise UsageError("say where to keep the rally", next_step="--out DIR")
-    stages, sections = explicit["stages"], explicit["sections"]
+    stages = explicit["stages"]
     with watching(say=warn) as watch, ended_at_once(out):
         plan = plan_for(request, serving)
-        _check_recordings(plan, stages=stages, sections=sections)
+        if stages:
+            from tennis.play.explain import check_stages
+
+            check_stages(plan)
         bench = bench_for(plan, Access(plan.port, plan.target))
         for warning in umpire().warnings(plan) if plan.umpire else []:
             warn(warning)
@@ -107,38 +110,15 @@ def rally(*, request: RallyRequest, serving: Serving, out: Path | None) -> None:
     tell(played)
     tree = explicit["kernel"] if "/" in explicit.get("kernel", "") else None
     if stages:
-        from tennis.cli.stages import show_stages
+        from tennis.cli.explain_stages import show_stages
 
         show_stages(played, kernel=tree)
-    if sections:
-        _show_sections(played, tree)
 
 
 def _is_said(name: str) -> bool:
     """Tell whether somebody typed an option that has a usual value."""
     source = click.get_current_context().get_parameter_source(name)
     return source is ParameterSource.COMMANDLINE
-
-
-def _check_recordings(plan: Plan, *, stages: bool, sections: bool) -> None:
-    """Raise UsageError, before anything is booted, if one of them is not possible."""
-    if stages:
-        from tennis.play.stages import check_plan as check_stages
-
-        check_stages(plan)
-    if sections:
-        from tennis.play.sections import check_plan as check_sections
-
-        check_sections(plan)
-
-
-def _show_sections(played: Rally, tree: str | None) -> None:
-    from tennis.cli.sections import show_sections
-
-    if played.manifest.ended == "complete":
-        show_sections(played, exact=False, kernel=tree, as_json=False)
-    else:
-        echo(f"once it is complete: tennis explain {quoted(played.path)} --sections")
 
 
 @contextlib.contextmanager

@@ -24,6 +24,7 @@ REMOVED = {
 
 # an option of one command, or of all that had it
 OPTIONS = {
+    "compare --worst-instant": "run 'tennis explain shots RALLY'",
     "doctor --bench": "compare the bench's rallies yourself: docs/query.md",
     **dict.fromkeys(
         [
@@ -47,12 +48,17 @@ OPTIONS = {
     ),
     "demo --seed": "play a match of your own: plans/quick.toml",
     "match --check-every": "leave it out",
+    "explain balls --exact": "run 'tennis explain shots RALLY'",
+    "explain balls --sections": "run 'tennis explain shots RALLY'",
+    "explain balls --stages": "run 'tennis explain stages RALLY'",
+    "explain balls --try": "run 'tennis explain try RALLY NAME=VALUE'",
     "rally --check": "run 'tennis check DIR'",
     "rally --from": "run 'tennis replay DIR --out DIR'",
     "replicate --hardware": "read docs/evidence/hardware.md; scripts/hardware_table.py makes it",
     "umpire check --hysteresis-v": "make a session of sigrok of the table first: docs/umpire.md",
     "umpire check --threshold-v": "make a session of sigrok of the table first: docs/umpire.md",
     "rally --resume": "run 'tennis resume DIR'",
+    "rally --sections": "run 'tennis explain shots DIR'",
 }
 
 

@@ -15,8 +15,6 @@ from tennis.cli.tables import table as empty_table
 from tennis.cli.words import echo_json, paragraph
 from tennis.explain.instants.storage import read as read_instants
 from tennis.explain.instants.words import of_shots, sentences
-from tennis.explain.sections import storage
-from tennis.explain.sections.summary import summarize_sections
 from tennis.rally import open_folder
 from tennis.rally.shots import are_shots
 from tennis.stats import Latency, Summary, summarize
@@ -46,8 +44,7 @@ def stats(folder: Path, *, as_json: bool) -> None:
 
     Quantiles are observed values; a missed ball is later than all others. Their 95 % intervals
     assume that balls are independent. Misses follow below the maximum. Without misses, the command
-    also prints the rate of later answers that this many balls rule out. If `tennis explain
-    --sections` recorded every instant, it says what balls could have met.
+    also prints the rate of later answers that this many balls rule out.
 
     \b
     Examples:
@@ -66,17 +63,14 @@ def stats(folder: Path, *, as_json: bool) -> None:
         print_drill(summarize_drill(opened), as_json=as_json)
         return
     summary = summarize(opened)
-    sections = storage.read(opened)
-    instants = sections and summarize_sections(sections, summary.interrupt_ns.max)
     if as_json:
-        content = summary.as_json() | ({"sections": instants.as_json()} if instants else {})
-        echo_json(content)
+        echo_json(summary.as_json())
         return
     console = Console(highlight=False)
     console.print(Text(summary.label, style="bold"), soft_wrap=True)
     for table in _tables(summary, console):
         print_wide(table)
-    said = [*summary.claims(), *(instants.sentences(summary.balls) if instants else ())]
+    said = summary.claims()
     if are_shots(opened.manifest.protocol):
         said += of_shots(opened)
     if (searched := read_instants(opened)) is not None:

@@ -69,9 +69,8 @@ def read_table(
 
 def not_of(rally: Rally, name: str) -> RallyError:
     """Return the error of a table that is another rally's."""
-    kind = name.partition(".")[0].partition("-")[0]
-    option = "exact" if kind == "instants" else kind
+    command = {"stages.parquet": "stages"}.get(name, "shots")
     return RallyError(
         f"{rally.path / name} is not of this rally's balls",
-        next_step=f"remove it, and type: tennis explain {rally.path} --{option}",
+        next_step=f"remove it, and run 'tennis explain {command} {rally.path}'",
     )

@@ -11,7 +11,7 @@ class Remedy:
     """A setting that may help, where a sentence about a late ball says a certain thing."""
 
     says: re.Pattern[str]
-    setting: str  # as --try takes it
+    setting: str  # NAME=VALUE, as `tennis explain try` takes it
     why: str
 
 

@@ -24,7 +24,7 @@ _DEVICES = (
     "the timer",
     "another device",
 )
-# the cost that is 0 with --try COST=0, and the causes it is a cost of
+# what `tennis explain without` leaves out, and the causes it is the cost of
 COSTS = {"memory": (CODE, DATA, STORES), "tlb": (PAGES,), "registers": (DEVICE,)}
 
 
@@ -58,9 +58,9 @@ class Stall:
         return f"{format_count(self.count, noun, nouns)} came from {_FROM[self.where]}"
 
     @property
-    def zero(self) -> str:
-        """Return what --try takes to play a ball without this cost."""
-        return next(f"{cost}=0" for cost, causes in COSTS.items() if self.cause in causes)
+    def cost(self) -> str:
+        """Return which of ``COSTS`` it is."""
+        return next(cost for cost, causes in COSTS.items() if self.cause in causes)
 
     def as_json(self) -> dict[str, Any]:
         """Return it as JSON values."""

@@ -38,7 +38,6 @@ from tennis.course.work import (
 )
 from tennis.errors import BenchError, RallyError, UsageError
 from tennis.explain.instants.storage import INSTANTS
-from tennis.explain.sections.storage import SECTIONS, WORST
 from tennis.explain.stages import STAGES
 from tennis.match.folder import MATCH, open_match
 from tennis.rally import Rally, open_rally
@@ -79,7 +78,7 @@ ARCHIVES = {
 }
 TAR_AT = 257  # where a tar file says that it is one
 # beside a rally: its manifest does not list them
-RECORDED_LATER = {SECTIONS, WORST, INSTANTS, STAGES}
+RECORDED_LATER = {INSTANTS, STAGES}
 OF_RALLY = {MANIFEST, BALLS, EVENTS, CONSOLE, CAPTURE, BEFORE, AFTER} | RECORDED_LATER
 RALLY = re.compile(r"[a-z0-9][a-z0-9-]{0,59}")
 # what zipfile raises for a file that is none, or that asks for a password or another compression

@@ -24,9 +24,9 @@ from markupsafe import Markup
 
 from tennis.edition import VERSION
 from tennis.errors import RallyError
-from tennis.explain.sections import storage
-from tennis.explain.sections.picture import with_sections
-from tennis.explain.sections.summary import Cause, causes, summarize_sections
+from tennis.explain.instants import storage
+from tennis.explain.instants.picture import with_search
+from tennis.explain.instants.words import sentences
 from tennis.pages.explain import NUMBERS, TIMELINE
 from tennis.pages.rally import EmbeddedPicture, data_uri
 from tennis.pages.templates import template
@@ -39,7 +39,6 @@ from tennis.stats.balls import edges_ns
 
 SCRIPT = "explore.js"
 SHARES_SHOWN = 5
-CAUSES_SHOWN = 6
 NS_PER_US = 1000
 
 
@@ -108,14 +107,10 @@ class Recorded:
         ]
 
     @cached_property
-    def every_instant(self) -> tuple[list[str], list[Cause], EmbeddedPicture] | None:
-        """Return what was found of all instants: sentences, causes, picture; None: nobody asked."""
-        sections = storage.read(self.rally)
-        if sections is None:
-            return None
-        found = summarize_sections(sections, self.summary.interrupt_ns.max)
-        picture = _small(with_sections(self.rally))
-        return found.sentences(self.rally.balls), causes(sections)[:CAUSES_SHOWN], picture
+    def worst_instant(self) -> tuple[list[str], EmbeddedPicture] | None:
+        """Return what a search for the worst instant found: sentences, picture; None: no search."""
+        searched, picture = storage.read(self.rally), with_search(self.rally)
+        return (sentences(searched), _small(picture)) if searched and picture else None
 
 
 def recorded(title: str, words: str, rally: Rally, explained: Path) -> Recorded:

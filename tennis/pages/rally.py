@@ -12,7 +12,7 @@ from tennis import entries
 from tennis.edition import VERSION
 from tennis.entries import EntryError
 from tennis.explain.instants import storage as instants
-from tennis.explain.instants.picture import with_all_beside
+from tennis.explain.instants.picture import with_search
 from tennis.explain.instants.words import of_shots, sentences
 from tennis.pages.circumstances import written_by
 from tennis.pages.templates import template
@@ -170,7 +170,7 @@ def _section(name: str, rally: Rally, summary: Summary) -> Section:
     searched = instants.read(rally)
     if searched is not None:
         claims += sentences(searched)
-    if (covered := with_all_beside(rally)) is not None:
+    if (covered := with_search(rally)) is not None:
         pictures.append(embed(covered, f"{note_text} {COVERAGE}"))
     return Section(
         name=name,

@@ -28,7 +28,6 @@ from tennis.bench.registry import bench_for
 from tennis.edition import KEY
 from tennis.errors import BenchError, DiskFullError, RallyError, UsageError
 from tennis.explain.instants.storage import INSTANTS
-from tennis.explain.sections.storage import SECTIONS, WORST
 from tennis.explain.stages import STAGES
 from tennis.play.rally import Watch, play_on
 from tennis.play.repeat import (
@@ -58,10 +57,8 @@ NOT_COMPARED = ("created", "operator")
 # not their hashes, and the other two tell how the manifest is written
 COMPARED_OTHERWISE = ("tool", "files", "seal", "schema_version")
 MADE_AFTERWARDS = {
-    STAGES: "--stages",
-    SECTIONS: "--sections",
-    WORST: "--sections",
-    INSTANTS: "--exact",
+    STAGES: "stages",
+    INSTANTS: "shots",
 }
 FILES = (BALLS, EVENTS, CONSOLE)  # of every rally that can be played again
 BRICKWALL = "brickwall"  # on the virtual bench: on an emulated Pico
@@ -272,9 +269,9 @@ def compare(
         left_out.append("what came after its last ball: the rally did not finish")
     if not whole and ended == "fault":
         left_out.append("faults: what ended the rally did not happen this time")
-    for name, option in MADE_AFTERWARDS.items():
+    for name, command in MADE_AFTERWARDS.items():
         if (rally.path / name).exists():
-            how = f"remove it, and run: tennis explain {quoted(rally.path)} {option}"
+            how = f"remove it, and run: tennis explain {command} {quoted(rally.path)}"
             left_out.append(f"{name}: it was made afterwards (to be sure of it, {how})")
     instrument = rally.manifest.instrument
     if instrument.kind == BRICKWALL and instrument.calibration:

@@ -10,7 +10,7 @@ import hashlib
 import math
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from itertools import pairwise
 from math import inf, isfinite
@@ -21,7 +21,6 @@ from tennis.bench.registry import Benches, timeless
 from tennis.comparison import BOOTS_MAX
 from tennis.comparison.before_after import Judgement, first_look, judge, statement_count
 from tennis.comparison.folders import LATENCIES, RECORD, Cell, Sides, matched, read_side
-from tennis.comparison.ratios import MARGIN
 from tennis.errors import BenchError, RallyError, UsageError
 from tennis.log import log
 from tennis.match.plan import ScheduledRally
@@ -99,29 +98,6 @@ def compare_played(
     Raises UsageError, BenchError before anything is played, RallyError where ``out`` holds another
     comparison, BenchError where a boot fails.
     """
-    with _begin(before, after, out, margin, playing) as (game, record, recorded):
-        return _until_decided(game, record, recorded)
-
-
-def play_one_pair(
-    before: SideRequest, after: SideRequest, out: Path, playing: Playing
-) -> tuple[Sides, Mapping[str, Mapping[str, Plan]]]:
-    """Play the first boot of each side that is to be played; return also the plans, by side.
-
-    Raises as ``compare_played``, and KeyboardInterrupt when told to stop.
-    """
-    with _begin(before, after, out, MARGIN, playing) as (game, _, recorded):
-        if not game.play(1):
-            raise KeyboardInterrupt
-        both = (recorded.get(side) or game.cells(side, 1) for side in SIDES)
-        return matched(*both, recorded=False, timeless=timeless()), game.plans
-
-
-@contextmanager
-def _begin(
-    before: SideRequest, after: SideRequest, out: Path, margin: float, playing: Playing
-) -> Iterator[tuple["Game", CompareRecord, dict[str, list[Cell]]]]:
-    """Check what is asked for, and hold ``out``; yield what plays, and what was played before."""
     check_folder(out, RECORD, "a comparison")
     plans = _on_both(_plans(before, after), before, after)
     benches = _benches(plans)
@@ -143,7 +119,7 @@ def _begin(
             for side, asked in zip(SIDES, (before, after), strict=True)
             if isinstance(asked, Recorded)
         }
-        yield game, record, recorded
+        return _until_decided(game, record, recorded)
 
 
 def _until_decided(

@@ -11,6 +11,7 @@ import re
 import tempfile
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Generic, TypeVar
 
@@ -27,6 +28,7 @@ from tennis.bench.virtual.parts import Parts
 from tennis.bench.virtual.profiler import Profile, Window
 from tennis.errors import BenchError, UsageError
 from tennis.explain import repetition as repetitions
+from tennis.explain import stages
 from tennis.explain.explanation import Explanation
 from tennis.explain.phases import Phase, Symbol
 from tennis.explain.segments import Names
@@ -50,6 +52,7 @@ KERNEL_THREAD = re.compile(r"(irq|ksoftirqd|ktimers|rcuc|kworker)/")
 WORST = 20
 WORST_SHOTS = 3  # each is a boot of its own
 WORST_MAX = 1000
+STAGES_BALLS_MAX = 100_000  # some kB of profile a ball lie on the disk meanwhile
 # how the latest balls are chosen
 _SINCE: dict[Span | None, str] = {
     None: "from the ping to the reply's fall, missed ones first",
@@ -123,6 +126,32 @@ def explain(  # noqa: PLR0913 (which balls, in one of three ways)
         over = f"over {format_round_ns(over_ns)}, " if over_ns is not None else ""
         rule = f"the {these} of {rally.balls:,}, {over}{_SINCE[_span(rally)]}"
     return Explanation(rally, rule, stories, profiled.replayed, profiled.changed)
+
+
+def check_stages(plan: Plan) -> None:
+    """Raise UsageError, before anything is booted, for more balls than stages are recorded of."""
+    if plan.protocol.balls > STAGES_BALLS_MAX:
+        raise UsageError(
+            f"--stages records 1 to {STAGES_BALLS_MAX:,} balls, not {plan.protocol.balls:,}",
+            next_step="play fewer, or leave it out",
+        )
+
+
+def record_stages(rally: Rally, *, kernel: str | None = None, watch: Watch | None = None) -> None:
+    """Write ``stages.parquet`` into the folder of a rally of the virtual bench.
+
+    Raises UsageError, RallyError and BenchError as ``tennis.play.explain.explain``.
+    """
+    refuse_shots(rally, "stages")
+    plan = plan_again(rally, kernel)
+    if not 0 < rally.balls <= STAGES_BALLS_MAX:
+        raise UsageError(
+            f"{rally.path} has {rally.balls:,} balls: stages are recorded of 1 to "
+            f"{STAGES_BALLS_MAX:,}"
+        )
+    each = partial(stages.row, with_memory=stages.has_memory(rally))
+    profiled = profile_balls(rally, plan, balls_of(rally), range(rally.balls), each, watch=watch)
+    stages.write(rally, profiled.found)
 
 
 @dataclass(frozen=True)

@@ -118,7 +118,7 @@ def try_setting(
     before_plan = plan_again(rally)
     plan = changed(before_plan, settings)
     if plan == before_plan:
-        raise UsageError("--try changes nothing: the rally was played with these settings")
+        raise UsageError(f"{rally.path} was played with these settings: there is nothing to try")
     bench = VirtualBench()
     differ = [
         name
@@ -197,7 +197,7 @@ def changed(plan: Plan, settings: Sequence[str]) -> Plan:
         name, separator, value = setting.partition("=")
         if name not in TRIED or not separator:
             raise UsageError(
-                f"--try {plain(setting, 60)}",
+                plain(setting, 60),
                 next_step=f"say NAME=VALUE, with one of {', '.join(TRIED)}",
             )
         asked[name.replace("-", "_")] = value
@@ -211,7 +211,7 @@ def changed(plan: Plan, settings: Sequence[str]) -> Plan:
         same = {"protocol": plan.protocol, "phase_of_a_second": plan.phase_of_a_second}
         return checked.model_copy(update=same)
     except ValidationError as error:
-        raise UsageError(f"--try: {error.errors()[0]['msg']}") from error
+        raise UsageError(f"{error.errors()[0]['msg']}") from error
 
 
 def _place(rally: Path, settings: Sequence[str], number: int) -> Path:

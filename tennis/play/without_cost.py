@@ -39,7 +39,6 @@ from tennis.rally.plan import Plan
 from tennis.rally.shots import are_shots
 
 CAUSES = 5  # of which target/virtual/memory.c knows
-ZERO = {f"{cost}=0": cost for cost in COSTS}  # as --try takes it
 
 
 @dataclass(frozen=True)
@@ -77,7 +76,7 @@ def without(
         )
     if rally.manifest.drill:
         raise UsageError(
-            "--try with a cost takes balls of rallies, and no drill's repetitions",
+            f"{rally.path} is a drill: only balls of rallies are played without a cost",
             next_step="name a rally",
         )
     explanation = explain(rally, ball=ball, worst=1 if ball is None else None, watch=watch)
@@ -103,7 +102,7 @@ def _in_children(
     rally: Rally, plan: Plan, shot: NDArray[np.int64], costs: Sequence[str], watch: Watch
 ) -> list[Edges]:
     """Play a shot again without each cost, all in one boot; return rise and fall of each."""
-    log.info(f"playing the instant {int(shot[0]):,} ns in one boot, with {'=0, '.join(costs)}=0")
+    log.info(f"playing the instant {int(shot[0]):,} ns in one boot, without {', '.join(costs)}")
     free = sum(_causes(cost) << (number * CAUSES) for number, cost in enumerate(costs, start=1))
     every = [int(shot[0])] * (1 + len(costs))
     rows = shoot(rally, plan, every, watch, Extras(memory={"free_shots": free}))
@@ -116,7 +115,7 @@ def _played(  # noqa: PLR0913, PLR0917 (a rally, a ball of it, and what it is wi
     rally: Rally, plan: Plan, table: NDArray[np.int64], ball: int, cost: str, watch: Watch
 ) -> Edges:
     """Play to a ball, and return its rise and fall in ns since the ping."""
-    log.info(f"playing ball {ball} with {cost}=0")
+    log.info(f"playing ball {ball} without {cost}")
     bench = VirtualBench()
     versions = bench.versions(plan)
     freed = {"free_causes": _causes(cost), "free_from_ns": int(table[ball, 0])}

@@ -1,9 +1,8 @@
 # SPDX-FileCopyrightText: The Tennis authors
 # SPDX-License-Identifier: MIT
-"""The latency over the instant: each shot a point, the instants of a search, sections in grey."""
+"""The latency over the instant: each shot is a point, and each instant of a search."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -26,26 +25,16 @@ from tennis.stats.balls import edges_ns
 from tennis.style import BLACK, GREY, LATENCIES, PURPLE
 from tennis.units import format_count
 
-SHADE, SEARCHED = "0.88", "#b5651d"
+SEARCHED = "#b5651d"
 POINTS_MAX = 20_000  # the latest are always drawn
 
 
-@dataclass(frozen=True)
-class Beside:
-    """What else is known of a rally's instants; ns, each array of shape (rows, 2).
-
-    ``masked``: from when to when a ping must wait; ``searched``: instants and their interrupt
-    latencies.
-    """
-
-    masked: NDArray[np.int64] = field(default_factory=lambda: np.zeros((0, 2), np.int64))
-    searched: NDArray[np.int64] = field(default_factory=lambda: np.zeros((0, 2), np.int64))
-
-
 @house_style
-def coverage(rally: Rally, beside: Beside | None = None) -> Picture:
-    """Draw what each shot or ball of a rally met over its instant; misses stand at the top."""
-    beside = beside or Beside()
+def coverage(rally: Rally, searched: NDArray[np.int64] | None = None) -> Picture:
+    """Draw what each shot or ball of a rally met over its instant; misses stand at the top.
+
+    ``searched``: instants of a search and their interrupt latencies; ns, shape (instants, 2).
+    """
     summary = summarize(rally)
     picture = Picture(WIDTH, 5.2, f"Coverage: {rally.label}", describe(summary, "Instants"))
     picture.head(note(summary))
@@ -58,15 +47,12 @@ def coverage(rally: Rally, beside: Beside | None = None) -> Picture:
         if not latency.n:
             nothing(axes, no_latency(summary))
             continue
-        for begin, end in (beside.masked - start) / 1e6:
-            axes.axvspan(begin, end, color=SHADE, lw=0.4)
         log = wants_log(latency)
         values = rise if name == "interrupt" else fall - rise
         there = ~np.isnan(values)
         _points(axes, served[there] - start, values[there], LATENCIES[name], noun)
-        others = beside.searched[~np.isin(beside.searched[:, 0], served)]
-        if name == "interrupt" and len(others):
-            at, found = others.T
+        if name == "interrupt" and searched is not None:
+            at, found = searched[~np.isin(searched[:, 0], served)].T
             label = f"{format_count(len(at), 'instant')} of a search"
             _points(axes, at - start, found.astype(np.float64), SEARCHED, label)
         if not there.all():
@@ -74,8 +60,6 @@ def coverage(rally: Rally, beside: Beside | None = None) -> Picture:
             lost = (served[~there] - start) / 1e6
             axes.plot(lost, np.full(lost.size, 0.97), "x", color=PURPLE, ms=5, transform=where)
         time_axis(axes, "y", log=log)
-        if len(beside.masked):
-            axes.plot([], [], color=SHADE, lw=6, label="interrupts off, or the thread must wait")
         _worst(axes, served[there] - start, values[there], log=log)
         if len(axes.get_legend_handles_labels()[1]) > 1:
             axes.legend(loc="lower right", bbox_to_anchor=(1, 1), ncol=3, fontsize=8.5)

@@ -2,7 +2,6 @@
 # SPDX-License-Identifier: MIT
 """Pictures of one rally: histogram, complementary distribution, time series."""
 
-from dataclasses import dataclass
 from typing import Any, Required, TypedDict, Unpack
 
 import numpy as np
@@ -191,21 +190,9 @@ def visible_points(
     return np.flatnonzero(changed)
 
 
-@dataclass(frozen=True)
-class Curve:
-    """The share of all time in which a ping would wait longer than each of some times (ns)."""
-
-    over_ns: NDArray[np.int64]
-    share: NDArray[np.float64]  # above 0
-    label: str
-
-
 @house_style
-def distribution(rally: Rally, exact: Curve | None = None) -> Picture:
-    """Draw the share of balls later than x (1 - F) on logarithmic axes, with the 3/N line.
-
-    ``exact``: the same of all instants, which goes on where no ball came.
-    """
+def distribution(rally: Rally) -> Picture:
+    """Draw the share of balls later than x (1 - F) on logarithmic axes, with the 3/N line."""
     summary = summarize(rally)
     title = f"Complementary distribution: {rally.label}"
     picture = Picture(WIDTH, 4.4, title, describe(summary, "Complementary distributions"))
@@ -224,9 +211,6 @@ def distribution(rally: Rally, exact: Curve | None = None) -> Picture:
         nothing(axes, no_latency(summary))
         return picture
     finish_exceedance(axes, summary.balls, summary.misses, speaks=speaks(summary))
-    if exact is not None:
-        axes.plot(exact.over_ns, exact.share, color=BLACK, lw=1, ls=(0, (1, 1)), label=exact.label)
-        axes.set_ylim(bottom=min(axes.get_ylim()[0], float(exact.share.min()) / 2))
     axes.legend(loc="upper right")
     return picture
 

@@ -117,7 +117,7 @@ class Setting:
     of_a_side: bool = False  # of `tennis compare`
     # a key of a match's plan, and there of each kernel or of each way to set the target up
     of_a_match: Literal["kernel", "setting"] | None = None
-    of_a_remedy: bool = False  # `tennis explain --try`
+    of_a_remedy: bool = False  # `tennis explain try`
     of_a_lab: bool = True  # a key of a lab's rally
     not_asked_by: frozenset[str] = frozenset()  # `tennis drill`, `tennis sweep`
     # a board has one of its own: a lab that does not name it takes any there
@@ -356,13 +356,11 @@ class Settings(StrictModel):
                 *((None, "processors", several) for several in (2, 4)),
                 (None, "beneath", "sloth"),
                 (None, "instrument", "pico"),
-                (None, "sections", None),
             ),
             apart_why=(
                 ("processors", "the model has the caches of one, and none that several share"),
                 ("beneath", "the model knows one kernel's page tables, and SLOTH has its own"),
                 ("instrument", "nobody has tried whether such a rally repeats"),
-                ("sections", "it predicts by counting instructions, and a stall is none"),
             ),
             of_a_side=True,
             of_a_match="setting",
@@ -674,28 +672,8 @@ class Recordings(StrictModel):
             ),
             heading=INSIDE,
             help="Then play the rally once more, and record each step of every ball with its "
-            "time, in OUT/stages.parquet (virtual bench; `tennis explain OUT --stages` does it "
+            "time, in OUT/stages.parquet (virtual bench; `tennis explain stages OUT` does it "
             "later).",
-        ),
-    ] = False
-    sections: Annotated[
-        bool,
-        Setting(
-            words="sections",
-            not_asked_by=DRILL | SWEEP,
-            changes_balls=False,
-            taken_by=VIRTUAL,
-            linux_only=True,
-            why="on a board, nobody sees when its interrupts were masked",
-            apart=(
-                (None, "instrument", "pico"),
-                (None, "beneath", "sloth"),
-                (None, "program", None),
-            ),
-            heading=INSIDE,
-            help="Then boot the machine twice more, and record what a ping at every instant would "
-            "have met, in OUT/sections.parquet (virtual bench; `tennis explain OUT --sections` "
-            "does it later).",
         ),
     ] = False
 
@@ -718,7 +696,6 @@ class Instants(StrictModel):
                 (None, "drill", None),
                 (None, "witness", None),
                 (None, "stages", None),
-                (None, "sections", None),
             ),
             of_a_lab=False,
             heading=FIRST,

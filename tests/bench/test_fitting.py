@@ -32,7 +32,6 @@ SAID = {
     "drill": Drill(name="periodic", context="user", period_ns=1000),
     "witness": "cyclictest",
     "stages": True,
-    "sections": True,
     "analyser": "fx2lafw",
     "shots": 40,
 }

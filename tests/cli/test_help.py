@@ -54,6 +54,11 @@ def test_no_help_is_empty(words, command):
         ("rally --check=r", "tennis check DIR"),
         ("rally --bench replay --from r", "tennis replay DIR --out DIR"),
         ("drill --resume r", "tennis resume DIR"),
+        ("rally --sections --out r", "tennis explain shots DIR"),
+        ("compare rt mainline --worst-instant=5us", "tennis explain shots RALLY"),
+        ("explain r --exact --shots 90", "tennis explain shots RALLY"),
+        ("explain --stages r", "tennis explain stages RALLY"),
+        ("explain r --try kernel=rt", "tennis explain try RALLY NAME=VALUE"),
     ],
 )
 def test_what_was_typed_in_0_1_is_answered_with_what_it_is_now(typed, now):

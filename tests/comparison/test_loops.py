@@ -128,7 +128,6 @@ def test_a_match_of_drills_alone_is_no_side(good, tmp_path):
     [
         (["GOOD", "GOOD"], "--period-us: both sides were played already"),
         (["program=a.c", "plan.toml"], "--period-us: plan.toml is a plan, which says itself"),
-        (["mainline", "rt", "--worst-instant", "5us"], "--period-us: --worst-instant is of balls"),
     ],
 )
 def test_a_period_is_of_loops_that_are_played(good, tmp_path, monkeypatch, words, said):

@@ -392,7 +392,7 @@ def _stages_agree(rally, explanation):
     """
     stories = sorted(explanation.stories, key=lambda story: story.ball)
     stages.write(rally, [stages.row(story) for story in stories])
-    done = CliRunner().invoke(cli, ["explain", str(rally.path), "--stages", "--json"])
+    done = CliRunner().invoke(cli, ["explain", "stages", str(rally.path), "--json"])
     assert done.exit_code == 0, done.output
     told = json.loads(done.stdout)
     # the timer's interrupt takes the lock over whatever runs there: nothing, or who answers

@@ -122,7 +122,7 @@ def _the_process_is_woken_on_processor_0(story: Story) -> None:
 def _stages_say_the_same(rally: Rally, explanation: Explanation) -> None:
     stories = sorted(explanation.stories, key=lambda story: story.ball)
     stages.write(rally, [stages.row(story) for story in stories])
-    done = CliRunner().invoke(cli, ["explain", str(rally.path), "--stages", "--json"])
+    done = CliRunner().invoke(cli, ["explain", "stages", str(rally.path), "--json"])
     assert done.exit_code == 0, done.output
     found = stages.read(open_rally(rally.path))
     assert set(found.column("taken_on").to_pylist()) == {3}

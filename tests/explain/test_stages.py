@@ -12,8 +12,7 @@ from tennis.checkout import ROOT
 from tennis.cli import cli
 from tennis.errors import RallyError, UsageError
 from tennis.explain import stages
-from tennis.play.explain import explain
-from tennis.play.stages import BALLS_MAX, record_stages
+from tennis.play.explain import STAGES_BALLS_MAX, explain, record_stages
 from tennis.rally import open_rally
 from tests.support.synthetic import make_rally
 from tests.support.virtual import played, table
@@ -30,7 +29,7 @@ def test_every_ball_is_told_as_explain_tells_it(tmp_path):
         load_options={"hold_us": 200, "softirqs": 1},
         balls=150,
     )
-    done = CliRunner().invoke(cli, ["explain", str(rally.path), "--stages", "--json"])
+    done = CliRunner().invoke(cli, ["explain", "stages", str(rally.path), "--json"])
     assert done.exit_code == 0, done.output
     told = json.loads(done.stdout)
     found = stages.read(open_rally(rally.path))
@@ -67,7 +66,7 @@ def test_stages_of_other_balls_are_refused(tmp_path):
     assert stages.read(other).num_rows == 20
     open_rally(other.path)  # the rally is what it was
     (other.path / stages.STAGES).rename(rally.path / stages.STAGES)
-    with pytest.raises(RallyError, match=r"is not of this rally's balls.*--stages"):
+    with pytest.raises(RallyError, match=r"is not of this rally's balls.*explain stages"):
         stages.read(rally)
     (rally.path / stages.STAGES).write_bytes(b"PAR1 and more")
     with pytest.raises(RallyError, match="is damaged"):
@@ -83,7 +82,7 @@ def test_only_what_can_be_played_again_has_stages(tmp_path):
         ["--bench", "pi"],
         ["--instrument", "pico"],
         ["--racquet", str(ROOT / "target" / "racquet" / "racquet.c")],
-        ["--balls", str(BALLS_MAX + 1)],
+        ["--balls", str(STAGES_BALLS_MAX + 1)],
     ):
         done = CliRunner().invoke(cli, ["rally", *words, "--stages", "--out", str(tmp_path / "n")])
         assert "--stages" in str(done.exception)

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The Tennis authors
 # SPDX-License-Identifier: MIT
-"""tennis explain --try: the same seed with another setting, and what counts as help."""
+"""tennis explain try: the same seed with another setting, and what counts as help."""
 
 import json
 
@@ -153,7 +153,7 @@ def test_remedies_are_offered_where_they_may_help():
 def test_a_remedy_is_played_and_counted(tmp_path):
     """Mainline's bottom half needs no thread: every ball is earlier."""
     played(tmp_path / "r", kernel="rt", balls=60, seed=4)
-    words = ["explain", str(tmp_path / "r"), "--try", "kernel=mainline", "--over", "6us"]
+    words = ["explain", "try", str(tmp_path / "r"), "kernel=mainline", "--over", "6us"]
     words += ["--boots", "1"]
     done = CliRunner().invoke(cli, [*words, "--json"])
     assert done.exit_code == 0, done.output
@@ -165,5 +165,5 @@ def test_a_remedy_is_played_and_counted(tmp_path):
     said = " ".join(shown.output.split())
     assert "share of balls later than 6 µs: 0 % against 100 %; 1 pair of boots: 7 decide" in said
     assert "playing it" not in shown.output
-    refused = CliRunner().invoke(cli, [*words[:2], "--try", "kernel=rt"])
-    assert "changes nothing" in str(refused.exception)
+    refused = CliRunner().invoke(cli, [*words[:3], "kernel=rt"])
+    assert "there is nothing to try" in str(refused.exception)

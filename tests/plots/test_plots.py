@@ -9,7 +9,7 @@ import pytest
 
 from tennis.plots import alt_text, comparison, distribution, histogram, overview, series
 from tennis.plots.compare import histograms, names
-from tennis.plots.coverage import Beside, coverage
+from tennis.plots.coverage import coverage
 from tennis.plots.one import Envelope, bar_edges, visible_points
 from tennis.plots.sides import sides
 from tennis.rally.manifest import Fault
@@ -63,20 +63,16 @@ def test_every_picture_of_every_rally(rallies, kind, key):
     assert b"<script" not in svg
 
 
-def test_coverage_shows_each_shot_what_was_searched_and_where_a_ping_must_wait(rallies):
+def test_coverage_shows_each_shot_and_what_was_searched(rallies):
     rally = rallies["idle"]
     served = [ns for batch in rally.batches(["served_ns"]) for ns in batch[0].to_pylist()]
     found = np.array([[served[7], 1], [served[7] + 2, 123_000]])
-    masked = np.array([[served[7], served[7] + 500_000]])
-    picture = coverage(rally, Beside(masked, found))
+    picture = coverage(rally, found)
     axes = picture.axes[0]
     points = {line.get_label(): line.get_xydata() for line in axes.get_lines()}
     assert len(points["balls"]) == len(served)
     at_ms = (served[7] + 2 - served[0]) / 1e6
     assert points["1 instant of a search"].tolist() == [[at_ms, 123_000]]
-    (shade,) = axes.patches
-    assert shade.get_bbox().x1 - shade.get_bbox().x0 == pytest.approx(0.5)
-    assert len(coverage(rally).axes[0].patches) == 0
 
 
 def test_the_same_rally_gives_the_same_picture(rallies):

@@ -23,7 +23,6 @@ from tennis.course.solutions import load_solution
 from tennis.course.starters import solved
 from tennis.explain import stages
 from tennis.explain.instants import storage as instants
-from tennis.explain.sections import storage
 from tennis.grading import hand_in
 from tennis.match.plan import parse_plan
 from tennis.play.schedule import scheduled_rallies
@@ -32,13 +31,12 @@ from tennis.rally.program import read as read_program
 from tennis.stats.pairing import pairing
 from tennis.sweep.folder import SweepRecord as RecordOfSweep
 from tennis.sweep.search import next_rate
-from tests.support.made_up_sections import made_up_sections
 from tests.support.synthetic import TIME_NOTE, latencies, make_rally
 from tests.support.synthetic_drill import make_drill
 from tests.support.synthetic_match import bursts, record_of
 
-# whose sections and instants were recorded, too; and whose stages
-INSTANTS = {("07-worst-case", "closed")}
+# in which a search for the worst instant played; and whose stages were recorded
+SEARCHED = {("07-worst-case", "closed")}
 STAGED = {("07-worst-case", "cold")}
 # interrupt latency of most balls, and of one in a hundred; ns
 CELLS = {
@@ -150,18 +148,17 @@ def make_work(
             "memory": asked.memory,
             "added": asked.command_line,
             "where": counted(asked),
-            "sections": (lab.slug, asked.name) in INSTANTS,
+            "searched": (lab.slug, asked.name) in SEARCHED,
             "stages": (lab.slug, asked.name) in STAGED,
         }
         settings = {**settings, **about}
-        recorded, staged = settings.pop("sections"), settings.pop("stages")
+        searched, staged = settings.pop("searched"), settings.pop("stages")
         if late_us := settings.pop("late_us", None):  # one ball
             what = (settings["balls"], settings["seed"], settings["kernel"], settings["load"])
             settings["rise"] = np.rint(latencies(*what))
             settings["rise"][settings["balls"] // 2] = late_us * 1000
         made = make_rally(folder / asked.name, **{**VIRTUAL, **as_served(asked, settings)})
-        if recorded:
-            storage.write(made, made_up_sections())
+        if searched:
             about = instants.About(until="rise", drawn=2, low_ns=0, high_ns=9_000, step_ns=2)
             rows = np.array([(0, 900, 2_000), (4_000, 1_100, 2_400)], np.int64)
             instants.write(made, instants.Instants(about, rows))

@@ -30,9 +30,7 @@ INSIDE = ("inside.h", "qemu.h", "parameters.c", "parameters.h")  # of those that
 LANES = ("lanes.c", "lanes.h", "machine.h", "clock.h")
 MEMORY = ("stalls.c", "stalls.h", "machine.h", "clock.h")
 SHOTS = ("shots.c", "shots.h")
-PRIORITY = ("machine.h", "qemu.h", "parameters.c", "parameters.h")
-SECTIONS = ("masks.c", "waits.c", "watched.c", "sections.h")
-Plugin = Literal["instrument", "link", "profile", "guest", "sections", "memory", "priority"]
+Plugin = Literal["instrument", "link", "profile", "guest", "memory"]
 FIRMWARE_VERSION = "1"
 TICK_HZ = 1_000_000_000
 # A latency is a uint32 of ticks on the wire, and its last value means "none".
@@ -125,9 +123,7 @@ def sources(plugin: Plugin) -> list[Path]:
         "instrument": (*SHOTS, *SOURCES),
         "profile": (*LANES, *INSIDE),
         "guest": INSIDE,
-        "sections": (*SECTIONS, *INSIDE),
         "memory": (*MEMORY, *INSIDE),
-        "priority": PRIORITY,
     }
     return [FOLDER / name for name in (f"{plugin}.c", *inside.get(plugin, SOURCES))]
 
@@ -137,7 +133,7 @@ def check_exports(qemu: Qemu, plugin: Plugin, purpose: str) -> None:
     needed = set[str]().union(*map(_externs, sources(plugin)))
     missing = sorted(needed - exported_symbols(qemu.path))
     flushes = {"tb_flush", "queue_tb_flush"}
-    if plugin in {"profile", "sections", "memory"} and not exported_symbols(qemu.path) & flushes:
+    if plugin in {"profile", "memory"} and not exported_symbols(qemu.path) & flushes:
         missing.append("tb_flush")
     if missing:
         raise BenchError(

@@ -48,6 +48,10 @@ class Instants:
     def __init__(self, about: About, rows: NDArray[np.int64]) -> None:
         self.about, self.rows = about, rows  # rows: at, rise, fall; shape (instants, 3), rising
 
+    def until(self, edge: Until) -> "Instants":
+        """Return the same, to search for the latest instant of an edge."""
+        return Instants(self.about.model_copy(update={"until": edge}), self.rows)
+
     def played(self) -> Played:
         """Return the instants with the latency that was searched for."""
         about = self.about

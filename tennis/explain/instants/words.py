@@ -2,14 +2,16 @@
 # SPDX-License-Identifier: MIT
 """What is known of a boot's instants, in sentences."""
 
+import math
+
 from tennis.explain.instants.storage import Instants
-from tennis.explain.sections.figures import balls_for
-from tennis.explain.sections.summary import NEAR
 from tennis.rally import Rally
 from tennis.stats.intervals import share_between
 from tennis.stats.summary import percent
 from tennis.units import format_count, format_ns, tick_ns
 
+NEAR = 0.95  # what is as late as that part of the latest counts as meeting it
+CHANCE = 0.95
 LATENCY = {"rise": "to the rise of the reply", "fall": "to the fall of the reply"}
 
 
@@ -38,6 +40,11 @@ def sentences(found: Instants) -> list[str]:
             f"instant may be as late as {format_ns(open_ns)}."
         )
     return [worst, at_random, f"{rule} If none overtakes by more, {left}"]
+
+
+def balls_for(share: float) -> int:
+    """Return how many balls at random instants meet a share of the time, with ``CHANCE``."""
+    return 1 if share >= 1 else math.ceil(math.log1p(-CHANCE) / math.log1p(-share))
 
 
 def of_shots(rally: Rally) -> list[str]:

@@ -134,14 +134,11 @@ def test_it_repeats_and_only_with_this_program(played):
     code, said = tennis("check", played / "c", "--program", PROGRAMS / "answer.c")
     assert code == 0, said
     assert "100 balls played again, every tick the same" in said
-    for option in ("--stages", "--sections", "--worst=1"):
-        code, said = tennis("explain", played / "c", option)
+    for words in (["stages"], ["shots"], ["balls", "--worst=1"]):
+        code, said = tennis("explain", *words, played / "c")
         assert code == 2
         assert "was played with a program of somebody's own, answer.c" in said
     own = ("--program", PROGRAMS / "answer.c")
-    code, said = tennis("explain", played / "c", "--stages", *own)
-    assert code == 2
-    assert "do not look into a program yet" in said
     code, said = tennis("explain", played / "c", "--worst", 1, *own)
     assert code == 0, said
     assert "answer (FIFO 50)" in said

@@ -21,8 +21,11 @@ REFUSED = {
     "{known}=1,{known}=2": "it came before",
 }
 KNOWN = {
-    **{"instrument": "fd", "link": "places", "profile": "out", "guest": "out", "sections": "out"},
-    **{"memory": "line_bytes", "priority": "shots"},
+    "instrument": "fd",
+    "link": "places",
+    "profile": "out",
+    "guest": "out",
+    "memory": "line_bytes",
 }
 
 

@@ -21,19 +21,17 @@ from tennis.bench.virtual.shots import Children
 from tennis.checkout import ROOT
 from tennis.cli import cli
 from tennis.explain.instants import storage
-from tennis.explain.instants.picture import with_all_beside
 from tennis.explain.stalls import COSTS
 from tennis.play.rally import Watch, play, resume
 from tennis.play.repeat import plan_again
 from tennis.play.shots import first_ball_at
-from tennis.play.with_priority import with_priorities
 from tennis.play.without_cost import without
 from tennis.rally.balls import records
 from tennis.rally.serving import Serving
 from tennis.rally.settings import kind_of, unusual
 from tennis.rally.shots import instants, span_ns
 from tests.support.plans import plan_of
-from tests.support.virtual import played, script
+from tests.support.virtual import played
 
 virtual = pytest.mark.virtual
 HELD_US = 200
@@ -170,33 +168,6 @@ def test_a_shot_without_a_cost_is_what_its_own_boot_would_be(tmp_path):
     assert first_of_a_boot(plan, protocol, tmp_path, memory=freed) == (shot[0], *found[0].now)
 
 
-# a task at SCHED_FIFO 40 that runs for some milliseconds, rests, and so on
-AT_40 = """
-cat > /tmp/at-40 << 'END'
-while :; do
-  usleep 500
-  i=0
-  while [ $i -lt 1000 ]; do i=$((i + 1)); done
-done
-END
-chrt -f 40 sh /tmp/at-40 &
-"""
-
-
-@virtual
-def test_a_shot_with_another_priority_waits_for_what_is_more_urgent(tmp_path):
-    """The thread is at 50: above 40 the shot is what it was, and below it waits for that task."""
-    extras = Extras(files={"/tennis/after": script(AT_40)})
-    asked = {**ASKED, "load": "idle", "load_options": {}, "timeout_ms": 200}
-    rally = played(tmp_path / "r", extras, shots=3, top_half="explicit", **asked)
-    settings = [f"priorities=irq={priority}" for priority in (50, 90, 41, 39)]
-    found = with_priorities(rally, settings, ball=1, extras=extras)
-    shot = rows(rally)[1]
-    assert (found.at_ns, found.rise_ns, found.fall_ns) == shot
-    assert [(one.rise_ns, one.fall_ns) for one in found.now[:3]] == [shot[1:]] * 3
-    assert found.now[3].rise_ns > 10 * shot[1]
-
-
 @virtual
 def test_bytes_do_not_depend_on_how_many_children_run(shots, tmp_path):
     other = played(tmp_path / "r", Extras(children=Children(5)), shots=60, **ASKED)
@@ -210,7 +181,7 @@ def test_its_folder_says_what_it_is(shots, tmp_path):
     assert "loop shots" in unusual(shots.manifest)
     told = CliRunner().invoke(cli, ["stats", str(shots.path)]).output
     assert "Shots: instants drawn at random from one boot" in " ".join(told.split())
-    done = CliRunner().invoke(cli, ["explain", "--stages", str(shots.path)])
+    done = CliRunner().invoke(cli, ["explain", "stages", str(shots.path)])
     assert "is a rally of shots" in str(done.exception)
     done = CliRunner().invoke(
         cli, ["umpire", "simulate", str(shots.path), "--out", str(tmp_path / "capture.sr")]
@@ -235,26 +206,13 @@ def test_a_shot_is_explained(shots):
 
 
 @virtual
-def test_sections_of_shots_are_grey_in_their_picture(tmp_path):
-    """Other balls calibrate the model; it covers the time from which the shots were drawn."""
-    rally = played(tmp_path / "r", shots=20, **{**ASKED, "timeout_ms": 200})
-    done = CliRunner().invoke(cli, ["explain", str(rally.path), "--sections", "--json"])
-    assert not done.exit_code, done.output
-    told = json.loads(done.stdout)
-    assert told["recorded_ns"] == span_ns(rally.manifest.protocol)
-    assert told["balls_predicted"] == 512
-    assert HELD_US * 1000 < told["worst"]["latency_ns"] < HELD_US * 1000 + 20_000
-    assert with_all_beside(rally).axes[0].patches
-
-
-@virtual
 def test_the_worst_instant_is_searched_by_shots_alone(tmp_path):
     """The load holds interrupts off for 200 us. A second search goes on where the first ended."""
     asked = {**ASKED, "timeout_ms": 200}
     rally = played(tmp_path / "r", balls=20, **asked)
     found = []
     for count in (60, 80):
-        words = ["explain", str(rally.path), "--exact", "--shots", str(count), "--json"]
+        words = ["explain", "shots", str(rally.path), "--shots", str(count), "--json"]
         done = CliRunner().invoke(cli, words)
         assert not done.exit_code, done.output
         found.append(json.loads(done.stdout))
@@ -273,7 +231,7 @@ def test_the_worst_instant_is_searched_by_shots_alone(tmp_path):
     instants = storage.read(rally)
     instants.rows[instants.played().worst, 1] += 2
     storage.write(rally, instants)
-    words = ["explain", str(rally.path), "--exact", "--shots", "90"]
+    words = ["explain", "shots", str(rally.path), "--shots", "90"]
     assert "does not repeat" in str(CliRunner().invoke(cli, words).exception)
 
 

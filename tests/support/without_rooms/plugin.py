@@ -23,14 +23,6 @@ OF_ROOMS = (
     "bench/test_fitting.py::test_what_does_not_go_together[asked5-",
     "bench/test_new_bench.py::test_what_it_does_not_take_is_refused",
     "bench/virtual/test_memory.py::test_other_benches_have_no_profile[other1]",
-    *(
-        f"{file}_is_refused_before_it_is_played[words{case}-"
-        for file, case in (
-            ("explain/test_sections_told.py::test_a_rally_without_sections", 7),
-            ("play/test_worst_instants.py::test_what_has_no_exact_worst_instant", 1),
-        )
-    ),
-    "explain/test_sections_told.py::test_what_the_model_does_not_know_is_refused[words5-",
     "figures/test_figures.py::test_every_text_has_what_was_played",
     "play/test_command.py::test_each_setting_of_a_plan_is_among_the_cases",
     "play/test_command.py::test_the_command_is_planned_as_the_rally_is_played_again[sloth",

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The Tennis authors
 # SPDX-License-Identifier: MIT
-"""The search by shots alone, on a made-up machine of which every instant is known."""
+"""The search for the worst instant, on a made-up machine of which every instant is known."""
 
 import numpy as np
 import pytest
@@ -10,20 +10,24 @@ from tennis.explain.instants.agreement import apart
 from tennis.explain.instants.coverage import Played
 from tennis.explain.instants.storage import About, Instants
 from tennis.explain.instants.words import of_shots, sentences
-from tennis.play.instant_search import BOOTS, begin, drawn, search
-from tests.support.made_up_sections import STEP_NS, made_up_sections, met_at_every_instant
+from tennis.play.worst_instant import BOOTS, begin, drawn, search
 from tests.support.synthetic import make_rally
 
 SEEDS = range(1, 9)
+STEP_NS = 2
+ANSWER_NS = 100
 
 
 class Machine:
-    """Answers as the made-up processor does, and counts."""
+    """Answers behind the time in which it keeps interrupts off, and counts."""
 
     def __init__(self, seed):
-        self.latency, _ = met_at_every_instant(seed)
-        about = made_up_sections(seed).about
-        self.time = (about.low_ns, about.high_ns, STEP_NS)
+        draw = np.random.default_rng(seed)
+        on_and_off = 2 * draw.integers(1, 90, (260, 2))
+        # of each nanosecond, how long interrupts are still off
+        off = [np.concatenate([np.zeros(on), np.arange(off, 0, -1)]) for on, off in on_and_off]
+        self.latency = np.concatenate(off).astype(np.int64) + ANSWER_NS
+        self.time = (5_000, 5_000 + self.latency.size, STEP_NS)
         self.boots, self.asked = [], set()
 
     @property

@@ -1,16 +1,21 @@
 # SPDX-FileCopyrightText: The Tennis authors
 # SPDX-License-Identifier: MIT
-"""Record the stages of a rally's balls, and print them: for ``rally`` and ``explain``."""
+"""``tennis explain stages``: when what happened to each ball; ``rally --stages`` does it, too."""
 
 from dataclasses import asdict
 from functools import partial
+from pathlib import Path
 
+import click
 from rich.console import Console
 
+from tennis.cli.completion import Folder
 from tennis.cli.progress import watching
 from tennis.cli.tables import table
 from tennis.cli.words import echo_json, print_line
-from tennis.rally import Rally
+from tennis.explain import stages as recorded
+from tennis.play.explain import record_stages
+from tennis.rally import Rally, open_rally
 from tennis.rally.text import plain
 from tennis.units import format_count, format_ns
 
@@ -18,21 +23,37 @@ CAUSES = 8
 LATEST_ONE_IN = 100
 
 
-def show_stages(rally: Rally, *, kernel: str | None, as_json: bool = False) -> None:
-    """Print when what happened to a rally's balls; play it again where nobody recorded that."""
-    from tennis.explain import stages
-    from tennis.play.stages import record_stages
+@click.command()
+@click.argument("rally", metavar="RALLY", type=Folder())
+@click.option(
+    "--kernel", metavar="DIR", help="The built kernel tree, if the rally was played on one."
+)
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object; times in ns.")
+def stages(rally: Path, *, kernel: str | None, as_json: bool) -> None:
+    """Record when each step of every ball came.
 
-    recorded = stages.read(rally)
-    if recorded is None:
+    The steps are: interrupt taken, its thread woken and running, lock, top half, bottom half. They
+    and the cause of each wait are kept in RALLY/stages.parquet. If it exists, the command shows it.
+
+    \b
+    Examples:
+      tennis explain stages first
+    """
+    show_stages(open_rally(rally), kernel=kernel, as_json=as_json)
+
+
+def show_stages(rally: Rally, *, kernel: str | None, as_json: bool = False) -> None:
+    """Print when what happened to a rally's balls; play it again if that is not recorded yet."""
+    rows = recorded.read(rally)
+    if rows is None:
         with watching("stages") as watch:
             record_stages(rally, kernel=kernel, watch=watch)
-        recorded = stages.read(rally)
-    assert recorded is not None  # noqa: S101
+        rows = recorded.read(rally)
+    assert rows is not None  # noqa: S101
     latest = max(1, rally.balls // LATEST_ONE_IN)
-    steps, causes = stages.stages(recorded), stages.causes(recorded, latest)
-    held, stalled = stages.held(recorded), stages.stalled(recorded)
-    path = rally.path / stages.STAGES
+    steps, causes = recorded.stages(rows), recorded.causes(rows, latest)
+    held, stalled = recorded.held(rows), recorded.stalled(rows)
+    path = rally.path / recorded.STAGES
     if as_json:
         content = {
             "file": str(path),

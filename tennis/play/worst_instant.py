@@ -1,12 +1,15 @@
 # SPDX-FileCopyrightText: The Tennis authors
 # SPDX-License-Identifier: MIT
-"""Search for the worst instant of a rally's machine by shots alone; what is played is kept.
+"""Search for the worst instant of a rally's machine by shots; what is played is kept.
 
-For what no model predicts: an idle machine, a top half in a thread, bottom halves, rallies of
-shots. After Ctrl-C the same command goes on behind the last boot.
+First instants at random, one in each equal part of the time. Then, boot by boot, what is between
+two instants that were played and may be later than the worst: half of a boot goes before the
+latest shots, where the latency jumps up (a tooth is highest at its first moment), the other half
+into the longest parts in which nothing was played. ``tennis.explain.instants.coverage`` says what
+may be later, and why. After Ctrl-C the same command goes on behind the last boot.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,9 +17,9 @@ from numpy.typing import NDArray
 from tennis.bench.virtual.bench import VirtualBench
 from tennis.errors import BenchError, RallyError, UsageError
 from tennis.explain.instants import storage
+from tennis.explain.instants.coverage import Played, Times
 from tennis.explain.instants.storage import About, Instants, Until
 from tennis.log import log
-from tennis.play.instant_search import SHOTS_MAX, begin, search
 from tennis.play.rally import Watch
 from tennis.play.repeat import NONE, balls_of, changes, plan_again, unlike
 from tennis.play.shots import ready_ns, refuse_unfit, shoot
@@ -25,27 +28,35 @@ from tennis.rally.plan import Plan
 from tennis.rally.shots import are_shots, span_ns
 from tennis.units import format_count
 
+SHOTS = 2000  # of a search, if nobody says another number
+SHOTS_MAX = 100_000
+BOOTS = 8  # at most; under stress one takes as long as 500 shots
+OF_A_BOOT = 50  # shots at least, as long as there are so many
+FIRST = 2  # the first boot plays one of so many shots of the search
+LEAST = 30  # instants that are drawn
+INSIDE = 8  # shots of a boot between two instants
+STEEP = 8  # a part that is so many times longer than the worst latency is searched from its end
 
-def find_worst(  # noqa: PLR0913 (a rally, what is searched for, and who looks on)
+# the latencies at instants that rise, in one boot; ns
+Play = Callable[[Sequence[int]], Sequence[int]]
+
+
+def find_worst(
     rally: Rally,
-    shots: int,
+    shots: int = SHOTS,
     *,
     until: Until = "rise",
     kernel: str | None = None,
-    plan: Plan | None = None,
-    watch: Watch,
+    watch: Watch | None = None,
 ) -> Instants:
     """Search until so many shots were played, those of earlier searches among them; keep each boot.
 
-    ``plan``: what the caller played the rally of; else ``plan_again`` with the tree ``kernel``.
-    Raises UsageError for what shots do not go with, RallyError where the rally's shots do not
-    come again, BenchError.
+    ``kernel``: the tree that the rally was played on, if it was one. Raises UsageError for what
+    shots do not go with, RallyError if the rally's shots do not come again, BenchError.
     """
-    if not 1 <= shots <= SHOTS_MAX:
-        raise UsageError(f"--shots {shots}", next_step=f"say 1 to {SHOTS_MAX:,}")
-    plan = plan or plan_again(rally, kernel)
+    plan = plan_again(rally, kernel)
     refuse_unfit(plan)
-    played = _Playing(rally, plan, until, watch)
+    played = _Playing(rally, plan, until, watch or Watch())
     if played.found is None:
         began = begin(played.time(), shots, plan.protocol.seed, played.first)
         played.keep(began.drawn)
@@ -65,8 +76,7 @@ class _Playing:
         if self.found is None and are_shots(plan.protocol):
             self.found = self._of_the_rally()
         if self.found is not None:
-            about = self.found.about.model_copy(update={"until": until})
-            self.found = Instants(about, self.found.rows)
+            self.found = self.found.until(until)
 
     def time(self) -> tuple[int, int, int]:
         """Return the time that is searched, and what an instruction takes; ns."""
@@ -156,3 +166,71 @@ class _Playing:
             step_ns=step_ns,
         )
         return Instants(about, table[first])
+
+
+def drawn(low_ns: int, high_ns: int, step_ns: int, count: int, seed: int) -> Times:
+    """Return instants at random in [low, high), one in each of ``count`` equal parts.
+
+    Whole instructions behind ``low_ns``, and the first and the last one besides.
+    """
+    steps = (high_ns - low_ns) // step_ns
+    parts = np.arange(count + 1) * (steps / count)
+    within = np.random.default_rng(seed).uniform(parts[:-1], parts[1:])
+    every = np.concatenate([[0], within.astype(np.int64), [steps - 1]])
+    return np.unique(low_ns + every * step_ns)
+
+
+def begin(time: tuple[int, int, int], shots: int, seed: int, play: Play) -> Played:
+    """Play the first instants of a search, which are drawn at random; ``time``: low, high, step."""
+    at = drawn(*time, max(LEAST, shots // FIRST - 2), seed)
+    latency = np.asarray(play(at.tolist()), np.int64)
+    return Played(at, latency, at.size - 2, *time)
+
+
+def search(played: Played, shots: int, play: Play) -> Iterator[Played]:
+    """Yield what is played, boot by boot: ``shots`` in all, or until nothing may be later."""
+    left = shots - played.at.size
+    boots = min(BOOTS - 1, max(1, left // OF_A_BOOT))
+    for boot in range(boots):
+        wanted = _next(played, -(-left // (boots - boot))) if left > 0 else np.zeros(0, np.int64)
+        wanted = np.union1d(wanted, played.ends_left())
+        if not wanted.size:
+            return
+        latency = np.asarray(play(wanted.tolist()), np.int64)
+        left -= wanted.size
+        played = played.with_more(wanted, latency)
+        yield played
+
+
+def _next(played: Played, count: int) -> Times:
+    """Return the instants of the next boot, rising: so many at most."""
+    may_be = played.may_be()
+    places = np.flatnonzero(may_be > played.worst_ns)
+    # the latest first, and of one tooth that ends there once
+    by_lateness = places[np.argsort(-played.latency[places + 1], kind="stable")]
+    by_length = places[np.argsort(-may_be[places], kind="stable")]
+    chosen: dict[int, None] = {}
+    for place in by_lateness[: max(1, count // (2 * INSIDE))]:
+        chosen.update(dict.fromkeys(_inside(played, int(place)).tolist()))
+    known = set(played.at.tolist())
+    for part in (1, 2, 3, 4):  # fifths; of few parts that are left more than one
+        for place in by_length:
+            if len(chosen) >= count:
+                break
+            low, high = int(played.at[place]), int(played.at[place + 1])
+            steps = (high - low) // played.step_ns
+            chosen[low + steps * part // 5 * played.step_ns] = None
+    fresh = sorted(set(list(chosen)[:count]) - known)
+    return np.array(fresh, np.int64)
+
+
+def _inside(played: Played, place: int) -> Times:
+    """Return instants between two that were played; more of them before the second one if far."""
+    low, high = int(played.at[place]), int(played.at[place + 1])
+    steps = (high - low) // played.step_ns  # between them are steps - 1 instants
+    if high - low > STEEP * played.worst_ns:
+        back = np.geomspace(1, steps - 1, INSIDE)
+    else:
+        back = np.linspace(0, steps, INSIDE + 2)[1:-1]
+    at = high - np.clip(np.round(back), 1, steps - 1).astype(np.int64) * played.step_ns
+    return np.unique(at)

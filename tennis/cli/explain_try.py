@@ -1,0 +1,99 @@
+# SPDX-FileCopyrightText: The Tennis authors
+# SPDX-License-Identifier: MIT
+"""``tennis explain try``: play a rally's plan with another setting, and compare late balls."""
+
+from dataclasses import asdict
+from pathlib import Path
+
+import click
+from rich.console import Console
+from rich.text import Text
+
+from tennis.cli.completion import Folder
+from tennis.cli.numbers import time_ns
+from tennis.cli.progress import watching
+from tennis.cli.tables import latency_rows, table
+from tennis.cli.words import echo_json
+from tennis.explain.instants.agreement import apart
+from tennis.play.remedy_trial import BOOTS, BOOTS_MAX, try_setting
+from tennis.rally import open_rally
+from tennis.rally.shots import are_shots
+from tennis.rally.text import plain
+from tennis.stats.summary import summarize
+from tennis.units import format_count, format_round_ns
+
+OUTCOMES = {
+    "helps": "It helps",
+    "harms": "It harms",
+    "alike": "It makes no difference of more than 10 %",
+    "undecided": "Undecided",
+}
+
+
+@click.command("try")
+@click.argument("rally", metavar="RALLY", type=Folder())
+@click.argument("settings", metavar="NAME=VALUE...", nargs=-1, required=True)
+@click.option("--over", metavar="TIME", help="Compare the balls that waited longer, as in 100us.")
+@click.option(
+    "--boots",
+    type=click.IntRange(1, BOOTS_MAX),
+    default=BOOTS,
+    show_default=True,
+    help=f"How many pairs of boots; fewer than {BOOTS} decide nothing.",
+)
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object; times in ns.")
+def try_(
+    rally: Path, settings: tuple[str, ...], *, over: str | None, boots: int, as_json: bool
+) -> None:
+    """Play the same with another setting, and compare.
+
+    The command plays pairs of boots of one seed beside RALLY, and compares their late balls. NAME
+    is kernel, command-line, priorities, top-half, bottom-half or witness, and VALUE what the option
+    of `tennis rally` takes.
+
+    \b
+    Examples:
+      tennis explain try first command-line=rcu_nocbs=0
+      tennis explain try first kernel=rt-7 --over 100us
+    """
+    over_ns = None if over is None else time_ns("--over", over)
+    with watching("try") as watch:
+        tried = try_setting(open_rally(rally), settings, over_ns=over_ns, boots=boots, watch=watch)
+    summaries = [summarize(one) for one in (tried.before, tried.after)]
+    of_shots = are_shots(tried.before.manifest.protocol)
+    differ = apart(tried.before, tried.after) if of_shots else None
+    if as_json:
+        content = {
+            "setting": tried.setting,
+            "verdict": tried.verdict,
+            "over_ns": tried.over_ns,
+            "late": [tried.late_before, tried.late_after],
+            "balls": list(tried.balls),
+            "boots": tried.boots,
+            "why": tried.why,
+            "moved": asdict(tried.moved) if tried.moved else None,
+            "after": str(tried.after.path),
+            "apart": asdict(differ) if differ else None,
+            "summaries": [one.as_json() for one in summaries],
+        }
+        echo_json(content)
+        return
+    shown = table("", numbers=("before", "after"))
+    shown.add_row(
+        f"balls of {format_count(tried.boots, 'boot')}", *(f"{count:,}" for count in tried.balls)
+    )
+    if tried.over_ns is not None:
+        shown.add_row(
+            f"later than {format_round_ns(tried.over_ns)}, ping to fall",
+            *(f"{count:,}" for count in (tried.late_before, tried.late_after)),
+        )
+    shown.add_section()
+    for name, cells in latency_rows(summaries):
+        shown.add_row(f"first boot: {name}", *cells)
+    console = Console(highlight=False)
+    console.print(shown)
+    moved = f" {tried.moved.words}." if tried.moved else ""
+    console.print(Text(f"{OUTCOMES[tried.verdict]}. After against before, {tried.why}.{moved}"))
+    if differ:
+        console.print(Text(differ.words))
+    console.print(Text(f"The first rally after: {plain(str(tried.after.path))}", style="dim"))
