@@ -10,6 +10,7 @@ import subprocess
 import pytest
 
 from tennis import environment
+from tennis.bench import cache
 from tennis.bench.cache import SUMS, once
 from tennis.bench.kernels.catalogue import find
 from tennis.bench.kernels.modules import kernel_module, program
@@ -129,24 +130,76 @@ def test_the_targets_programs_are_those_that_were_fetched(tmp_path, monkeypatch)
         (folder / "root/bin/busybox").write_text("as it was fetched")
 
     folder = once("userland", initramfs._key(), made)
-    assert place()["bin/busybox"] == folder / "root/bin/busybox"
-    initramfs._looked_at.clear()
-    (folder / "root/bin/busybox").write_text("another")
-    with pytest.raises(BenchError, match="is not what was fetched there: remove"):
+    busybox = place()["bin/busybox"]
+    assert busybox == folder / "root/bin/busybox"
+    before = initramfs.sha256_of_places({"bin/busybox": busybox})
+    cache._compared.clear()
+    busybox.write_text("another")
+    assert initramfs.sha256_of_places({"bin/busybox": busybox}) != before
+    with pytest.raises(BenchError, match="is not what was fetched there: run 'tennis kernels"):
         place()
+    once("userland", initramfs._key(), made)
+    assert place()["bin/busybox"].read_text() == "as it was fetched"
 
 
-@pytest.mark.parametrize("kind", ["trials", "symbols"])
-def test_what_a_mark_or_a_cause_rests_on_is_built_again(kind, tmp_path, monkeypatch):
+@pytest.mark.parametrize("kind", ["kernels", "debug-kernels"])
+def test_a_kernel_is_compared_in_what_boots(kind, tmp_path, monkeypatch):
     monkeypatch.setenv("TENNIS_CACHE", str(tmp_path))
+    places = (
+        "image/boot/vmlinuz-6",
+        "build/arch/arm64/boot/Image",
+        "image/kernel/virtio_net.ko.xz",
+    )
 
     def made(folder):
-        (folder / "said.json").write_text("as it was")
+        for place in (*places, "headers/usr/include/a.h"):
+            (folder / place).parent.mkdir(parents=True, exist_ok=True)
+            (folder / place).write_text("as it was fetched")
 
-    said = once(kind, "x", made) / "said.json"
-    said.write_text("another")
-    once(kind, "x", made)
-    assert said.read_text() == "as it was"
+    folder = once(kind, "x", made)
+    for place in places:
+        (folder / place).write_text("another")
+        with pytest.raises(BenchError, match="is not what was fetched there: run 'fetch'"):
+            cache.kept(kind, "x", "it is", "fetch")
+        once(kind, "x", made)
+    (folder / "headers/usr/include/a.h").write_text("another")
+    assert cache.kept(kind, "x", "it is", "fetch") == folder
+
+
+def _is_changed(root):
+    (root / "encodings.py").write_text("another")
+
+
+def _is_added(root):
+    (root / "sitecustomize.py").write_text("spin")
+
+
+def _is_led_elsewhere(root):
+    (root / "python3").unlink()
+    (root / "python3").symlink_to("/home/somebody/python3")
+
+
+@pytest.mark.parametrize("kind", ["program-packages", "trials", "symbols", "kernel-sources"])
+@pytest.mark.parametrize("spoil", [_is_changed, _is_added, _is_led_elsewhere])
+def test_what_a_rally_rests_on_is_built_again(kind, spoil, tmp_path, monkeypatch):
+    """A thread that spins, added to a package, made a program 200 times as late, unseen."""
+    monkeypatch.setenv("TENNIS_CACHE", str(tmp_path))
+    made = []
+
+    def build(folder):
+        made.append(folder)
+        (folder / "encodings.py").write_text("as it was")
+        (folder / "python3").symlink_to("/usr/bin/python3.13")
+
+    folder = once(kind, "x", build)
+    once(kind, "x", build)
+    assert len(made) == 1
+    spoil(folder)
+    once(kind, "x", build)
+    assert len(made) == 2
+    assert not (folder / "sitecustomize.py").exists()
+    assert str((folder / "python3").readlink()) == "/usr/bin/python3.13"
+    assert (folder / "encodings.py").read_text() == "as it was"
 
 
 def test_every_program_is_given_an_environment():

@@ -4,6 +4,7 @@
 
 import fcntl
 import hashlib
+import os
 import shutil
 import tempfile
 import time
@@ -13,15 +14,14 @@ from pathlib import Path
 
 from tennis.checkout import cache_folder
 from tennis.digests import sha256_of
-from tennis.errors import DiskFullError, TennisError
+from tennis.errors import BenchError, DiskFullError, TennisError
 from tennis.log import log
 
 LOCK_S = 4 * 3600  # as long as a kernel may take to be built
 LOCK_EVERY_S = 0.2
-# what is made here, and small: a file in it that was changed would go into rallies unseen
-CHECKED = {"modules", "own-modules", "own-programs", "programs", "instruments", "sloth"}
-CHECKED |= {"drills", "slothful", "userland", "symbols", "trials"}
-SUMS = "SHA256SUMS"  # of a folder that is checked, as `sha256sum -c` reads it
+# of a folder, as `sha256sum -c` reads it: a file that was changed would go into rallies unseen
+SUMS = "SHA256SUMS"
+KERNELS = {"kernels", "debug-kernels", "kernel-packages"}  # of these only what boots is compared
 
 
 def digest(*parts: str | bytes | Path) -> str:
@@ -81,26 +81,61 @@ def locked(path: Path, what: str) -> Iterator[None]:
         yield
 
 
-def _sums(folder: Path) -> str:
-    files = sorted(path for path in folder.rglob("*") if path.is_file() and path.name != SUMS)
-    return "".join(f"{sha256_of(path)}  {path.relative_to(folder)}\n" for path in files)
+def needed_to_boot(name: str) -> bool:
+    """Tell whether a file of a kernel takes part in a rally: 24,000 others do not.
+
+    What the headers are for is built here; of the modules the network's drivers are loaded.
+    """
+    if name.startswith(("headers/", "libc/", "build/")):
+        return name.endswith(("/Module.symvers", "/boot/Image", "/.config"))
+    if ".ko" in name:
+        return "virtio" in name or "failover" in name
+    return not name.endswith(".dtb")
 
 
-def _as_built(folder: Path, tell: Callable[[str], object] = lambda _: None) -> bool:
-    """Tell whether a folder's files are those that were built; ``tell`` is told if they are not.
+def _line(folder: Path, name: str) -> str:
+    path = folder / name
+    if path.is_symlink():  # its text goes to the target; `sha256sum` skips the line
+        return f"# {name} -> {path.readlink()}"
+    return f"{sha256_of(path)}  {name}" if path.is_file() else ""
+
+
+def _lines(folder: Path) -> list[str]:
+    names = [str(path.relative_to(folder)) for path in sorted(folder.rglob("*"))]
+    return [line for name in names if name != SUMS and (line := _line(folder, name))]
+
+
+def _as_built(folder: Path, kind: str) -> bool:
+    """Tell whether a folder's files are those that were built.
 
     What an older Tennis built has no sums, and is taken as it is.
     """
     sums = folder / SUMS
-    if not sums.is_file() or sums.read_text() == _sums(folder):
+    if not sums.is_file():
         return True
-    tell(f"{folder} is not what was built there: it is built again")
-    return False
+    lines = os.fsdecode(sums.read_bytes()).split("\n")[:-1]
+    if kind not in KERNELS:
+        return lines == _lines(folder)
+    boots = [line for line in lines if line[0] != "#" and needed_to_boot(line[66:])]
+    return boots == [_line(folder, line[66:]) for line in boots]
 
 
-def is_as_built(kind: str, name: str) -> bool:
-    """Tell whether a folder of the cache that ``once`` did not give is what was built there."""
-    return _as_built(cache_folder() / kind / name)
+_compared: set[Path] = set()
+
+
+def kept(kind: str, name: str, what: str, fetch: str) -> Path:
+    """Return a folder of the cache that ``once`` made before, compared once in a process.
+
+    Raises BenchError if it is not there, or not what was fetched there; ``fetch`` mends both.
+    """
+    note(kind, name)
+    folder = cache_folder() / kind / name
+    if not folder.is_dir():
+        raise BenchError(f"{what} not here yet", next_step=f"run '{fetch}'")
+    if folder not in _compared and not _as_built(folder, kind):
+        raise BenchError(f"{folder} is not what was fetched there", next_step=f"run '{fetch}'")
+    _compared.add(folder)
+    return folder
 
 
 def once(
@@ -114,30 +149,27 @@ def once(
     """Return the cache's folder ``kind/name``; ``build`` fills an empty folder if there is none.
 
     Safe against interruption and against a second process: the folder appears by one rename, under
-    a lock. ``again`` builds it anew even if it is there. ``cache``: another cache than this
-    process's. A folder of the kinds CHECKED is compared with what was built, and built again where
-    it differs.
+    a lock. ``again`` builds it again even if it is there. ``cache``: another cache than this
+    process's. A folder is compared with what was built, and built again if it differs.
     """
     note(kind, name)
     home = (cache or cache_folder()) / kind
     folder = home / name
-    if folder.is_dir() and not again and (kind not in CHECKED or _as_built(folder)):
+    if folder.is_dir() and not again and _as_built(folder, kind):
         return folder
     try:
         home.mkdir(parents=True, exist_ok=True)
         with locked(home / f".{name}.lock", f"{kind}/{name}"):
-            if (
-                folder.is_dir()
-                and not again
-                and (kind not in CHECKED or _as_built(folder, log.info))
-            ):
-                return folder
+            if folder.is_dir() and not again:
+                if _as_built(folder, kind):
+                    return folder
+                log.info(f"{folder} is not what was built there: it is built again")
             with tempfile.TemporaryDirectory(prefix=f".{name}.", dir=home) as temporary:
                 fresh = Path(temporary) / name
                 fresh.mkdir()
                 build(fresh)
-                if kind in CHECKED:
-                    (fresh / SUMS).write_text(_sums(fresh))
+                lines = "".join(f"{line}\n" for line in _lines(fresh))
+                (fresh / SUMS).write_bytes(os.fsencode(lines))
                 if folder.is_dir():
                     folder.rename(Path(temporary) / "old")
                 fresh.rename(folder)

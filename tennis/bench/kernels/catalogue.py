@@ -13,7 +13,7 @@ from pathlib import Path
 
 from tennis import entries
 from tennis.bench import configuration
-from tennis.bench.cache import digest, note, once
+from tennis.bench.cache import digest, kept, once
 from tennis.bench.configuration import Flavour, read_config
 from tennis.bench.debian import Package, Suite, host_architecture
 from tennis.checkout import ROOT, cache_folder
@@ -170,11 +170,6 @@ def find(name_or_folder: str) -> Kernel:
     Raises UsageError for an unknown name or a folder that is no built arm64 kernel tree.
     """
     if name_or_folder in catalogue():
-        if not is_fetched(name_or_folder):
-            raise BenchError(
-                f"the kernel {name_or_folder} is not here yet",
-                next_step=f"run 'tennis kernels fetch {name_or_folder}'",
-            )
         return _cached(name_or_folder)
     folder = Path(name_or_folder)
     if not name_or_folder or not is_folder(folder):
@@ -287,8 +282,8 @@ def _mend_headers(folder: Path, release: str) -> None:
 
 
 def _cached(name: str) -> Kernel:
-    note("kernels", _folder_name(name))
-    folder = cache_folder() / "kernels" / _folder_name(name)
+    fetched = f"tennis kernels fetch {name}"
+    folder = kept("kernels", _folder_name(name), f"the kernel {name} is", fetched)
     try:
         record = json.loads((folder / "kernel.json").read_text())
         release = record["release"]

@@ -9,7 +9,7 @@ Debian has none for arm64, so that it is built here, once, from Debian's source 
 import json
 from pathlib import Path
 
-from tennis.bench.cache import digest, once
+from tennis.bench.cache import digest, kept, once
 from tennis.bench.debian import Suite
 from tennis.bench.kernels import catalogue, modules, packages
 from tennis.bench.kernels.catalogue import Kernel
@@ -83,11 +83,8 @@ def build(*, again: bool = False) -> Kernel:
 
 def find() -> Kernel:
     """Return it. Raises BenchError where it was not built."""
-    folder = cache_folder() / "debug-kernels" / _key()
-    if not is_built():
-        raise BenchError(
-            "the kernel for debugging is not here yet", next_step="run 'tennis kernels fetch debug'"
-        )
+    what, fetch = "the kernel for debugging is", "tennis kernels fetch debug"
+    folder = kept("debug-kernels", _key(), what, fetch)
     record = json.loads((folder / "kernel.json").read_text())
     tree = folder / "build"
     image = tree / "arch/arm64/boot/Image"

@@ -105,6 +105,7 @@ class VirtualBench:
     def versions(self, plan: Plan) -> dict[str, str]:
         """Return the versions on which the bytes of a rally depend."""
         parts = self.parts(plan)
+        packages = packages_of(parts.load, plan.witness)
         return {
             "tennis": PUBLIC_VERSION,
             KEY: str(EDITION),
@@ -131,7 +132,8 @@ class VirtualBench:
             "compiler": modules.compiler_version(),
             "pyarrow": pa.__version__,
             **witnesses.versions(plan.witness),
-            **initramfs.package_versions(packages_of(parts.load, plan.witness)),
+            "userland_sha256": initramfs.sha256_of_places(initramfs.programs(packages)),
+            **initramfs.package_versions(packages),
         }
 
     def start(self, plan: Plan, folder: Path) -> Session:

@@ -11,11 +11,11 @@ from dataclasses import asdict, dataclass
 from functools import cache
 from pathlib import Path
 
-from tennis.bench.cache import digest, is_as_built, note, once
+from tennis.bench.cache import digest, kept, once
 from tennis.bench.debian import Suite
 from tennis.bench.kernels.program_packages import PROGRAMS, suite
-from tennis.checkout import cache_folder
-from tennis.errors import BenchError, TennisError, UsageError
+from tennis.digests import sha256_of, sha256_of_folder
+from tennis.errors import TennisError
 from tennis.log import log
 
 Files = dict[str, list[str]]  # package -> files of it
@@ -80,27 +80,8 @@ def fetch(*, again: bool = False) -> None:
     once("userland", _key(), build, again=again)
 
 
-_looked_at: set[Path] = set()
-
-
 def _userland() -> Path:
-    note("userland", _key())
-    folder = cache_folder() / "userland" / _key()
-    if not folder.is_dir():
-        raise UsageError(
-            "the virtual target's programs are not here yet", next_step="run 'tennis kernels fetch'"
-        )
-    if folder not in _looked_at:  # once in a process: they are not small
-        if not is_as_built("userland", _key()):
-            # the room loads pyarrow, which setup fetches while it fetches kernels
-            from tennis.rally.text import quoted  # noqa: PLC0415
-
-            raise BenchError(
-                f"{folder} is not what was fetched there",
-                next_step=f"remove {quoted(folder)}, and run 'tennis kernels fetch'",
-            )
-        _looked_at.add(folder)
-    return folder
+    return kept("userland", _key(), "the virtual target's programs are", "tennis kernels fetch")
 
 
 def package_versions(load_packages: Iterable[str] = ()) -> dict[str, str]:
@@ -120,6 +101,16 @@ def programs(load_packages: Iterable[str] = ()) -> dict[str, Path]:
         for package, parts in _packages_of_load(load_packages).items()
         for place in (_place(package, part) for part in parts)
     }
+
+
+def sha256_of_places(files: Mapping[str, Path | Link]) -> str:
+    """Return the SHA-256 of what lies at places of the target."""
+    return sha256_of_folder(
+        {
+            place: (file.to if isinstance(file, Link) else sha256_of(file)).encode()
+            for place, file in files.items()
+        }
+    )
 
 
 def pack(files: Mapping[str, bytes | Path | Link], load_packages: Iterable[str] = ()) -> int:

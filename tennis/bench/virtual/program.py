@@ -14,7 +14,7 @@ from pathlib import Path
 
 from tennis.bench.kernels import program_packages, program_record
 from tennis.bench.kernels.own_program import HOME, OwnProgram
-from tennis.bench.virtual.initramfs import Link
+from tennis.bench.virtual.initramfs import Link, sha256_of_places
 from tennis.checkout import ROOT
 from tennis.digests import sha256_of
 from tennis.rally.program import ELF, GPIO, RACQUET, TOML, Way
@@ -130,10 +130,10 @@ def files(
     }
 
 
-def _packaged(names: Iterable[str]) -> dict[str, bytes | Path | Link]:
+def _packaged(names: Iterable[str]) -> dict[str, Path | Link]:
     """Return place on the target -> file here, or where a link leads, of all of some packages."""
     root = program_packages.root_of(names)
-    found: dict[str, bytes | Path | Link] = {}
+    found: dict[str, Path | Link] = {}
     if root is None:
         return found
     for path in sorted(root.rglob("*")):
@@ -208,10 +208,12 @@ def parameters(program: OwnProgram, priorities: str) -> tuple[str, str]:
 
 def versions(program: OwnProgram, start: Path, places: Places) -> dict[str, str]:
     """Return what the bytes of a program's answers depend on; ``start``: what starts it."""
-    packages = program_packages.versions(program.brought.about.packages)
+    names = program.brought.about.packages
+    packages = program_packages.versions(names)
     placed = [PLACES] if _is_placed(program.brought.about.way, places.processors) else []
     placed += [places.mover] if places.mover else []
     return {
         **program_record.versions(program, packages),
+        **({"program_packages_sha256": sha256_of_places(_packaged(names))} if names else {}),
         "program_start_sha256": sha256_of(SCRIPT, *placed, start),
     }

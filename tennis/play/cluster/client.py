@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tennis.bench.cache import recording_uses
+from tennis.bench.cache import needed_to_boot, recording_uses
 from tennis.bench.registry import bench_for
 from tennis.checkout import cache_folder
 from tennis.digests import sha256_of
@@ -122,7 +122,7 @@ def _setting(missing: list[ScheduledRally], cluster: Cluster, store: Place) -> C
     log.info(f"storing what the workers need: {len(used)} folders")
     folders = []
     for kind, name in used:
-        wanted = _needed_to_boot if kind == "kernels" else bool
+        wanted = needed_to_boot if kind == "kernels" else bool
         folders.append((kind, name, store.put_folder(cache_folder() / kind / name, wanted)))
     return ClusterSetting(
         store=cluster.store,
@@ -130,16 +130,6 @@ def _setting(missing: list[ScheduledRally], cluster: Cluster, store: Place) -> C
         folders=folders,
         alike=tasks.describe(),
     )
-
-
-def _needed_to_boot(name: str) -> bool:
-    """Tell whether a file of a kernel's packages takes part in a rally: 23,000 others do not.
-
-    What the headers are for was built here; of the modules the network's drivers are loaded.
-    """
-    if name.startswith(("headers/", "libc/")):
-        return name.endswith("/Module.symvers")  # it names the kernel
-    return ".ko" not in name or "virtio" in name or "failover" in name
 
 
 def sample(names: list[str], every: int) -> set[str]:
