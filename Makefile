@@ -32,31 +32,20 @@ demo: setup ## play mainline and RT, idle and stress: a table, and demo/report.h
 WORKERS = --numprocesses $$(($$(nproc) + 1))
 
 .PHONY: test
-test: ## setup, lint, books, and every promise once, on real kernels: what to run before a commit
+test: ## setup, lint, books, and every promise once, on real kernels
 	@scripts/setup.sh --test
-	@$(MAKE) READY=1 --jobs=2 --output-sync=target lint docs
-	@$(PYTEST) -q -m "not more and not provision and not release" $(WORKERS)
+	@$(MAKE) READY=1 --jobs=2 --output-sync=target lint-all docs
+	@$(PYTEST) -q --all -m "not more and not provision and not release" $(WORKERS)
 
 .PHONY: test-all
-test-all: setup-test ## what make test leaves out: more kernels, loads, seeds and pages; the core without its rooms
-	@scripts/core-tests.sh $(WORKERS)
-	@$(PYTEST) -q -m "more and not provision" $(WORKERS)
-
-# of one file all tests run in one process: no worker need start
-UNIT = $(PYTEST) -q --numprocesses $(if $(filter %.py,$(TESTS)),$(if $(word 2,$(TESTS)),auto,0),auto) \
-    -m "not virtual $(if $(TESTS),,and not slow) and not more and not provision and not release" $(TESTS)
-# what a first test has does for most files; where one failed, the rest may be what it lacks
-REST = scripts/setup.sh --unit --plan | grep -q "This will install" && \
-    echo "unit: some tests may need more than Python's first packages: setting up the rest" && scripts/setup.sh --unit
-
-# a name that was mistyped is no reason to set up the rest
-WRONG = $(foreach test,$(filter tests%,$(TESTS)),$(if $(wildcard $(firstword $(subst ::, ,$(test)))),,$(test)))
+test-all: setup-test ## what make test leaves out: more kernels, loads, seeds and pages
+	@$(PYTEST) -q --all -m "more and not provision and not release" $(WORKERS)
 
 .PHONY: unit
-unit: ## the quick tests: no kernel, no browser (TESTS= chooses files); its setup is small
-	$(if $(strip $(WRONG)),$(error there is no $(firstword $(WRONG)): 'ls tests' lists the folders of tests))
+unit: ## the quick tests: no kernel, no browser (TESTS= chooses files, and its setup is smaller)
 	@$(if $(READY),:,scripts/setup.sh $(if $(TESTS),--first,--unit))
-	@$(UNIT)$(if $(TESTS), || { $(REST) && $(UNIT); })
+	@$(PYTEST) -q --numprocesses $(if $(filter %.py,$(TESTS)),0,auto) \
+	    -m "not virtual $(if $(TESTS),,and not slow) and not more and not provision and not release" $(TESTS)
 
 INPUTS := 1000000
 
@@ -88,8 +77,12 @@ benchmarks: setup-test ## run the benchmarks: ratios, measured side by side
 		echo "== $$file"; $(BIN)/python "$$file" || failed=1; done; exit $$failed
 
 .PHONY: lint
-lint: setup-unit ## style, types, tiers, shell, C, licences: one line each
+lint: setup-unit ## style and types: what each change must pass
 	@scripts/lint.sh
+
+.PHONY: lint-all
+lint-all: setup-unit ## and imports, shell, C, Ansible, licences
+	@scripts/lint.sh all
 
 .PHONY: setup-lab
 setup-lab:

@@ -137,7 +137,7 @@ test_suite() {
         step "$suite" "$root" "make demo"
     elif [[ -n $UNIT ]]; then
         step "$suite" "$root" "scripts/setup.sh --unit"
-        step "$suite" "$root" "make lint unit && make READY=1 docs"
+        step "$suite" "$root" "make lint-all unit && make READY=1 docs"
     else
         local play=". .venv/bin/activate; cd /tmp; tennis"
         step "$suite" "$root" "make demo"
@@ -155,8 +155,8 @@ test_suite() {
         step "$suite" "$root" "scripts/setup.sh --provision"
         step "$suite" "$root" ". .venv/bin/activate; cd ansible; ansible-playbook -i inventory.example site.yml --syntax-check"
         step "$suite" "$root" "scripts/setup.sh --test"
-        step "$suite" "$root" "make lint docs"
-        step "$suite" "$root" "make unit TESTS='tests/setup/test_needed_programs.py tests/umpire/test_decoder.py tests/bench/targets/test_ssh.py tests/browser'"
+        step "$suite" "$root" "make lint-all docs"
+        step "$suite" "$root" "make unit TESTS='tests/umpire/test_decoder.py tests/bench/targets/test_ssh.py tests/browser'"
     fi
     [[ -z $KEEP ]] && rm -rf --one-file-system "$root" || printf '%s: %s\n' "$suite" "$root"
     trap - EXIT

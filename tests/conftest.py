@@ -4,12 +4,13 @@
 
 import gc
 import os
-import platform
+import re
 import signal
 import sys
 import tempfile
 from collections import Counter
 from collections.abc import Callable, Iterator
+from fnmatch import fnmatchcase
 from pathlib import Path
 
 import pytest
@@ -19,55 +20,36 @@ from tennis.bench.kernels import catalogue
 from tennis.checkout import ROOT
 from tennis.course.notebook.notebook_runner import without_grammars
 from tennis.log import listening
-from tests.support import tiers
-from tests.support.not_comparable import NotComparable
-from tests.support.processor_seconds import ProcessorSeconds
 
-MACHINE = {"x86_64": "amd64", "aarch64": "arm64"}.get(platform.machine(), "")
-# where programs may be that no package holds: built here, made by a test, Python's own
+# programs there that no package holds: built here, made by a test, Python's own
 OURS = (ROOT, Path(tempfile.gettempdir()), Path.home() / ".cache", Path(sys.prefix))
 LISTED = {program.name for program in programs.programs()}
+MISSING = [p.name for p in programs.programs() if p.name != "-" and not programs.find(p.name)]
+MISSING += [p.package for p in programs.programs() if p.name in MISSING]
 without_grammars()  # each worker imports the notebooks' tests
 gc.set_threshold(50_000)  # as tennis.cli does: what is imported and collected stays
-UNIT = {"system", "base", "lab", "unit"}  # the stages that scripts/setup.sh --unit installs
 STOPPING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 WORKER = "PYTEST_XDIST_WORKER"  # the environment's name of which one of several this is
 DISPENSABLE = {"fc-list"}  # matplotlib asks it once for its list of fonts, and does without it
+NOT_LATER = "not more and not provision and not release"
+QUICK = f"not virtual and not slow and {NOT_LATER}"
+NEEDS = "left out: it needs "
 
 
-def pytest_sessionstart(session: pytest.Session) -> None:
-    """Name what is missing before minutes of work."""
-    marks = session.config.getoption("markexpr")
-    unit = "not virtual" in marks  # `make unit`
-    if unit and "not slow" in marks:  # all of it: with TESTS= somebody chose what may take more
-        # its setup brings no kernel and no compiler for a Cortex-M, whatever this machine has
-        catalogue.is_fetched = _never_fetched
-        LISTED.intersection_update(p.name for p in _of_unit())
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Add what `make test` asks for."""
+    words = "leave out no test because a program, a kernel or a Python package is missing: it fails"
+    parser.addoption("--all", action="store_true", help=words)
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Run the quick tests if nothing else is asked for; of files, what `make test` runs of them."""
+    if not (config.option.markexpr or config.option.all or WORKER in os.environ):
+        if config.args_source is not pytest.Config.ArgsSource.ARGS:
+            config.option.markexpr = QUICK
+        elif not any("::" in argument for argument in config.args):
+            config.option.markexpr = NOT_LATER
     sys.addaudithook(_listed_only)
-    if WORKER in os.environ:
-        return
-    if session.config.args_source is pytest.Config.ArgsSource.ARGS:
-        return  # of some files: what one of them starts is named then
-    here = {"always", "absent", MACHINE}
-    wanted = [p for p in programs.programs() if p.name != "-" and p.when in here]
-    stage = "test"
-    if unit:
-        stage, wanted = "unit", [p for p in wanted if p in _of_unit()]
-    missing = [program for program in wanted if not programs.find(program.name)]
-    if missing:
-        words = ", ".join(f"{program.name} (package {program.package})" for program in missing)
-        pytest.exit(f"not installed: {words}; run scripts/setup.sh --{stage}", 3)
-
-
-def _never_fetched(name: str) -> bool:
-    del name
-    return False
-
-
-def _of_unit() -> list[programs.Program]:
-    """Return the programs that scripts/setup.sh --unit installs."""
-    every = [program for program in programs.programs() if program.stage in UNIT]
-    return [program for program in every if not program.package.endswith("-arm-none-eabi")]
 
 
 def _listed_only(event: str, arguments: tuple[object, ...]) -> None:
@@ -84,39 +66,25 @@ def _listed_only(event: str, arguments: tuple[object, ...]) -> None:
         return
     if any(Path(where).is_relative_to(place) for place in OURS) or not Path(where).exists():
         return
-    raise AssertionError(
-        f"{executable} is started, and scripts/programs.txt does not list it, or not for "
-        "`make unit`: there the test waits as [slow] in tests/tiers.toml"
-    )
-
-
-def pytest_configure(config: pytest.Config) -> None:
-    """Count processor seconds, and tests that had nothing to compare with."""
-    config.pluginmanager.register(ProcessorSeconds())
-    config.pluginmanager.register(NotComparable())
+    raise AssertionError(f"{executable} is started, and scripts/programs.txt does not list it")
 
 
 @pytest.hookimpl(tryfirst=True)  # before -m looks at the marks
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Mark what waits for another command; keep files together; run what boots kernels last."""
-    # with the cache's --last-failed, too, a file is not whole
-    chosen = config.getoption("lf", False) or any("::" in argument for argument in config.args)
-    files = {item.path.relative_to(ROOT).as_posix() for item in items}
-    known = list(tiers.lines())
-    idle = tiers.mark(items, known, set() if chosen else files)
-    idle += [line for line in known if not (ROOT / line.file).is_file()]
-    if idle:
-        pytest.exit(f"tests/tiers.toml: {idle[0].file}: no test is {idle[0].name}", 3)
-    if lost := tiers.lost(items, known, set() if chosen else files):
-        words = ", ".join(lost)
-        pytest.exit(f'tests/tiers.toml: no case in make test, say ["*"] if so: {words}', 3)
-
+    """Mark the cases that wait; keep files together; run what boots kernels last."""
     turns: Counter[Path] = Counter()  # of what boots: how many of its file came before it
     order: dict[pytest.Item, int] = {}
+    boots = config.option.all or _can_boot()
     for item in items:
+        for marker in item.iter_markers("cases"):
+            for tier, patterns in marker.kwargs.items():
+                if any(fnmatchcase(item.callspec.id, one) for one in patterns):  # type: ignore[attr-defined]
+                    item.add_marker(tier)
         if any(map(item.get_closest_marker, ("provision", "virtual"))):
             turns[item.path] += 1
             order[item] = turns[item.path] if WORKER in os.environ else 1
+            if not boots:
+                item.add_marker(pytest.mark.skip(reason=f"{NEEDS}QEMU and Debian's kernels"))
         else:
             order[item] = 0
             if not item.get_closest_marker("xdist_group"):
@@ -127,6 +95,12 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     items.sort(key=order.__getitem__)
 
 
+def _can_boot() -> bool:
+    return "qemu-system-aarch64" not in MISSING and all(
+        map(catalogue.is_fetched, ("mainline", "rt"))
+    )
+
+
 def pytest_collection_finish(session: pytest.Session) -> None:
     """Refuse to run where xdist would not keep together what shares a machine."""
     gc.freeze()  # thousands of tests: Python need not look through them while they run
@@ -134,6 +108,64 @@ def pytest_collection_finish(session: pytest.Session) -> None:
         for item in session.items:
             if item.get_closest_marker("xdist_group") and "@" not in item.nodeid:
                 pytest.exit("this pytest and this pytest-xdist know no groups together", 3)
+
+
+def _lacking(report: pytest.TestReport | pytest.CollectReport) -> str:
+    """Return what a failed test names that is not installed; empty: that is not why it failed."""
+    if not report.failed:
+        return ""
+    text = report.longreprtext
+    found = re.search(r"No module named '(?!tennis|tests)(\w+)", text)
+    for name in map(re.escape, MISSING if not found else ()):
+        words = rf"\b({name})\b.{{0,40}} (?:not installed|missing)|No such file .*: '({name})'"
+        found = found or re.search(words, text)
+    return next(filter(None, found.groups())) if found else ""
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_make_collect_report(collector: pytest.Collector):  # type: ignore[no-untyped-def]
+    """Leave a file out whose Python packages are not installed."""
+    report = yield
+    if not collector.config.option.all and (name := _lacking(report)):
+        report.outcome, report.longrepr = "skipped", (str(collector.path), 0, NEEDS + name)
+    return report
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item):  # type: ignore[no-untyped-def]
+    """Leave a test out whose programs are not installed."""
+    report = yield
+    if not item.config.option.all and (name := _lacking(report)):
+        report.outcome, report.longrepr = "skipped", (str(item.path), 0, NEEDS + name)
+    return report
+
+
+def pytest_report_teststatus(report: pytest.TestReport) -> tuple[str, str, str] | None:
+    """Count what is left out by itself: with what is skipped, -ra would list each."""
+    return ("left out", "", "") if _left_out_for(report) else None
+
+
+def _left_out_for(report: pytest.TestReport | pytest.CollectReport) -> str:
+    words = report.longrepr[2] if isinstance(report.longrepr, tuple) else ""
+    return words.partition(NEEDS)[2] if report.skipped else ""
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Say in a line what was left out."""
+    reports = [
+        *terminalreporter.stats.get("left out", []),
+        *terminalreporter.stats.get("skipped", []),
+    ]
+    needed = Counter(filter(None, map(_left_out_for, reports)))
+    if needed:
+        words = ", ".join(f"{name} ({count})" for name, count in sorted(needed.items()))
+        terminalreporter.write_line(
+            f"left out, as these are not installed: {words}; scripts/setup.sh --test installs all"
+        )
+    if terminalreporter.config.option.markexpr == QUICK:
+        terminalreporter.write_line(
+            "deselected: the tests that boot kernels or take long; make test runs them"
+        )
 
 
 @pytest.hookimpl(tryfirst=True)  # before --last-failed notes the name

@@ -23,6 +23,7 @@ def demo(out: Path, *more: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, capture_output=True, text=True, check=False)
 
 
+@pytest.mark.more
 def test_interrupted_and_gone_on_with(tmp_path):
     out = tmp_path / "demo"
     process = subprocess.Popen(

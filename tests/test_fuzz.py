@@ -24,6 +24,7 @@ def limit() -> None:
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
 
 
+@pytest.mark.more
 @pytest.mark.parametrize("what", TARGETS)
 def test_damaged_inputs(what):
     inputs = INPUTS // SLOW[what]

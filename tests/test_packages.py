@@ -97,6 +97,7 @@ def test_the_pages_package_is_a_small_one():
     assert len(every.splitlines()) <= 70
 
 
+@pytest.mark.slow
 def test_pip_installs_the_pages_package(tmp_path):
     source, there = tmp_path / "source", tmp_path / "site"
     package = source / "tennis_constant"

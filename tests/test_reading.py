@@ -12,6 +12,8 @@ from tests.support.processes import run_to_end
 from tests.support.synthetic import make_rally
 from tests.support.synthetic_match import MatchMaker, bursts
 
+pytestmark = pytest.mark.slow
+
 # one after the other: what an earlier command loads, a later one would have loaded
 PROGRAM = """
 import json, sys

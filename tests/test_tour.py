@@ -45,6 +45,7 @@ def test_the_tour_shows_what_there_is():
             assert "--seed 7" in line, line
 
 
+@pytest.mark.more
 @pytest.mark.virtual
 def test_the_tour_runs(tmp_path):
     """What it needs from the tree lies one folder up; a match's boots get few balls."""

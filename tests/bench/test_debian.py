@@ -12,6 +12,8 @@ from tennis.bench import debian
 from tennis.errors import BenchError
 from tests.support.processes import stand_in
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(autouse=True)
 def _machine(tmp_path, monkeypatch):

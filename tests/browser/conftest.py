@@ -4,13 +4,15 @@
 
 import shutil
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, sync_playwright
 
 
 @pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
+def browser() -> Iterator[Any]:
+    from playwright.sync_api import sync_playwright
+
     program = shutil.which("chromium")
     assert program, "chromium is missing: scripts/setup.sh --test installs it"
     with sync_playwright() as playwright:

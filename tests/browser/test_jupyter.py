@@ -20,6 +20,8 @@ from tennis.course import load_lab
 from tests.support.hand_ins import make_work
 from tests.support.processes import run_to_end
 
+pytestmark = pytest.mark.slow
+
 LAB = load_lab("04-under-load")
 TENNIS = str(Path(sys.executable).with_name("tennis"))
 WORDS = "My own words, typed into the notebook."

@@ -33,6 +33,8 @@ from tests.support.synthetic import make_rally
 from tests.support.synthetic_drill import make_drill
 from tests.support.synthetic_match import MatchMaker, bursts
 
+pytestmark = pytest.mark.slow
+
 # width in CSS pixels, colours, medium; a sheet of A4 without its margins is 688 pixels wide
 SCREENS = {
     "desktop": (1280, "light", "screen"),
@@ -131,6 +133,17 @@ def pages(tmp_path_factory) -> dict[str, Path]:
     return written
 
 
+@pytest.mark.cases(
+    more=[
+        "desktop-rtcap",
+        "telephone-[dhrecu]*",
+        "dark-[dhrecu]*",
+        "print-[dhrecu]*",
+        "desktop-d*",
+        "desktop-handouts/0*",
+        "desktop-rallies",
+    ]
+)
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("screen", SCREENS)
 def test_a_page(browser, pages, kind, screen):

@@ -15,6 +15,8 @@ from tennis.rally.text import quoted
 from tennis.stats.summary import STATISTICS
 from tests.support.synthetic import TIME_NOTE, make_rally
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module")
 def rally(tmp_path_factory):

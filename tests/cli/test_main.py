@@ -15,6 +15,8 @@ from tests.support.plans import plan_of
 from tests.support.synthetic import make_rally
 from tests.support.terminal import TENNIS, tennis
 
+pytestmark = pytest.mark.slow
+
 
 def program(*words: str | Path, **options: object) -> subprocess.CompletedProcess[str]:
     """Run the program itself: what it makes of the streams that it is given."""

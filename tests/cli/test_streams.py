@@ -15,6 +15,8 @@ from tests.support.processes import run_to_end
 from tests.support.synthetic import make_rally
 from tests.support.terminal import TENNIS
 
+pytestmark = pytest.mark.slow
+
 CLOSED = "tennis: standard output is closed: what was printed went nowhere\n"
 FULL = "tennis: output: No space left on device\n"
 # commands in processes of their own, which begin as Python does with such outputs

@@ -21,12 +21,15 @@ from tests.support.made_up_boots import (
     simulate_shares,
 )
 
+pytestmark = pytest.mark.slow
+
 COMPARISONS = 60  # of each family and statement: three that are wrong are 5 %
 BALLS = 3_000
 # in which earlier rules were wrong most often
 FAMILIES_HERE = ("Pareto 0.8", "bursts, 1 ball in 500", "quiet, a tenth of bad boots", "quantised")
 
 
+@pytest.mark.cases(more=["[b-z]*"])
 @pytest.mark.parametrize("family", FAMILIES_HERE)
 def test_a_comparison_is_wrong_at_most_once_in_twenty(family):
     """Also with a quarter of the balls of the same boots, and few turn round by that."""

@@ -25,6 +25,8 @@ from tennis.course.labs import FOLDERS
 from tennis.course.notebook.notebook_box import run_notebook
 from tests.support.hand_ins import make_work
 
+pytestmark = pytest.mark.slow
+
 LAB = load_lab("04-under-load")
 NO_RALLIES = {asked.name: None for asked in LAB.rallies}
 HEAD = (ROOT / "notebooks/04-under-load.md").read_text().partition("# 4.")[0]

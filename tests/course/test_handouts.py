@@ -15,6 +15,8 @@ from tennis.checkout import ROOT
 from tennis.course import load_course, load_lab
 from tennis.course.authoring.sessions import load_sessions
 
+pytestmark = pytest.mark.slow
+
 PAGE = "# A page\n\n"
 ALL = "\n```{lab-questions}\n```\n"
 

@@ -20,6 +20,8 @@ from tennis.course.starters import solved
 from tennis.errors import NotBuiltError
 from tennis.play.repeat import NONE
 
+pytestmark = pytest.mark.slow
+
 RIGHT = solved((ROOT / "labs/03-write-the-racquet/racquet.c").read_text())
 HANDLER = "__handle_irq_event_percpu"
 DEVICE = '#include "racquet-device.h"'
@@ -119,12 +121,14 @@ def tried(folder, text):
     return trial(folder / "racquet.c", catalogue.find("mainline"), "mainline")
 
 
+@pytest.mark.cases(more=["it c*"])
 @pytest.mark.parametrize("what", FORGERS)
 def test_what_a_module_says_decides_nothing(tmp_path, what):
     changes, complaint = FORGERS[what]
     assert tried(tmp_path, changed(changes)).complaint.startswith(complaint)
 
 
+@pytest.mark.cases(more=["[ut]*"])
 @pytest.mark.parametrize("changes", [TASKLET, WORKQUEUE], ids=["tasklet", "workqueue"])
 def test_another_kind_of_bottom_half_passes(tmp_path, changes):
     done = tried(tmp_path, without_a_worker(changed(changes)))
@@ -282,6 +286,7 @@ def test_a_kernel_without_kaslr_is_not_given_its_parameter(tmp_path):
     assert symbols.in_place(replace(mainline, config=tmp_path / "config")) == ""
 
 
+@pytest.mark.more
 @pytest.mark.virtual
 def test_a_module_that_never_ends_compiling_is_its_students(tmp_path, monkeypatch):
     """The compiler is real, and so is the small module that it builds afterwards."""

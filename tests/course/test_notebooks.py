@@ -28,6 +28,8 @@ from tennis.rally.manifest import OWN
 from tests.support.hand_ins import make_lab_drill, make_match, make_sweep, make_work
 from tests.support.synthetic import make_rally
 
+pytestmark = pytest.mark.slow
+
 LABS = load_course()[1]
 # the smallest PNG there is
 PIXEL = base64.b64decode(
@@ -80,6 +82,7 @@ def played(folder: Path, lab) -> str:
     return os.pathsep.join(map(str, paths))
 
 
+@pytest.mark.cases(more=["0[23568]*", "1[013]*"])
 @pytest.mark.parametrize("lab", LABS, ids=lambda lab: lab.slug)
 def test_a_notebook_runs_on_rallies_that_it_is_given(lab, tmp_path, monkeypatch):
     path = ROOT / "notebooks" / f"{lab.slug}.md"
@@ -94,6 +97,8 @@ def test_a_notebook_runs_on_rallies_that_it_is_given(lab, tmp_path, monkeypatch)
     assert path.read_bytes() == before
 
 
+@pytest.mark.more
+@pytest.mark.cases(release=["0[3-9]*", "11*", "12*", "13*"])
 @pytest.mark.virtual
 @pytest.mark.parametrize("lab", LABS, ids=lambda lab: lab.slug)
 def test_a_notebook_runs_on_the_virtual_bench(lab, tmp_path, monkeypatch):

@@ -292,6 +292,7 @@ PLAYED = [
 ]
 
 
+@pytest.mark.cases(slow=["11-the-report"])
 @pytest.mark.parametrize("lab", LABS, ids=lambda lab: lab.slug)
 def test_each_rally_that_is_missing_costs_points_and_it_is_said(lab, tmp_path):
     """Each taken away alone."""
@@ -334,6 +335,7 @@ def test_without_any_rally_no_text_about_them_waits_for_its_points(tmp_path):
 LAB_1 = load_lab("01-first-serve")
 
 
+@pytest.mark.slow
 def test_the_class_is_marked_by_what_the_marker_played(tmp_path):
     """What the marker played is made up: the same balls, so that nothing boots."""
     (tmp_path / "in").mkdir()

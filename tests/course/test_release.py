@@ -20,6 +20,8 @@ from tennis.rally import open_rally
 from tests.support.processes import run_to_end
 from tests.support.shared import made_once
 
+pytestmark = pytest.mark.slow
+
 KIT = [*(ROOT / "target/racquet").iterdir(), *(ROOT / "target/programs").glob("*.[ch]")]
 EXAM = ROOT / "exam" / "questions.toml"
 

@@ -422,6 +422,7 @@ def _the_interrupt_is_found(story):
     assert story.answerer == "racquet-user"
 
 
+@pytest.mark.more
 @pytest.mark.virtual
 def test_a_replay_with_both_processors_busy_is_the_rally(tmp_path):
     """Turns all the time: one that the profiler ended early would make other balls."""

@@ -35,6 +35,8 @@ from tests.support.shared import made_once
 from tests.support.synthetic import make_rally, sealed_again
 from tests.support.virtual import played, table
 
+pytestmark = pytest.mark.slow
+
 virtual = pytest.mark.virtual
 
 
@@ -325,6 +327,7 @@ def test_the_softirq_lock_and_its_owner_are_named(tmp_path):
     assert 150_000 < moments["the thread has the lock"] < moments["reply rises"]
 
 
+@pytest.mark.more
 @virtual
 def test_a_thread_that_was_asked_for_does_not_wait_for_the_softirq_lock(tmp_path):
     """Known: the same hog as above, which a thread of priority 50 preempts."""
@@ -364,6 +367,7 @@ def test_balls_that_are_not_there(hog, options):
         explain(hog, **options)
 
 
+@pytest.mark.more
 @virtual
 def test_all_that_waited_longer(hog):
     falls = table(hog)["fall_ticks"].to_numpy()
@@ -405,6 +409,7 @@ def sloth(tmp_path_factory):
     return open_rally(made / "r")
 
 
+@pytest.mark.cases(more=["hog"])
 @virtual
 @pytest.mark.parametrize("made", ["sloth", "hog"])
 def test_a_rally_is_what_it_claims_to_be(request, made):
@@ -429,6 +434,7 @@ def test_a_rally_that_holds_fewer_balls_than_it_played_is_not_complete(sloth, tm
         check_rally(rally.path)
 
 
+@pytest.mark.more
 @virtual
 def test_another_version_is_named(hog, tmp_path):
     protocol = hog.manifest.protocol.model_copy(update={"seed": 2})
@@ -483,6 +489,7 @@ def test_not_a_rally(tmp_path, typed, what, words):
     assert words in said
 
 
+@pytest.mark.more
 @virtual
 def test_a_missed_ball_is_explained_until_it_was_given_up(tmp_path):
     """In an open loop a hold of 400 µs costs balls: the next is served meanwhile."""

@@ -49,6 +49,7 @@ def rally(tmp_path, monkeypatch) -> Rally:
     )
 
 
+@pytest.mark.more
 @pytest.mark.virtual
 def test_each_of_four_processors_has_its_part(rally, tmp_path):
     where = [(one.pings, one.replies) for one in rally.manifest.counts.where]

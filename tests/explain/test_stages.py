@@ -18,6 +18,7 @@ from tests.support.synthetic import make_rally
 from tests.support.virtual import played, table
 
 
+@pytest.mark.more
 @pytest.mark.virtual
 def test_every_ball_is_told_as_explain_tells_it(tmp_path):
     """The rally's last ball, too, behind which the instrument ends the machine."""

@@ -30,6 +30,7 @@ def late_by_hog(rally):
     return [(s, s + r) for s, r in zip(served.tolist(), rise.tolist(), strict=True) if r > 50_000]
 
 
+@pytest.mark.cases(more=["timerlat"])
 @pytest.mark.virtual
 @pytest.mark.parametrize("name", ["cyclictest", "timerlat"])
 def test_a_witness_sees_what_holds_up_everybody(tmp_path, name):
@@ -77,6 +78,7 @@ echo 1 > events/irq/irq_handler_exit/enable
 """
 
 
+@pytest.mark.cases(more=["forced*"])
 @pytest.mark.virtual
 @pytest.mark.parametrize(("top_half", "load"), [("hard", "hog"), ("forced", "stress")])
 def test_pings_tie_two_clocks_as_the_ready_line_does(tmp_path, top_half, load):
@@ -104,6 +106,7 @@ def test_pings_tie_two_clocks_as_the_ready_line_does(tmp_path, top_half, load):
     assert 5_000 < np.median(apart) < 20_000
 
 
+@pytest.mark.more
 @pytest.mark.virtual
 def test_looking_on_has_a_price_and_misses_the_bottom_half(tmp_path):
     rally = played(tmp_path / "r", kernel="rt", load="idle", witness="osnoise", balls=120)

@@ -8,7 +8,6 @@ import pytest
 
 from tennis.checkout import ROOT
 from tennis.errors import UsageError
-from tests.support.not_comparable import skip
 
 sys.path.insert(0, str(ROOT / "scripts"))
 
@@ -34,7 +33,7 @@ def comes_out(name, folder):
     try:
         assert figures.differences(one, fresh) == []
     except figures.NotComparableError as error:
-        skip(str(error))
+        pytest.skip(str(error))
 
 
 @pytest.mark.virtual
@@ -43,6 +42,8 @@ def test_a_cheap_figure_comes_out_again(name, tmp_path):
     comes_out(name, tmp_path)
 
 
+@pytest.mark.more
+@pytest.mark.more
 @pytest.mark.virtual
 @pytest.mark.parametrize("name", MINUTE)
 def test_a_figure_of_less_than_a_minute_comes_out_again(name, tmp_path):

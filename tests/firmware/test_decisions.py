@@ -238,6 +238,7 @@ def pico():
         yield host
 
 
+@pytest.mark.cases(more=["[1-3]"])
 @pytest.mark.parametrize("batch", range(4))
 def test_the_firmware_decides_as_the_definitions_say(batch, pico):
     plainly = decided = 0

@@ -17,6 +17,8 @@ from tennis.bench.instruments.lockstep import LockstepLink
 from tennis.errors import BenchError
 from tests.support.processes import run_to_end
 
+pytestmark = pytest.mark.slow
+
 
 def test_its_own_tests_pass():
     emulated.check()

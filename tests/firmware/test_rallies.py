@@ -70,6 +70,7 @@ def test_it_boots_from_flash_and_says_who_it_is():
         assert host.answers[wire.NO_NUMBER][0]["ok"]["boot"] == hello["boot"]
 
 
+@pytest.mark.cases(more=["125*"])
 @pytest.mark.parametrize("hz", [MHZ_125, MHZ_250])
 def test_five_thousand_balls_without_an_error(hz, tmp_path):
     """Known delays from 2 cycles up; the truth is what the emulator did at the pads."""
@@ -89,6 +90,7 @@ def test_five_thousand_balls_without_an_error(hz, tmp_path):
     assert played.end.clock >= played.balls[-1].served + played.balls[-1].fall
 
 
+@pytest.mark.release
 def test_answers_of_thirty_seconds_are_as_exact_as_others():
     """Longer than 2^31 ticks, and longer than a stamper's half: the longest timeout there is."""
     late = 3_737_500_001  # 29.9 s and a tick
@@ -151,6 +153,7 @@ def test_a_line_that_is_held(host):
     assert played.events[0].when == played.balls[0].served
 
 
+@pytest.mark.more
 @pytest.mark.parametrize(
     ("seed", "runts", "spaces"),
     [(1, [0, 3], [2, 900]), (2, [0, 2], [2, 60]), (3, [0, 3], [1, 3]), (4, [0, 90], [1, 20])],
@@ -201,6 +204,7 @@ LISTEN = {
 FROM = MHZ_125 // 10  # it listens by then
 
 
+@pytest.mark.cases(more=["1000"])
 @pytest.mark.parametrize("rate_hz", [1_000, 20_000])
 def test_it_only_listens(rate_hz, tmp_path, host):
     """Every pulse to the cycle; the truth is what the emulator did at the pad."""
@@ -271,6 +275,7 @@ def test_frames_are_held_until_they_are_acknowledged(host):
     assert all(event.when in served for event in late)
 
 
+@pytest.mark.more
 def test_a_pause_longer_than_the_stampers_clock():
     """It wraps after 2^33 ticks: 34 seconds."""
     with Host(*respond("answer", rise=300, width=200)) as host:
@@ -311,6 +316,7 @@ def test_a_ping_that_does_not_rise_is_a_fault():
     assert [event[1:] for event in played.events] == [("overrun", 3)]
 
 
+@pytest.mark.cases(more=["internal"])
 @pytest.mark.parametrize("source", ["internal", "jumpers"])
 def test_the_generator_answers_as_it_was_told(source):
     given = {

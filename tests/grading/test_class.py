@@ -26,7 +26,7 @@ from tests.support.forging import reseal
 from tests.support.hand_ins import make_work, right_answers, written, zipped
 
 # one class, marked once: all on one worker
-pytestmark = pytest.mark.xdist_group("class")
+pytestmark = [pytest.mark.xdist_group("class"), pytest.mark.slow]
 
 LAB = load_lab("01-first-serve")
 NO_LAB = b'lab = "no-lab"\nstudent = "x"\nminutes = 1\nseed = 1\n'

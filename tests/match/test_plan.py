@@ -20,6 +20,8 @@ from tennis.rally.manifest import Drill
 from tennis.rally.settings import OF_A_MATCH
 from tennis.replicate.rules import FIGURES
 
+pytestmark = pytest.mark.slow
+
 PLANS = sorted((ROOT / "plans").glob("*.toml"))
 SMALL = 'kernels = ["mainline", "rt"]\nloads = ["idle", "stress"]\n'
 
@@ -393,6 +395,7 @@ def test_a_board_is_shuffled_unless_the_plan_says_no():
     assert names(board + 'order = "listed"') == names(SMALL + "repetitions = 4")
 
 
+@pytest.mark.cases(more=["knutsson-10M"], release=["knutsson-10M"])
 @pytest.mark.parametrize("path", PLANS, ids=lambda path: path.stem)
 def test_the_plans_of_the_checkout_are_sound(path, tmp_path):
     asked = read_plan(path)

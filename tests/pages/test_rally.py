@@ -13,6 +13,8 @@ from tennis.publications import NAMES, knutsson_2008, load, result
 from tennis.rally.manifest import Fault
 from tests.support.synthetic import TIME_NOTE, make_rally
 
+pytestmark = pytest.mark.slow
+
 THESIS = {"bottom_half": "tasklet", "top_half": "forced"}  # where its PREEMPT_RT answered
 
 

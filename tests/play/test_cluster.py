@@ -86,6 +86,7 @@ def files(folder: Path) -> dict[str, dict[str, str]]:
     }
 
 
+@pytest.mark.more
 @virtual
 @one_cluster
 def test_a_worker_is_killed_and_the_match_is_the_serial_one(scheduler, tmp_path):
@@ -116,6 +117,7 @@ def test_a_worker_is_killed_and_the_match_is_the_serial_one(scheduler, tmp_path)
     assert len(files(tmp_path / "m")) == 5
 
 
+@pytest.mark.release
 @virtual
 @one_cluster
 def test_a_worker_that_plays_other_balls_is_named(scheduler, tmp_path):
@@ -134,6 +136,7 @@ def test_a_worker_that_plays_other_balls_is_named(scheduler, tmp_path):
     assert there == files(tmp_path / "serial")
 
 
+@pytest.mark.release
 @virtual
 @one_cluster
 def test_a_scheduler_that_is_killed(scheduler, tmp_path):

@@ -99,6 +99,7 @@ def _nothing_private(text: str, *more: str) -> None:
             assert word not in text, word
 
 
+@pytest.mark.more
 @pytest.mark.virtual
 def test_an_analyser_looks_on(tmp_path):
     """On the virtual bench the capture is made from the rally."""
@@ -242,6 +243,7 @@ def test_a_mock_target_counts_the_pings(managed, tmp_path, every, failure):
     assert managed.log == ["modprobe racquet", "rmmod racquet"]
 
 
+@pytest.mark.more
 @pytest.mark.virtual
 def test_the_model_misses_as_often_for_each_ball(tmp_path):
     """A rally of 40 balls, and one as long with one: the rest of what was missed is no ball's."""

@@ -77,6 +77,17 @@ allocate kernel mainline, vmalloc kernel rt
 """
 
 
+@pytest.mark.cases(
+    more=[
+        "response*",
+        "switch*",
+        "mailbox*",
+        "priority*",
+        "allocate-kernel*",
+        "vmalloc*",
+        "periodic*",
+    ]
+)
 @pytest.mark.parametrize(
     ("name", "context", "kernel"), [drill.split() for drill in DRILLS.split(",")]
 )
@@ -105,6 +116,7 @@ def _both_sides_agree(drill: Rally, name: str) -> None:
     assert 0 < summary.loop_ns < summary.clock_ns < summary.line_ns
 
 
+@pytest.mark.cases(more=["*-kernel"])
 @pytest.mark.parametrize(
     ("name", "context"),
     [("periodic", "hrtimer"), ("periodic", "kernel"), ("switch", "kernel"), ("priority", "kernel")],
@@ -155,6 +167,7 @@ def test_a_period_that_cannot_be_kept_is_counted(tmp_path):
     assert abs(periods - (REPETITIONS - 1 + both.inside.overruns)) <= 8
 
 
+@pytest.mark.more
 def test_memory_over_its_size(tmp_path):
     """kmalloc takes about as long for any small size, vmalloc longer for more pages."""
     told = {}

@@ -134,6 +134,7 @@ def test_the_thesis_main_result(tmp_path, path):
     )
 
 
+@pytest.mark.cases(more=["linux"])
 @pytest.mark.parametrize("kernels", ["sloth", "linux"])
 def test_killed_interrupted_and_gone_on_with(tmp_path, path, request, kernels):
     """kill -9 in the second rally, Ctrl-C in a later sitting: the balls are undisturbed ones."""
@@ -260,6 +261,7 @@ class Troubled(VirtualBench, PreparingBench):
         self.extras = Extras(files={"/tennis/after": dies})
 
 
+@pytest.mark.more
 def test_one_that_fails_and_one_that_is_suspect_do_not_stop_the_others(tmp_path, path, monkeypatch):
     bench = Troubled()
     path.write_text(LINUX)
@@ -323,6 +325,7 @@ def test_a_kernel_that_is_missing_is_reported_and_may_come_later(tmp_path, path)
     assert "give the same --kernel" in done.stderr
 
 
+@pytest.mark.release
 @pytest.mark.skipif(os.geteuid() != 0, reason="mounting a small disk needs root")
 def test_a_full_disk_ends_the_match_and_it_goes_on(tmp_path, path, whole):
     small = tmp_path / "small"
@@ -350,6 +353,7 @@ def test_a_full_disk_ends_the_match_and_it_goes_on(tmp_path, path, whole):
         subprocess.run(["umount", "--lazy", small], check=True)
 
 
+@pytest.mark.release
 def test_drills_beside_rallies(tmp_path, path):
     """The same seed gives the same drill alone; a killed one goes on; the report has it."""
     path.write_text(

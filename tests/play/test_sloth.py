@@ -65,6 +65,7 @@ def test_other_processors_play(tmp_path, kernel, rise):
     assert KERNELS[kernel].upper() in rally.manifest.target.board
 
 
+@pytest.mark.cases(more=["1"])
 @pytest.mark.parametrize("nanoseconds", [1, 4])
 def test_what_an_instruction_takes_can_be_chosen(tmp_path, nanoseconds):
     """Answers take as many instructions; who holds a resource holds it as long."""

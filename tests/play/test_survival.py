@@ -85,6 +85,7 @@ def emulators(part: Path) -> list[int]:
     return found
 
 
+@pytest.mark.cases(more=["stress"])
 @pytest.mark.parametrize("load", ["hog", "stress"])
 def test_killed_twice_and_resumed_it_equals_the_undisturbed_one(tmp_path, request, load):
     out = tmp_path / "r"
@@ -122,6 +123,7 @@ def test_killed_twice_and_resumed_it_equals_the_undisturbed_one(tmp_path, reques
     assert "sealed: there is nothing to resume" in tennis("resume", out).stderr
 
 
+@pytest.mark.cases(more=["linux"])
 @pytest.mark.parametrize("kernel", ["sloth", "linux"])
 def test_ctrl_c_seals_what_there_is(tmp_path, request, kernel):
     out = tmp_path / "r"

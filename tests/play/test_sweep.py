@@ -66,6 +66,7 @@ def test_each_rate_is_a_rally(whole):
     assert pairing(rally) == open_sweep(whole).rates[50_000]
 
 
+@pytest.mark.more
 def test_a_hog_takes_the_share_that_it_must(tmp_path):
     """The known answer: whoever comes while interrupts are off, or is answered then, is lost.
 
@@ -96,6 +97,7 @@ def test_what_is_missing_is_played_and_the_rest_stays(whole, copy):
         assert again == open_rally(path).manifest.files, path.name  # byte for byte
 
 
+@pytest.mark.release
 def test_ctrl_c_keeps_what_was_played_and_goes_on(whole, copy):
     """The last rate is played again, and slowly enough to be interrupted."""
     last = max(copy.glob("*-hz"), key=lambda path: int(path.name.removesuffix("-hz")))

@@ -15,6 +15,8 @@ from tennis.plots.sides import sides
 from tennis.rally.manifest import Fault
 from tests.support.synthetic import TIME_NOTE, make_rally
 
+pytestmark = pytest.mark.slow
+
 SVG = "{http://www.w3.org/2000/svg}"
 
 

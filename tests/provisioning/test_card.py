@@ -199,6 +199,7 @@ KERNELS = {
 }
 
 
+@pytest.mark.cases(more=["Pi 3-raspberrypi", "Zero 2-*", "Pi 4-kernel.org", "Pi 5-kernel.org"])
 @pytest.mark.parametrize("kernels", KERNELS)
 @pytest.mark.parametrize("board", BOARDS)
 def test_each_flavour_is_what_the_firmware_loads(board, kernels, provisioned, tmp_path):

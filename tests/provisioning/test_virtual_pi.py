@@ -493,6 +493,7 @@ def test_the_module_that_dkms_built_answers_while_a_load_runs(bench):
     bench.answer_balls()
 
 
+@pytest.mark.release
 def test_a_kernel_from_source_replaces_the_archives(bench):
     """The role builds it on this machine, once; its package and its Racquet go to the target."""
     bench.power_on()

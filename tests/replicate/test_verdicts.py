@@ -23,6 +23,8 @@ from tennis.replicate.rules import LOADS, published_maximum, replication, rules
 from tennis.replicate.verdicts import Replication
 from tests.support.synthetic_match import MatchMaker, bursts
 
+pytestmark = pytest.mark.slow
+
 KNUTSSON = "knutsson-2008"
 
 

@@ -199,6 +199,7 @@ INSTALLERS = {
 }
 
 
+@pytest.mark.more
 @pytest.mark.parametrize("tool", INSTALLERS)
 def test_a_fresh_environment_gets_all_that_playing_imports(dist, tmp_path, tool):
     """With what the registry has, and no package of this .venv."""

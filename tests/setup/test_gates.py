@@ -127,6 +127,7 @@ def test_the_action_ends_as_the_comparison_says(driver, code, said):
     assert (done.returncode, done.stdout.count("::warning::")) == (said, int(code == 3)), done
 
 
+@pytest.mark.slow
 def test_an_input_is_no_part_of_a_command(driver):
     hostile = '"; touch pwned; echo "$(touch pwned)`touch pwned`'
     variables = of_the_action(COMPARE, before=hostile) | {"GITHUB_STEP_SUMMARY": "s"}
@@ -143,6 +144,7 @@ def with_tennis(folder: Path) -> str:
     return str(program.relative_to(folder))
 
 
+@pytest.mark.slow
 def test_gitlabs_job_takes_its_options(driver):
     """The Racquet of now is not there: it says so, and plays nothing."""
     before, compare = GITLAB["script"]
@@ -176,6 +178,7 @@ def test_lavas_definition_ends_with_a_case(driver, code, result):
     assert "compare mainline mainline --load stress --balls 20000" in done.stdout
 
 
+@pytest.mark.slow
 def test_lavas_options_are_those_of_the_command(driver):
     with_tennis(driver)
     params = {name: str(value) for name, value in LAVA["params"].items()} | {"AFTER": "none.c"}
@@ -207,6 +210,7 @@ def tux(driver, tmp_path):
     return recipe
 
 
+@pytest.mark.slow
 def test_the_recipe_for_tuxrun_builds_boots_and_compares(driver, tux):
     """Its kernels have a configuration that passes, and no image: Tennis plays nothing of them."""
     small = (ROOT / "target/kernels/small.config").read_text()

@@ -239,10 +239,3 @@ def test_kernels_are_fetched_beside_pip_by_python_alone(tmp_path):
     )
     # it came as far as to ask for a mirror
     assert "TENNIS_MIRROR is no address of a mirror" in done.stderr
-
-
-def test_a_mistyped_test_sets_up_nothing():
-    command = ["make", "--no-print-directory", "unit", "TESTS=tests/stats/test_no_such.py"]
-    done = run_to_end(command, cwd=ROOT)
-    assert (done.returncode, done.stdout) == (2, "")
-    assert "there is no tests/stats/test_no_such.py" in done.stderr

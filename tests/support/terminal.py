@@ -24,14 +24,16 @@ LIMIT_S = 900.0  # of the wall, for a command that would never end
 # what commands import while they run
 MORE = ("matplotlib.backends.backend_agg", "pandas", "pyarrow.parquet", "scipy.stats", "tennis.api")
 PREPARED = f"""
-import atexit, contextlib, gc, importlib, json, os, resource, socket, sys, threading
+import atexit, contextlib, gc, importlib, json, os, socket, sys, threading
 from tennis.cli import command_of, main, names
 from tennis.errors import TennisError
+# a command that needs what is not installed says so
 for name in names():
-    with contextlib.suppress(TennisError):  # a room that is not there: the command says so
+    with contextlib.suppress(TennisError):
         command_of(name)
 for name in {MORE}:
-    importlib.import_module(name)
+    with contextlib.suppress(ModuleNotFoundError):
+        importlib.import_module(name)
 gc.freeze()
 asking = socket.socket(fileno=int(sys.argv[1]))
 while True:
@@ -44,8 +46,7 @@ while True:
         os.close(stream)
     asking.send(str(child).encode())
     code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
-    spent = [resource.getrusage(of) for of in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
-    asking.send(json.dumps([code, sum(one.ru_utime + one.ru_stime for one in spent)]).encode())
+    asking.send(str(code).encode())
 asking.close()
 for number, stream in enumerate(streams, 1):
     os.dup2(stream, number)
@@ -80,7 +81,6 @@ class Prepared:
     """The process that has imported ``tennis``; it ends with this one."""
 
     def __init__(self) -> None:
-        self.spent_s = 0.0  # processor seconds, those of its commands included
         self._asking, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         with theirs:
             self.process = subprocess.Popen(
@@ -105,19 +105,13 @@ class Prepared:
             self._asking.recv(MESSAGE_MAX)
             raise subprocess.TimeoutExpired(words, LIMIT_S) from None
         self._asking.settimeout(None)
-        code, self.spent_s = json.loads(answer)
-        return int(code)
+        return int(answer)
 
 
 @functools.cache
 def prepared() -> Prepared:
     """Return the process that is there from the first command on."""
     return Prepared()
-
-
-def spent_s() -> float:
-    """Return the processor seconds of commands: no process of a test's waits for them itself."""
-    return prepared().spent_s if prepared.cache_info().currsize else 0.0
 
 
 def tennis(*words: object) -> subprocess.CompletedProcess[str]:

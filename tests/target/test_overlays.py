@@ -57,6 +57,7 @@ def pins() -> tuple[int | None, int | None]:
     return wiring().wire("ping").target_bcm, wiring().wire("reply").target_bcm
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("board", BOARDS)
 def test_the_racquet_gets_its_node_on_a_board(board, tmp_path):
     overlay, merged = compiled("tennis-racquet", tmp_path), tmp_path / "merged.dtb"

@@ -65,6 +65,7 @@ def told(said: str, mark: str) -> list[str]:
     return [line.removeprefix(mark) for line in lines if line.startswith(mark)]
 
 
+@pytest.mark.more
 @pytest.mark.parametrize("name", raspi.PIS)
 def test_a_pi_boots_from_its_card_and_has_the_racquet(name, tmp_path):
     pi = raspi.PIS[name]

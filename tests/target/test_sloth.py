@@ -61,6 +61,7 @@ def told(place: str, application: Path, *, checked: bool = False) -> list[str]:
     return said(CORES[place], image(application, CORES[place], checked=checked))
 
 
+@pytest.mark.cases(more=["m*"])
 @pytest.mark.parametrize("place", PLACES)
 def test_the_order_of_tasks(place):
     """Figure 1.3 of the thesis, and what priorities and ceilings say of the others."""
@@ -81,6 +82,7 @@ def test_the_order_of_tasks(place):
     ]
 
 
+@pytest.mark.cases(more=["m0", "m33"])
 @pytest.mark.parametrize("place", PLACES)
 def test_each_misuse_is_refused_with_its_own_error(place):
     """OSEK OS 2.2.3, extended status: what the service returns, what the hook gets, how often."""
@@ -141,6 +143,7 @@ def played(folder, application, core="m3", *, defines=None, **more):
     return np.concatenate([records(f.payload) for f in frames if f.kind == wire.BALLS]), frames
 
 
+@pytest.mark.cases(more=["m0*", "m33*"])
 @pytest.mark.parametrize(
     ("core", "rise", "fall"), [("m0", 32, 106), ("m3", 26, 68), ("m33", 26, 68)]
 )
@@ -152,6 +155,7 @@ def test_every_ball_is_answered_alike(tmp_path, core, rise, fall):
     assert set(balls["fall"]) == {fall}
 
 
+@pytest.mark.cases(more=["[12]"])
 @pytest.mark.parametrize("ceiling", [3, 2, 1])
 def test_who_waits_for_a_held_resource_the_ceiling_decides(tmp_path, ceiling):
     """The known answer: it is held for 100 us, and nobody waits longer."""
@@ -167,6 +171,7 @@ def test_who_waits_for_a_held_resource_the_ceiling_decides(tmp_path, ceiling):
             assert spans.max() < usual + 100
 
 
+@pytest.mark.cases(more=["m0*"])
 @pytest.mark.parametrize(("core", "count"), [("m3", 30_000), ("m0", 10_000)])
 def test_a_ping_at_any_instruction_of_the_services(tmp_path, core, count):
     balls, _ = played(tmp_path, "storm", core, balls=count, **STORM)
@@ -174,6 +179,7 @@ def test_a_ping_at_any_instruction_of_the_services(tmp_path, core, count):
     assert not np.any(balls["fall"] == wire.NONE_TICKS)
 
 
+@pytest.mark.cases(more=["m0"])
 @pytest.mark.parametrize("core", ["m3", "m0"])
 def test_a_ceiling_that_is_too_low_is_found_by_the_storm(tmp_path, core):
     balls, _ = played(tmp_path, "storm", core, balls=50, defines={"SHARED": 1}, **STORM)
@@ -201,6 +207,7 @@ def test_a_ball_on_an_emulated_pico_takes_as_long_as_counted():
     assert set(found.falls - found.pings) == {135}
 
 
+@pytest.mark.cases(more=["[12]"])
 @pytest.mark.parametrize("ceiling", [3, 2, 1])
 def test_who_waits_on_an_emulated_pico_the_ceiling_decides(ceiling):
     defines = {"HOLD_US": 100, "PERIOD_US": 1000, "CEILING": ceiling}
@@ -214,6 +221,7 @@ def test_who_waits_on_an_emulated_pico_the_ceiling_decides(ceiling):
         assert (11_000 < spans.max() < 12_700) if waits else (spans.max() < 200)
 
 
+@pytest.mark.cases(more=["2*"])
 @pytest.mark.parametrize(("shared", "answers"), [(2, 10_000), (1, 0)])
 def test_a_ping_at_any_instruction_on_an_emulated_pico(shared, answers):
     rng = np.random.default_rng(3)

@@ -128,6 +128,7 @@ def evaluated(chip: str, ours: dict[str, str], sdk: Path, tmp_path: Path) -> lis
     ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("chip", BOARDS)
 def test_each_register_is_where_the_chips_own_header_says(chip, sdk, tmp_path):
     asked = {
@@ -144,6 +145,7 @@ def test_each_register_is_where_the_chips_own_header_says(chip, sdk, tmp_path):
     assert {n: p for n, p in zip(asked, pairs, strict=True) if p[0] != p[1]} == {}
 
 
+@pytest.mark.slow
 def test_a_pico_2_finds_what_its_boot_rom_looks_for(sdk):
     """The vectors first; within 4 kB the block that says: a program, Arm, secure, RP2350."""
     told = (sdk / "common/boot_picobin_headers/include/boot/picobin.h").read_text()
@@ -182,6 +184,7 @@ def loaded(elf: Path) -> bytes:
     return bytes(memory)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("kernel", "idle", "family"),
     [

@@ -22,6 +22,8 @@ from tennis.umpire.simulate import simulate
 from tests.support.captures import decoded
 from tests.support.synthetic import latencies, make_rally, sealed_again
 
+pytestmark = pytest.mark.slow
+
 RATE_HZ = 24_000_000
 
 
@@ -68,6 +70,7 @@ SEEDS = range(100)
 CONFIDENT = range(88, 101)  # of 100: outside, a 95 % interval has a chance of 1 in 300
 
 
+@pytest.mark.more
 def test_bias_and_clock_are_found_as_often_as_claimed(tmp_path_factory):
     """The thesis' 430 ns and a clock 30 ppm off, planted or not, over 100 seeds each."""
     for bias, ppm, verdict in ((430.0, 30.0, "fail"), (0.0, 0.0, "pass")):

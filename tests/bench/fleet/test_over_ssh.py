@@ -33,6 +33,8 @@ from tests.support.plans import plan_of
 from tests.support.processes import stand_in
 from tests.support.sshd import Sshd
 
+pytestmark = pytest.mark.slow
+
 KEEPER = ROOT / "ansible/roles/base/files/tennis_bench.py"
 PICO = "usb-MicroPython_Board_in_FS_mode_e6605838833f8a2b-if00"
 
@@ -266,6 +268,7 @@ def test_a_bench_that_hangs_delays_nobody(room):
     ]
 
 
+@pytest.mark.cases(more=["pipe", "folder", "nested"])
 @pytest.mark.parametrize("kind", ["pipe", "folder", "link", "huge", "nested"])
 def test_a_hostile_lease_is_nobodys(room, kind):
     lease = room.home / "lease.json"

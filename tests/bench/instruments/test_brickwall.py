@@ -38,6 +38,8 @@ from tests.support.synthetic import manifest as synthetic_manifest
 from tests.support.terminal import tennis
 from tests.support.ticks import interrupt_ticks, scheduling_ticks
 
+pytestmark = pytest.mark.slow
+
 FEW = Amount(each=3, random=600)
 
 

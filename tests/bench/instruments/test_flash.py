@@ -17,7 +17,6 @@ from tennis.cli import cli
 from tennis.commissioning.request import Amount
 from tennis.play import verify
 from tests.support.emulated_pico import JUMPERS, PLUG, EmulatedPico, respond
-from tests.support.not_comparable import skip
 from tests.support.terminal import tennis
 
 pytestmark = pytest.mark.virtual
@@ -58,7 +57,7 @@ def test_micropython_is_built_to_the_same_bytes_on_every_machine():
     version = re.search(rb"MicroPython (v[0-9.]+) on", path.read_bytes())
     known = BUILT.get((micropython.compiler_version(), version[1] if version else b"none"))
     if not known:
-        skip("another compiler or MicroPython")
+        pytest.skip("not comparable: another compiler or MicroPython")
     assert digest(path) == known
 
 
@@ -93,6 +92,7 @@ def test_other_programs_are_not_removed_unasked(empty):
         assert "removing mine.py" in done.stderr
 
 
+@pytest.mark.cases(more=["wires[014567]*"])
 @pytest.mark.parametrize(
     ("wires", "code", "words"),
     [
@@ -113,6 +113,7 @@ def test_the_doctor_tells_one_dead_wire_from_the_other(wires, code, words):
     assert done.returncode == code
 
 
+@pytest.mark.cases(more=["5-*"])
 @pytest.mark.parametrize(("each", "random"), [(1, 192), (5, 5000)])
 def test_the_firmware_measures_known_delays_to_the_tick(each, random, monkeypatch):
     monkeypatch.setattr(verify, "Amount", lambda each: Amount(each, random))

@@ -33,6 +33,7 @@ def verified(*arguments: str, amount: Amount = FEW) -> Verification:
                 second.close()
 
 
+@pytest.mark.more
 @pytest.mark.parametrize(
     ("wire_ns", "loop_ns", "verdict"),
     [(0, 0, "pass"), (7, 16, "pass"), (14, 32, "pass"), (30, 64, "fail")],
@@ -46,6 +47,7 @@ def test_jumpers_delay_by_whole_ticks(wire_ns, loop_ns, verdict):
         assert "all answers are +64.0 ns off" in found.reason
 
 
+@pytest.mark.more
 def test_slow_edges_of_jumpers_and_their_hysteresis():
     """To 0.6 of the supply a rise takes RC ln 2.5: 10 ns; to 0.25 a fall takes RC ln 4: 15 ns."""
     found = verified(*JUMPERS, *edges(rc_ns=11, rising=0.6, falling=0.25))
@@ -53,6 +55,7 @@ def test_slow_edges_of_jumpers_and_their_hysteresis():
     assert found.largest_error_ticks <= 1
 
 
+@pytest.mark.more
 @pytest.mark.parametrize("ppm", [100, 50, -50])
 @pytest.mark.parametrize("wire_ns", [0, 7, 14, 30])
 def test_two_picos_drift_through_every_phase(wire_ns, ppm):
@@ -67,6 +70,7 @@ def test_two_picos_drift_through_every_phase(wire_ns, ppm):
         assert f"the two clocks are {found.apart_ppm:+.1f} ppm apart" in found.reason
 
 
+@pytest.mark.more
 def test_slow_edges_between_two_picos():
     """Wires of 330 ohms and 20 pF: RC ln 2.5 to a rise, RC (ln 4 - ln 2.5) more to a fall."""
     found = verified("--second=-30", *edges(rc_ns=6.6, pad_ns=PADS_NS, rising=0.6, falling=0.25))

@@ -110,6 +110,7 @@ def test_a_cable_that_is_pulled_and_put_back(tmp_path):
     assert {event["what"] for event in played.events} >= {"line_lost", "line_back"}
 
 
+@pytest.mark.more
 def test_an_instrument_that_loses_its_power(tmp_path):
     with EmulatedPico(*ANSWER) as pico, Line(pico.url) as line:
         off = threading.Event()
@@ -171,6 +172,7 @@ def begin(url: str, out: Path, balls: int) -> subprocess.Popen[str]:
     return process
 
 
+@pytest.mark.more
 def test_a_host_that_stands_still_for_ten_seconds(tmp_path):
     out = tmp_path / "r"
     with EmulatedPico(*ANSWER) as pico:

@@ -114,6 +114,7 @@ def test_ctrl_c_ends_a_capture_and_keeps_it(tmp_path):
     assert sum(batch.ticks.size for batch in opened.edges()) > 1000
 
 
+@pytest.mark.more
 @pytest.mark.virtual
 def test_a_rally_on_the_virtual_bench_carries_its_capture(tmp_path):
     """Real kernel, real Racquet: sigrok and the check find the balls that were played."""

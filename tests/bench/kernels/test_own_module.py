@@ -15,6 +15,8 @@ from tennis.course.checking.host_faults import is_of_this_machine
 from tennis.course.starters import solved
 from tennis.errors import BenchError, NotBuiltError, UsageError
 
+pytestmark = pytest.mark.slow
+
 RIGHT = solved((ROOT / "labs/03-write-the-racquet/racquet.c").read_text())
 
 

@@ -60,6 +60,7 @@ def test_what_cannot_be_compiled_is_said_in_one_line(tmp_path, text, said):
     assert "\n" not in words
 
 
+@pytest.mark.slow
 def test_c_plus_plus_is_compiled_or_its_compiler_is_named(tmp_path, monkeypatch):
     """Who brings none needs no compiler for it, so that it may be missing."""
     text = "#include <vector>\nint main() { return std::vector<int>(3).size() - 3; }\n"

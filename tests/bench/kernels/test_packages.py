@@ -74,6 +74,7 @@ def test_an_archive_is_its_bytes(tree, tmp_path):
     assert packages.source_of(str(archive)).key != first.key
 
 
+@pytest.mark.release
 @pytest.mark.virtual
 @pytest.mark.xdist_group("kernel-from-source")
 @pytest.mark.parametrize(("flavour", "base"), [("mainline", "defconfig"), ("rt", "allnoconfig")])
@@ -96,6 +97,7 @@ def built():
     return packages.package("rt", source, "allnoconfig", [SMALL])
 
 
+@pytest.mark.release
 @pytest.mark.virtual
 @pytest.mark.xdist_group("kernel-from-source")
 def test_a_kernel_from_source_plays_on_the_virtual_bench(built, tmp_path):
@@ -105,6 +107,7 @@ def test_a_kernel_from_source_plays_on_the_virtual_bench(built, tmp_path):
     assert rally.manifest.target.release == built.release
 
 
+@pytest.mark.release
 @pytest.mark.virtual
 @pytest.mark.xdist_group("kernel-from-source")
 def test_its_package_is_one(built):

@@ -137,6 +137,7 @@ def test_every_requirement_says_why(flavour):
     assert {rule.name for rule in known.fact} <= facts.facts.keys()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["mainline", "rt", "mainline-6.1", "rt-6.1"])
 def test_debians_kernels_have_what_is_required(name):
     """Their real configurations."""
@@ -177,6 +178,7 @@ def test_each_option_that_the_bench_needs_is_looked_at(lost):
     assert wanted in [f.verdict for f in found]
 
 
+@pytest.mark.cases(more=["mainline"])
 @pytest.mark.virtual
 @pytest.mark.parametrize("kernel", ["mainline", "rt"])
 def test_the_doctor_looks_at_a_virtual_kernel(kernel):

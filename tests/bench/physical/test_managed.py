@@ -41,6 +41,8 @@ from tests.support.plans import plan_of
 from tests.support.processes import run_to_end, stand_in
 from tests.support.sshd import HOST, Sshd
 
+pytestmark = pytest.mark.slow
+
 TENNIS_WITH_LOADS = (
     "import sys; from pathlib import Path\n"
     "from tennis.bench import loads; loads.FOLDER = Path(sys.argv.pop(1))\n"

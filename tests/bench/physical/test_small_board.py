@@ -81,6 +81,7 @@ def played(out: Path, *, rate: float = 200, **asked) -> Rally:
         return play(PiBench(HOST, fake.port), plan, out, Watch())
 
 
+@pytest.mark.cases(release=["user*"])
 @pytest.mark.parametrize(
     ("bottom_half", "answering"),
     [
@@ -232,6 +233,7 @@ def drilled(
         return play(PiBench(HOST, fake.port), plan, out, Watch(look))
 
 
+@pytest.mark.release
 @pytest.mark.parametrize(
     ("name", "context", "tasks"),
     [
@@ -272,6 +274,7 @@ def test_an_interrupt_during_the_set_up_leaves_the_board_as_it_was(target, tmp_p
     assert state(target) == before
 
 
+@pytest.mark.more
 def test_a_host_that_is_killed_leaves_the_board_as_it_was(target, tmp_path):
     before = state(target)
     words = ["rally", "--bench", "pi", "--target", HOST, "--load", "stress", "--priorities", "chrt"]
@@ -294,6 +297,7 @@ def test_a_host_that_is_killed_leaves_the_board_as_it_was(target, tmp_path):
     assert state(target) == before
 
 
+@pytest.mark.more
 def test_a_witness_looks_on_and_leaves_the_board_as_it_was(target, tmp_path):
     """The fake instrument pings nobody: so nothing ties the clocks, and that is said."""
     traces = "ls /sys/kernel/tracing/instances /dev/shm; pidof cyclictest; true"
@@ -343,6 +347,7 @@ def test_a_commissioning_counts_pings_there_and_leaves_the_board_as_it_was(targe
     assert state(target) == before
 
 
+@pytest.mark.more
 @pytest.mark.usefixtures("target")
 def test_a_board_whose_plug_is_pulled(board, tmp_path):
     """The last one: the board is gone behind it."""

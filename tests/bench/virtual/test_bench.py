@@ -32,6 +32,9 @@ pytestmark = pytest.mark.virtual
 WITHOUT_DATES = ("balls.parquet", "events.jsonl", "console.log")
 
 
+@pytest.mark.cases(
+    more=["mainline-stress*", "rt-stress-thread-600"], release=["rt-stress-thread-5000"]
+)
 @pytest.mark.parametrize(
     ("kernel", "load", "bottom_half", "balls"),
     [
@@ -52,6 +55,7 @@ def test_same_seed_gives_the_same_bytes(tmp_path, kernel, load, bottom_half, bal
     assert first.manifest.counts.late_serves == 0
 
 
+@pytest.mark.cases(more=["True"])
 @pytest.mark.parametrize("of_a_pico", [False, True])
 def test_what_is_no_kernel_does_not_wait_for_ever(of_a_pico, tmp_path, monkeypatch):
     """Zeros are no instructions: an exception after the other, and virtual time stands still."""
@@ -65,6 +69,7 @@ def test_what_is_no_kernel_does_not_wait_for_ever(of_a_pico, tmp_path, monkeypat
         played(tmp_path / "r", extras, balls=10, **more)
 
 
+@pytest.mark.cases(more=["100-mainline"], release=["100-rt", "400-mainline"])
 @pytest.mark.parametrize("kernel", ["mainline", "rt"])
 @pytest.mark.parametrize("hold_us", [100, 400])
 def test_known_answer(tmp_path, kernel, hold_us):
@@ -78,6 +83,7 @@ def test_known_answer(tmp_path, kernel, hold_us):
     assert waited == pytest.approx((hold_us - 10) / 3700, rel=0.3)
 
 
+@pytest.mark.cases(more=["rt-6.1*"])
 @pytest.mark.parametrize(
     ("kernel", "bottom_half", "threads"),
     [
@@ -100,6 +106,7 @@ def test_the_top_half_goes_where_preempt_rt_puts_it(tmp_path, kernel, bottom_hal
     assert rally.label.endswith("/ forced")
 
 
+@pytest.mark.cases(more=["mainline*", "rt-6.1*", "rt-7*"])
 @pytest.mark.parametrize(
     ("kernel", "bottom_half"),
     [("mainline", "tasklet"), ("rt", "workqueue"), ("rt-6.1", "tasklet"), ("rt-7", "user")],
@@ -135,6 +142,7 @@ KERNELS = {"mainline": "6.12.", "rt": "6.12.", "mainline-6.1": "6.1.", "rt-6.1":
 NEWER = {"mainline-7": "7.", "rt-7": "7."}
 
 
+@pytest.mark.cases(more=["mainline-[twu]*", "rt-t*", "rt-w*", "rt-user", "*-6.1-*", "mainline-7*"])
 @pytest.mark.parametrize(
     ("kernel", "bottom_half"),
     [*product(KERNELS, BOTTOM_HALVES), *((kernel, "workqueue") for kernel in NEWER)],
@@ -167,6 +175,7 @@ def drawn_gaps(rally, low_us, high_us):
         assert gap - gap_ns(5, index, *limits) in {0, 1}
 
 
+@pytest.mark.cases(more=["loop1"])
 @pytest.mark.parametrize("loop", [{"loop": "closed"}, {"loop": "open", "rate_hz": 10_000}])
 def test_the_ping_itself_costs_no_time(tmp_path, loop):
     """However long a ping is up, an idle target answers its beginning: tick for tick."""
@@ -205,6 +214,9 @@ def test_faulty_answers_are_counted_as_what_they_are(tmp_path):
     assert (named.count("stray"), named.count("double")) == (20, 10)
 
 
+@pytest.mark.cases(
+    more=["user-rt"], release=["tasklet-mainline", "thread*", "workqueue*", "user-mainline"]
+)
 @pytest.mark.parametrize("kernel", ["mainline", "rt"])
 @pytest.mark.parametrize("bottom_half", ["tasklet", "thread", "workqueue", "user"])
 def test_module_reloads_under_fire(tmp_path, kernel, bottom_half):
@@ -309,6 +321,7 @@ FAULTS = {
 }
 
 
+@pytest.mark.cases(more=["[lmnt]*"])
 @pytest.mark.parametrize("code", FAULTS)
 def test_a_bench_fault_makes_it_suspect_and_keeps_everything(tmp_path, code):
     files, words = FAULTS[code]

@@ -42,6 +42,7 @@ def after(*lines):
 TELL = "sed 's/^/figure /' /sys/kernel/debug/sloth > /dev/console"
 
 
+@pytest.mark.cases(more=["mainline"])
 @pytest.mark.parametrize("kernel", ["mainline", "rt"])
 def test_a_hog_is_not_seen(tmp_path, kernel):
     """100 us without interrupts, as Linux says: the same module, and Linux' Racquet waits."""
@@ -123,6 +124,7 @@ def test_root_cannot_reach_the_tasks(tmp_path):
     assert set(width) == {WIDTH}
 
 
+@pytest.mark.more
 def test_pipes_lose_nothing_and_tear_nothing(tmp_path):
     """10,000 activations by Linux under stress, while pings' records come the same way."""
     pipe = program(GUEST / "sloth-pipe" / "sloth-pipe.c")

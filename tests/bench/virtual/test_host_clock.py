@@ -63,6 +63,7 @@ def test_an_instrument_that_was_not_preloaded_plays_no_second_processor(tmp_path
     assert "QEMU sees the host's time of day" in fault.message
 
 
+@pytest.mark.more
 @pytest.mark.virtual
 def test_a_clock_of_the_host_that_leaps_changes_nothing(tmp_path, monkeypatch):
     """Without the instrument's clock these two differ, from the eighth second on."""

@@ -48,6 +48,7 @@ def under(tmp_path_factory):
     return rally
 
 
+@pytest.mark.cases(more=["ping-flood"], release=["memory", "xload"])
 @pytest.mark.parametrize("load", FIGURES)
 def test_a_load_says_what_it_does(under, load):
     rally = under(load)
@@ -62,6 +63,7 @@ def test_a_load_says_what_it_does(under, load):
     assert len(events) == 2 * len(found)
 
 
+@pytest.mark.cases(more=["mainline-ping-flood"], release=["rt-ping-flood"])
 @pytest.mark.parametrize(
     ("kernel", "load"),
     [("mainline", "network"), ("mainline", "ping-flood"), ("rt", "ping-flood")],
@@ -102,6 +104,7 @@ NOT_LOADING = {
 }
 
 
+@pytest.mark.cases(more=["network", "xload"], release=["memory", "ping-flood"])
 @pytest.mark.parametrize("load", NOT_LOADING)
 def test_a_load_that_does_not_load_is_no_rally(tmp_path, load):
     files, words = NOT_LOADING[load]
@@ -120,6 +123,7 @@ DYING = {
 }
 
 
+@pytest.mark.cases(more=["network"], release=["memory"])
 @pytest.mark.parametrize("load", DYING)
 def test_a_load_that_dies_in_mid_rally(tmp_path, load):
     kill, words = DYING[load]
@@ -131,6 +135,7 @@ def test_a_load_that_dies_in_mid_rally(tmp_path, load):
     assert 0 < rally.balls < 100_000
 
 
+@pytest.mark.more
 def test_a_load_that_stands_still_in_mid_rally(tmp_path):
     """No process ends, and nothing loads: that comes out behind the last ball."""
     extras = Extras(files={"/tennis/after": script("kill -STOP $(pidof stress)")})
@@ -169,6 +174,7 @@ def test_xload_removes_its_tasks_if_one_cannot_be_created(tmp_path):
     assert "refused: 2" in console
 
 
+@pytest.mark.cases(more=["*6.1"])
 @pytest.mark.parametrize("kernel", ["mainline", "rt", "mainline-6.1", "rt-6.1"])
 def test_the_drivers_of_debians_kernels(kernel):
     found = list(network(find(kernel)))

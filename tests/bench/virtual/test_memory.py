@@ -195,6 +195,7 @@ def test_known_answers_of_another_replacement(tmp_path):
     assert 100 <= took["after_others"] - took["one_line"] <= 116
 
 
+@pytest.mark.cases(more=["stress"])
 @virtual
 @pytest.mark.usefixtures("own")
 @pytest.mark.parametrize("load", ["hog", "stress"])
@@ -215,6 +216,7 @@ def test_a_profile_that_costs_nothing_changes_no_ball(tmp_path, load):
     assert other.manifest.target.memory == profiles.canonical("free")
 
 
+@pytest.mark.cases(more=["mainline-*", "rt-stress-*", "rt-idle-*"])
 @virtual
 @pytest.mark.parametrize(
     ("kernel", "load", "name"),

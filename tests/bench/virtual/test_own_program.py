@@ -245,6 +245,7 @@ limits = { start_s = 3 }
 """
 
 
+@pytest.mark.cases(more=["takes no line", "ends early", "writes to the console"])
 @virtual
 @pytest.mark.parametrize("name", BAD)
 def test_a_bad_program_is_named_in_one_line(tmp_path, name):

@@ -27,6 +27,7 @@ def times_ns(rally):
     return tuple(np.array(balls[name]) * tick_ns for name in ("rise_ticks", "fall_ticks"))
 
 
+@pytest.mark.cases(more=["builtin*"])
 @pytest.mark.parametrize(
     ("instrument", "resolution_ns"), [("builtin", INSTRUCTION_NS), ("pico", PICO_TICK_NS)]
 )
@@ -63,6 +64,7 @@ def twice(request, tmp_path_factory):
     return plan, {name: open_rally(made / name) for name in ("builtin", "pico")}
 
 
+@pytest.mark.cases(release=["rt-stress"])
 def test_same_seed_gives_the_same_bytes(twice, tmp_path):
     plan, rallies = twice
     first, second = rallies["pico"], played(tmp_path / "r", instrument="pico", **plan)
@@ -71,6 +73,7 @@ def test_same_seed_gives_the_same_bytes(twice, tmp_path):
     assert first.manifest.counts.late_serves == 0
 
 
+@pytest.mark.cases(release=["rt-stress"])
 def test_both_instruments_agree_about_a_kernel(twice):
     """The gaps differ by the Pico's few cycles, so single balls do; their distribution does not."""
     _, rallies = twice
@@ -81,6 +84,7 @@ def test_both_instruments_agree_about_a_kernel(twice):
             assert low - PICO_TICK_NS <= np.quantile(pico, quantile) <= high + PICO_TICK_NS
 
 
+@pytest.mark.more
 @pytest.mark.parametrize("code", ["guest_panic", "target_ended", "never_ready", "no_answer"])
 def test_a_bench_fault_makes_it_suspect_and_keeps_everything(tmp_path, code):
     files, words = FAULTS[code]

@@ -33,6 +33,7 @@ HOG = {"load": "hog", "load_options": {"hold_us": 200, "period_us": 1000}, "proc
 APART = {**HOG, "balls": 60, "load_cpus": "0", "interrupt_cpu": 1}
 
 
+@pytest.mark.cases(more=["stress"])
 @virtual
 @pytest.mark.parametrize("load", ["hog", "stress"])
 def test_known_answers_are_exact_whatever_runs(tmp_path, load):
@@ -64,6 +65,7 @@ def test_an_isolated_processor_is_left_alone(tmp_path):
     assert latest < 10_000  # ns; not isolated it is a millisecond
 
 
+@pytest.mark.more
 @virtual
 def test_a_hog_holds_up_its_own_processor_only(tmp_path):
     """Interrupts off for 200 us of each millisecond, on processor 0."""
@@ -91,6 +93,7 @@ def test_threads_of_every_processor_have_their_priority_and_answer_where_the_pin
     assert counted(rally, "pings") == counted(rally, "replies") == [0, 60]
 
 
+@pytest.mark.more
 @virtual
 def test_what_is_counted_is_believed(tmp_path):
     """A Racquet of somebody's own that does not move its interrupt, as lab 3's."""
@@ -119,6 +122,7 @@ interrupt_cpu = 1
 """
 
 
+@pytest.mark.more
 @virtual
 def test_a_match_plays_its_settings(tmp_path):
     """What was played is what the plan says: the hog meets the pings of one setting only."""
@@ -166,6 +170,7 @@ def test_the_same_seed_gives_the_same_folder(apart):
     assert counted(rally, "pings") == counted(rally, "replies") == [0, 60]
 
 
+@pytest.mark.cases(more=["workqueue*", "user-None*"])
 @virtual
 @pytest.mark.parametrize(
     ("bottom_half", "pinned", "replies"),
@@ -183,6 +188,7 @@ def test_threads_follow_the_ping_and_a_process_does_not(tmp_path, bottom_half, p
         assert check_rally(rally.path).balls == 60  # it is pinned again
 
 
+@pytest.mark.more
 @virtual
 def test_a_process_can_be_pinned_away_from_the_ping(tmp_path):
     """Nothing is isolated: left alone, the scheduler might put it on either processor."""

@@ -54,6 +54,7 @@ def test_an_instruction_takes_as_long_as_was_asked_for(tmp_path):
     assert slow == pytest.approx(4 * quick, rel=0.1)
 
 
+@pytest.mark.more
 def test_two_seeds_are_two_boots(tmp_path):
     """Other balls, addresses, another phase of the load; and the target was quiet before it."""
     one, other = (played(tmp_path / str(seed), balls=20, seed=seed) for seed in (1, 2))

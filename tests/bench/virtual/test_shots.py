@@ -129,6 +129,7 @@ def test_a_shot_is_what_a_boot_of_its_own_gives(shots):
 PROGRAM = ROOT / "target" / "programs" / "answer.c"
 
 
+@pytest.mark.cases(more=["program"])
 @virtual
 @pytest.mark.parametrize(
     "settings",
@@ -152,6 +153,7 @@ def test_stalls_programs_and_turns_are_those_of_a_boot_of_their_own(tmp_path, se
     assert len({row[1:] for row in every}) > 1
 
 
+@pytest.mark.more
 @virtual
 def test_a_shot_without_a_cost_is_what_its_own_boot_would_be(tmp_path):
     """One boot plays the same instant in each world; the first is the shot itself."""
@@ -302,6 +304,7 @@ def test_a_child_that_breaks_or_hangs_is_a_row_that_says_so(shots, tmp_path):
     assert rally.manifest.suspect
 
 
+@pytest.mark.more
 @virtual
 def test_what_was_played_is_kept_and_goes_on(tmp_path):
     """After Ctrl-C in the middle; the bytes are those of a rally that nobody stopped."""
