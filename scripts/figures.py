@@ -5,9 +5,7 @@
     figures.py                 check: no play; every text has what was recorded
     figures.py list            the plays, the cheapest first
     figures.py play [NAME...]  play what is stale (or what is named), and write the texts again
-    figures.py take NAME...    take values again from what was played last (build/figures)
     figures.py write           write the texts again from what was recorded
-    figures.py draw 10         play ten figures again, drawn at random, and compare
 
 The register is docs/figures.toml (exam/figures.toml for answers); docs/decisions/0021 says why.
 """
@@ -18,7 +16,6 @@ import fnmatch
 import hashlib
 import json
 import os
-import random
 import re
 import resource
 import shlex
@@ -27,13 +24,12 @@ import subprocess
 import sys
 import tempfile
 import zipfile
-from collections import defaultdict
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 from figures_places import Found, chosen, filled, find, sentence_around, unregistered, write
-from figures_register import Evidence, Place, Registered, load, places
+from figures_register import Evidence, Registered, load, places
 from figures_values import Played, holds, said
 
 from tennis import __version__
@@ -44,7 +40,7 @@ from tennis.errors import TennisError, UsageError
 from tennis.rally.repeated import digest_of, from_debian, not_comparable
 
 TENNIS = Path(sys.executable).with_name("tennis")
-KEPT = ROOT / "build" / "figures"  # folders of what was played last, to take more values from
+KEPT = ROOT / "build" / "figures"  # folders of what was played last, for those who write places
 # where a number of a play may stand
 PAGES = (
     *("README.md", "docs/*.md", "docs/commands/*.md", "handouts/*.md", "notebooks/*.md"),
@@ -305,14 +301,13 @@ def _with_head(text: str, head: str) -> str:
 # --- commands ---
 
 
-def play_and_write(names: list[str], limit_s: float) -> int:
+def play_and_write(names: list[str]) -> int:
     """Play what is stale, the cheapest first, and write texts after each. Returns an exit code."""
     plays, evidence, _, _ = load()
     known = {one.name for one in plays}
     if strange := sorted(set(names) - known):
         raise UsageError(f"no play is called {strange[0]}", next_step="figures.py list")
     todo = [one for one in plays if (one.name in names if names else one.stale)]
-    todo = [one for one in todo if not limit_s or one.seconds <= limit_s]
     todo.sort(key=lambda one: one.seconds)
     total = sum(one.seconds for one in todo)
     print(f"{len(todo)} of {len(plays)} plays, some {total:.0f} processor seconds (0: not known)")
@@ -328,31 +323,13 @@ def play_and_write(names: list[str], limit_s: float) -> int:
         if one.play.digests:
             _write_digests(ROOT / one.play.digests, one, record)
         one.recorded.keep(one.name, record)
-        for number_of, output in enumerate(played.outputs, 1):  # for those who write places
+        for number_of, output in enumerate(played.outputs, 1):
             (folder / f"output-{number_of}.txt").write_text(output)
         shutil.rmtree(KEPT / one.name, ignore_errors=True)
         folder.rename(KEPT / one.name)
         for text in write_all(plays, {}):
             print(f"  {text}", flush=True)
     write_all(plays, evidence)
-    return report(check())
-
-
-def take(names: list[str]) -> int:
-    """Take values and outputs again from folders that are there. Returns an exit code."""
-    plays, evidence, _, _ = load()
-    for one in plays:
-        if one.name not in names:
-            continue
-        folder = KEPT / one.name
-        outputs = [
-            (folder / f"output-{n}.txt").read_text() for n in range(1, 1 + len(one.commands))
-        ]
-        record = record_of(one, Played(folder, outputs), one.seconds)
-        if one.record is None or record["rallies"] != one.record["rallies"]:
-            raise UsageError(f"{folder} is not what was recorded", next_step="play it again")
-        one.recorded.keep(one.name, record | {"played": one.record["played"]})
-    print("\n".join(write_all(plays, evidence)))
     return report(check())
 
 
@@ -368,28 +345,6 @@ def _write_digests(path: Path, one: Registered, record: dict[str, Any]) -> None:
         },
     }
     path.write_text(json.dumps(known, indent=1) + "\n")
-
-
-def draw(count: int, seed: int | None) -> int:
-    """Play figures again that are drawn at random from all places. Returns an exit code."""
-    plays, _, _, _ = load()
-    every = [(one, place) for one, place in places(plays) if not one.stale]
-    drawn = random.Random(seed).sample(every, min(count, len(every)))  # noqa: S311 (no secret)
-    by_play: dict[str, list[Place]] = defaultdict(list)
-    for one, place in drawn:
-        by_play[one.name].append(place)
-    bad = 0
-    for one in plays:
-        if one.name not in by_play:
-            continue
-        with tempfile.TemporaryDirectory(prefix="tennis-figures-") as scratch:
-            fresh = record_of(one, *play(one, Path(scratch)))
-        found = differences(one, fresh)
-        bad += bool(found)
-        for place in by_play[one.name]:
-            what = place.text or f"output of command {place.output}"
-            print(f"{'DIFFERS' if found else 'same'}: {place.file}: {what[:80]}", flush=True)
-    return 1 if bad else 0
 
 
 def listed() -> int:
@@ -424,25 +379,15 @@ def main() -> int:
     commands.add_parser("check")
     commands.add_parser("list")
     commands.add_parser("write")
-    taking = commands.add_parser("take")
-    taking.add_argument("names", nargs="+")
     playing = commands.add_parser("play")
     playing.add_argument("names", nargs="*")
-    playing.add_argument("--up-to", type=float, default=0, metavar="SECONDS")
-    drawing = commands.add_parser("draw")
-    drawing.add_argument("count", type=int)
-    drawing.add_argument("--seed", type=int)
     told = parser.parse_args()
     try:
         match told.command:
             case "list":
                 return listed()
-            case "take":
-                return take(told.names)
             case "play":
-                return play_and_write(told.names, told.up_to)
-            case "draw":
-                return draw(told.count, told.seed)
+                return play_and_write(told.names)
             case "write":
                 plays, evidence, _, _ = load()
                 print("\n".join(write_all(plays, evidence)))
