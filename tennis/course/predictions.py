@@ -31,7 +31,7 @@ from tennis.course.work import (
 from tennis.course.written_numbers import NumberError, read_number
 from tennis.errors import RallyError, TennisError, UsageError
 from tennis.rally import open_folder
-from tennis.rally.disk import open_regular, writing
+from tennis.rally.disk import open_below, writing
 from tennis.rally.folder import MANIFEST
 from tennis.rally.text import plain
 
@@ -143,9 +143,8 @@ def standing(work: Work, question: str) -> Standing:
 
 def read_seals(folder: Path) -> list[Seal]:
     """Return the seals of a folder, in their order; lines that are none are left out."""
-    path = folder / SEALS
     try:
-        with open_regular(path, links=False) as file:
+        with open_below(folder, SEALS) as file:
             data = file.read(FILE_MAX)
     except OSError:
         return []

@@ -38,7 +38,7 @@ from tennis.errors import AlteredError, RallyError, TennisError, UsageError
 from tennis.log import listening
 from tennis.rally import Rally, open_folder, open_rally
 from tennis.rally.copied_names import SHOWN_MAX, copies_of
-from tennis.rally.disk import open_regular, writing
+from tennis.rally.disk import open_below, writing
 from tennis.rally.edited import EditedError, toml_of
 from tennis.rally.text import plain, quoted
 
@@ -210,7 +210,8 @@ def _fill(lab: Lab, people: Sequence[Member], folder: Path) -> None:
         (folder / PLAN).write_text(plan, encoding="utf-8")
     for source, name in ((lab.notebook, NOTEBOOK), (lab.folder / HANDOUT, HANDOUT)):
         if source.is_file():
-            shutil.copyfile(source, folder / name)
+            with open_below(source.parent, source.name) as file:
+                (folder / name).write_bytes(file.read())
 
 
 def plan_of_match(lab: Lab, student: str, number: str = "") -> str:
@@ -229,7 +230,8 @@ def starter_of(lab: Lab, name: str) -> str:
     """Return one of a lab's files as students get it. Raises LabError."""
     path = lab.folder / name
     try:
-        return starter(path.read_text(encoding="utf-8"))
+        with open_below(lab.folder, name) as file:
+            return starter(file.read().decode())
     except (OSError, ValueError) as error:
         raise LabError(f"{path}: {error}") from error
 
@@ -270,7 +272,7 @@ def read_answers(path: Path) -> Answers:
             raise WorkError(f"there is no {path}", next_step=begin)
         if path.stat().st_size > ANSWERS_MAX:
             raise WorkError(f"{path} is larger than {ANSWERS_MAX >> 10} kB")
-        with open_regular(path) as file:
+        with open_below(path.parent, path.name) as file:
             data = file.read(ANSWERS_MAX)
         text = "a text stands between three quotes on each side: ''' and '''"
         return _answers_in(toml_of(data, text))

@@ -8,7 +8,7 @@ import fcntl
 import os
 import stat
 from collections.abc import Iterable, Iterator
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import IO, BinaryIO
 
 from tennis.errors import DiskFullError, RallyError, UsageError
@@ -54,28 +54,52 @@ def lock(file: int | IO[bytes], path: Path) -> bool:
     return True
 
 
-def open_regular(path: Path, *, links: bool = True) -> BinaryIO:
-    """Open a regular file for reading that somebody else may have put there.
+def open_regular(path: Path) -> BinaryIO:
+    """Open a plain file, or a link to one, that the user named.
 
-    Nothing else is opened: a FIFO is waited for without end, a device may do something. A link to a
-    regular file is opened only with ``links``. Raises OSError; its ``strerror`` fits in
-    parentheses.
+    Nothing else is opened: a FIFO is waited for without end, a device may do something. Raises
+    OSError; its ``strerror`` fits in parentheses.
     """
-    if not stat.S_ISREG(path.stat(follow_symlinks=links).st_mode):
-        raise OSError(errno.EINVAL, "not a regular file", str(path))
-    # somebody may have changed it meanwhile
-    follow = 0 if links else os.O_NOFOLLOW
-    file = os.fdopen(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | follow), "rb")
-    if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+    return _open_plain(path, None, 0)
+
+
+def open_below(folder: Path, place: str) -> BinaryIO:
+    """Open a plain file of a folder that somebody else may have made: no link is followed.
+
+    A link would show a file of the user's own to others. Raises OSError as ``open_regular``.
+    """
+    *folders, name = PurePosixPath(place).parts
+    if ".." in folders or place.startswith("/"):
+        raise OSError(errno.EINVAL, "it leads out of its folder", place)
+    at = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        for part in folders:
+            flags = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+            deeper = os.open(part, flags, dir_fd=at)
+            os.close(at)
+            at = deeper
+        return _open_plain(name, at, os.O_NOFOLLOW)
+    finally:
+        os.close(at)
+
+
+def _open_plain(path: str | Path, at: int | None, follow: int) -> BinaryIO:
+    flags = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | follow
+    if stat.S_ISREG(os.stat(path, dir_fd=at, follow_symlinks=not follow).st_mode):
+        file = os.fdopen(os.open(path, flags, dir_fd=at), "rb")
+        if stat.S_ISREG(os.fstat(file.fileno()).st_mode):  # somebody may have changed it meanwhile
+            return file
         file.close()
-        raise OSError(errno.EINVAL, "not a regular file", str(path))
-    return file
+    raise OSError(errno.EINVAL, "not a plain file", str(path))
 
 
 def read_source(path: Path, size_max: int) -> bytes:
-    """Return a file that a person wrote for us to build. Raises UsageError, also above a size."""
+    """Return a file that a person wrote for us to build, itself no link.
+
+    Raises UsageError, also above a size.
+    """
     try:
-        with open_regular(path) as file:
+        with open_below(path.parent, path.name) as file:
             content: bytes = file.read(size_max + 1)
     except OSError as error:
         raise UsageError(f"{path} cannot be read ({error.strerror})") from error

@@ -3,7 +3,6 @@
 """``plan.json``: what a rally that is being played was asked to be, so that it can be resumed."""
 
 import json
-import stat
 from pathlib import Path, PurePath
 from typing import Annotated, Literal
 
@@ -11,6 +10,7 @@ from pydantic import Field
 from pydantic_core import from_json
 
 from tennis.errors import RallyError
+from tennis.rally.disk import open_below
 from tennis.rally.folder import JOURNAL, PLAN
 from tennis.rally.manifest import SCHEMA_VERSION, BenchKind, Protocol, Text
 from tennis.rally.settings import Setup
@@ -56,9 +56,10 @@ class Plan(Setup):
             else f"the rally never began: remove {part} and play it again"
         )
         try:
-            if not stat.S_ISREG(path.lstat().st_mode) or path.stat().st_size > SIZE_MAX:
+            with open_below(part, PLAN) as file:
+                text = file.read(SIZE_MAX + 1)
+            if len(text) > SIZE_MAX:
                 raise RallyError(f"{path} is not a plan; {hint}")
-            text = path.read_bytes()
             version = from_json(text).get("schema_version")
             if isinstance(version, int) and version > SCHEMA_VERSION:
                 raise RallyError(f"{path} was written by a newer tennis", next_step="update tennis")

@@ -6,11 +6,11 @@ That is a file (C, C++, or a static executable for arm64), or a folder with ``pr
 known by its name and by the SHA-256 of all that was brought.
 """
 
+import errno
 import hashlib
 import os
 import re
 import shlex
-import stat
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -23,6 +23,7 @@ from pydantic_core import PydanticCustomError
 
 from tennis.digests import sha256_of_folder
 from tennis.errors import UsageError
+from tennis.rally.disk import open_below
 from tennis.rally.text import plain
 
 TOML = "program.toml"
@@ -131,7 +132,8 @@ def read(path: Path) -> Brought:
     path = Path(os.path.abspath(path))  # noqa: PTH100 (a link keeps its own name)
     if path.is_dir():
         return _of_folder(path)
-    content = _content(path, BYTES_MAX)
+    real = path.resolve()  # what the user names may be a link
+    content = _content(real.parent, real.name, BYTES_MAX)
     if path.suffix in SOURCES:
         kind: Kind = "C" if path.suffix in C else "C++"
         about = ProgramFile(command=f"./{shlex.quote(path.stem)}", sources=[path.name])
@@ -157,7 +159,7 @@ def _with_headers(path: Path, content: bytes) -> dict[str, bytes]:
             if place in files or PurePosixPath(place).name != place or not here.is_file():
                 continue  # the compiler says what is missing
             left = BYTES_MAX - sum(map(len, files.values()))
-            files[place] = _content(here, left)
+            files[place] = _content(path.parent, place, left)
             wanted.append(files[place])
     return files
 
@@ -182,7 +184,7 @@ def identity(name: str, sha256: str) -> str:
 
 
 def _of_folder(folder: Path) -> Brought:
-    toml = _content(folder / TOML, 1 << 18)
+    toml = _content(folder, TOML, 1 << 18)
     try:
         about = ProgramFile.model_validate(tomllib.loads(toml.decode()))
     except Invalid as error:
@@ -207,33 +209,31 @@ def _of_folder(folder: Path) -> Brought:
     files = {TOML: toml}
     left = BYTES_MAX - len(toml)
     for place in [*about.files, *about.sources]:
-        files[place] = _content(folder / place, left)
+        files[place] = _content(folder, place, left)
         left -= len(files[place])
         if files[place].startswith(ELF):
             check_executable(place, files[place], static=False)
     return Brought(folder, "folder", about, files)
 
 
-def _content(path: Path, left: int) -> bytes:
+def _content(folder: Path, place: str, left: int) -> bytes:
     """Return what a plain file holds, of ``left`` bytes at most. Raises UsageError."""
+    path = folder / place
     try:
-        with os.fdopen(os.open(path, os.O_RDONLY | os.O_NONBLOCK), "rb") as file:
-            about = os.fstat(file.fileno())
-            if not stat.S_ISREG(about.st_mode):
+        with open_below(folder, place) as file:
+            size = os.fstat(file.fileno()).st_size
+            if size > left:
                 raise UsageError(
-                    f"--program: {path} is not a plain file", next_step="name a copy of it"
-                )
-            if about.st_size > left:
-                raise UsageError(
-                    f"--program: {path} has {about.st_size / 1e6:,.0f} MB, and a program with all "
+                    f"--program: {path} has {size / 1e6:,.0f} MB, and a program with all "
                     f"of its files {BYTES_MAX >> 20} MB at most, in the target's memory",
                     next_step="bring what is needed, stripped",
                 )
             return file.read(left)
     except OSError as error:
+        a_link = error.errno == errno.EINVAL
         raise UsageError(
             f"--program: cannot read {path} ({error.strerror})",
-            next_step=f"name a file, or a folder with {TOML}",
+            next_step="bring a copy of it" if a_link else f"name a file, or a folder with {TOML}",
         ) from error
 
 

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 """A file of JSON that says what a folder holds, from anybody, or from a newer tennis."""
 
-import stat
+import errno
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
@@ -11,7 +11,7 @@ from pydantic import BaseModel, ValidationError
 from pydantic_core import from_json
 
 from tennis.errors import RallyError
-from tennis.rally.disk import open_regular
+from tennis.rally.disk import open_below
 from tennis.rally.text import plain
 
 Model = TypeVar("Model", bound=BaseModel)
@@ -34,20 +34,16 @@ class RecordFile:
     def read(self) -> bytes:
         """Return its bytes. Raises FileNotFoundError, too."""
         try:
-            if not stat.S_ISREG(self.path.lstat().st_mode):
-                raise RallyError(
-                    f"{self.path} is not a plain file",
-                    next_step="copy the folder with its real files",
-                )
-            with open_regular(self.path, links=False) as file:
-                text = file.read(self.size_max + 1)
+            with open_below(self.path.parent, self.path.name) as file:
+                return file.read(self.size_max + 1)
         except FileNotFoundError:
             raise
         except OSError as error:
+            a_link = error.errno == errno.EINVAL
+            then = "copy the folder with its real files" if a_link else "check its permissions"
             raise RallyError(
-                f"cannot read {self.path} ({error.strerror})", next_step="check its permissions"
+                f"cannot read {self.path} ({error.strerror})", next_step=then
             ) from error
-        return text
 
     def content(self, text: bytes) -> dict[str, Any]:
         """Return what a text holds, whatever it is, if no newer tennis wrote it."""

@@ -146,7 +146,7 @@ COMMANDS = {
     "sweep --to-hz 500001 --out x": "--to-hz",
     "sweep --out full": "holds something else than a sweep",
     "match gone.toml": "No such file",
-    "match empty": "not a regular file",
+    "match empty": "not a plain file",
     "match good.toml --out full": "holds something else than a match",
     "match good.toml --kernel windows=x": "the plan has no kernel 'windows'",
     "match good.toml --cluster tcp://127.0.0.1:1": "--cluster needs --store",

@@ -8,6 +8,7 @@ import struct
 import pytest
 
 from tennis.errors import UsageError
+from tennis.rally.disk import open_below
 from tennis.rally.program import BYTES_MAX, known_by, read
 
 ARM64, X86_64 = 183, 62
@@ -89,7 +90,54 @@ def test_what_is_too_large_or_no_file_is_not_read(tmp_path):
     with pytest.raises(UsageError, match=f"has 500 MB, and .* {BYTES_MAX >> 20} MB at most"):
         read(large)
     os.mkfifo(tmp_path / "pipe.c")
-    with pytest.raises(UsageError, match="is not a plain file"):
+    with pytest.raises(UsageError, match="not a plain file"):
         read(tmp_path / "pipe.c")
     with pytest.raises(UsageError, match="No such file or directory"):
         read(tmp_path / "none.c")
+
+
+def _a_folder(here):
+    (here / "program.toml").write_text('command = "cat data"\nfiles = ["data"]\n')
+    (here / "data").symlink_to(here.parent / "private")
+    return here
+
+
+def _a_folder_in_it(here):
+    (here / "program.toml").write_text('command = "cat d/private"\nfiles = ["d/private"]\n')
+    (here / "d").symlink_to(here.parent)
+    return here
+
+
+def _what_says_it(here):
+    (here / "program.toml").symlink_to(here.parent / "private")
+    return here
+
+
+def _a_header(here):
+    (here / "a.c").write_text('#include "a.h"\nint main(void) { return 0; }\n')
+    (here / "a.h").symlink_to(here.parent / "private")
+    return here / "a.c"
+
+
+@pytest.mark.parametrize("brings", [_a_folder, _a_folder_in_it, _what_says_it, _a_header])
+def test_no_link_shows_a_file_of_the_users(tmp_path, brings):
+    """The first line of a private file stood in the console, and in the manifest."""
+    (tmp_path / "private").write_text("a private key\n")
+    here = tmp_path / "brought"
+    here.mkdir()
+    with pytest.raises(UsageError, match=r"cannot read .*\((not a plain file|Not a directory)\)"):
+        read(brings(here))
+
+
+def test_what_the_user_names_may_be_a_link(tmp_path):
+    (tmp_path / "there.c").write_text("int main(void) { return 0; }\n")
+    (tmp_path / "here.c").symlink_to("there.c")
+    assert read(tmp_path / "here.c").name == "here.c"
+
+
+@pytest.mark.parametrize("place", ["../private", "d/../../private", "/etc/passwd"])
+def test_no_place_leads_out_of_a_folder(tmp_path, place):
+    (tmp_path / "brought/d").mkdir(parents=True)
+    (tmp_path / "private").write_text("a private key\n")
+    with pytest.raises(OSError, match="it leads out of its folder"):
+        open_below(tmp_path / "brought", place)

@@ -20,7 +20,7 @@ from typing import Literal
 from tennis.bench.findings import Finding
 from tennis.bench.fleet import firmware_files
 from tennis.errors import TennisError, UsageError
-from tennis.rally.disk import open_regular, write_whole
+from tennis.rally.disk import open_below, write_whole
 from tennis.rally.text import plain
 
 Way = Literal["cloud-init", "firstboot"]
@@ -251,7 +251,7 @@ def _kernel(boot: Path) -> Finding:
 def _text(path: Path) -> str | None:
     """Return a file's text, None where there is none."""
     try:
-        with open_regular(path, links=False) as file:
+        with open_below(path.parent, path.name) as file:
             return file.read(SIZE_MAX).decode(errors="replace")
     except OSError:
         return None

@@ -66,7 +66,7 @@ def build(source: Path, kernel: Kernel) -> OwnModule:
 
     Raises UsageError for no such file, BenchError where this machine could not build it.
     """
-    text = read_source(source, SOURCE_MAX)
+    text = read_source(source.resolve(), SOURCE_MAX)
 
     def fill(folder: Path) -> None:
         ended = _compiled(text, kernel)

@@ -117,7 +117,8 @@ def own_image(
     """
     if application.suffix != ".c":
         raise UsageError(f"{application} is no C file", next_step="name FILE.c, with FILE.h beside")
-    texts = [read_source(application.with_suffix(suffix), SIZE_MAX) for suffix in (".c", ".h")]
+    both = application.resolve(), application.with_suffix(".h")  # what was named may be a link
+    texts = [read_source(path, SIZE_MAX) for path in both]
     words = _words(core, board, OWN, checked=False, defines=defines)
     key = digest(*texts, *_sources(), compiler_version(), *words)
 

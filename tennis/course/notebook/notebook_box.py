@@ -125,7 +125,7 @@ def _of_packages(scratch: Path) -> dict[Path, Path]:
         shown.mkdir()
         shutil.copyfile(folder / LAB, shown / LAB)
         if (folder / recorded.FOLDER).is_dir():
-            shutil.copytree(folder / recorded.FOLDER, shown / recorded.FOLDER)
+            shutil.copytree(folder / recorded.FOLDER, shown / recorded.FOLDER, symlinks=True)
         real = folder.resolve()
         places = {folder, real}
         if real.is_relative_to(venv.resolve()):  # both names of the environment

@@ -36,7 +36,7 @@ from tennis.pages.commission import page
 from tennis.play.commissioning.equipment import Equipment, equipment_for
 from tennis.play.commissioning.measure import Outcome, Work, measure
 from tennis.play.rally import Watch
-from tennis.rally.disk import open_regular, write_whole, writing
+from tennis.rally.disk import open_below, write_whole, writing
 from tennis.rally.folder import MANIFEST
 from tennis.rally.in_play import part_path
 from tennis.rally.manifest import Sha256, StrictModel
@@ -110,7 +110,7 @@ class Commissioning:
     def _opened(self) -> Record:
         record = read_record(self.out / RECORD)
         try:
-            with open_regular(self.out / STATE, links=False) as file:
+            with open_below(self.out, STATE) as file:
                 self._state = State.model_validate_json(file.read(STATE_MAX))
         except (OSError, ValidationError) as error:
             raise RallyError(
