@@ -2,17 +2,12 @@
 # SPDX-FileCopyrightText: The Tennis authors
 # SPDX-License-Identifier: MIT
 #
-# Set Tennis up in a bare Debian, stage by stage, and run its main commands there: a machine on which
-# somebody once installed something shows no missing package.
+# Set Tennis up in a bare Debian and run its main commands there: a machine on which somebody once
+# installed something shows no missing package.
 #
-#   scripts/fresh-test.sh                    in a bare Debian 12 and a bare Debian 13
-#   scripts/fresh-test.sh trixie             in one of them
-#   scripts/fresh-test.sh --unit trixie      there `make lint unit` and the books, from nothing
-#   scripts/fresh-test.sh --whole trixie     there `make test` and `make test-all`, from nothing (above an hour)
-#   scripts/fresh-test.sh --demo trixie      there `make demo` alone, from nothing
-#   scripts/fresh-test.sh --wheel            no checkout: the wheel, by pipx, and `tennis demo` to its end
-#   scripts/fresh-test.sh --wheel ubuntu     that where os-release says Ubuntu and apt knows no Debian (it is trixie)
-#   scripts/fresh-test.sh --keep trixie      leave the system behind, to look at
+#   scripts/fresh-test.sh [SUITE...]            stage by stage; SUITE: bookworm, trixie; default: both
+#   scripts/fresh-test.sh --whole [SUITE...]    `make test` and `make test-all` (above an hour)
+#   scripts/fresh-test.sh --wheel [SUITE...]    no checkout: the wheel, by pipx, and `tennis demo`
 #
 # There is nothing but make and git in it (--wheel: nothing), and how this machine reaches its mirrors (resolv.conf,
 # hosts, certificates, the settings of pip and npm). What is committed is tested. It takes root, mmdebstrap and about
@@ -25,7 +20,33 @@ readonly HERE
 readonly LOGS=$HERE/build/fresh-test
 SCRATCH=${TMPDIR:-/var/tmp}
 [[ $SCRATCH != /tmp ]] || SCRATCH=/var/tmp
-WHOLE="" UNIT="" KEEP="" DEMO="" WHEEL=""
+
+readonly PLAY=". .venv/bin/activate; cd /tmp; tennis"
+readonly STAGES=(
+    "make demo"
+    "$PLAY rally --kernel rt --load stress --balls 500 --out first"
+    "$PLAY stats first && tennis report first --out first.html && tennis plot first"
+    "$PLAY explain first && tennis doctor && tennis check first"
+    "scripts/setup.sh --cluster && . .venv/bin/activate && dask scheduler --version"
+    "scripts/setup.sh --lab"
+    "make docs && $PLAY lab start 01 --as Ada && { tennis lab check 01 || true; } && cd lab-01 && jupyter lab --version"
+    "make lint unit"
+    "scripts/setup.sh --pico && $PLAY brickwall verify --bench virtual --balls 2"
+    "scripts/setup.sh --provision && . .venv/bin/activate && cd ansible && ansible-playbook -i inventory.example site.yml --syntax-check"
+    "scripts/setup.sh --test && make lint-all"
+    "make unit TESTS='tests/umpire/test_decoder.py tests/bench/targets/test_ssh.py tests/browser'"
+)
+readonly WHOLE=("make test && make READY=1 test-all")
+# as docs/install.md has it; what tennis setup says is what is typed next
+readonly INSTALLED="PATH=/root/.local/bin:\$PATH; tennis"
+readonly WHEEL=(
+    "apt-get update && apt-get install -y --no-install-recommends pipx"
+    "pipx install ./tennis_rt-*.whl"
+    "$INSTALLED setup >said 2>&1 && exit 1; cat said; DEBIAN_FRONTEND=noninteractive; sed -n \"s/.*: run '\(.*\)', then 'tennis setup' again/\1/p\" said >told; grep -q apt-get told; bash -ec \"\$(cat told) -y\""
+    "$INSTALLED setup"
+    "$INSTALLED demo"
+    "$INSTALLED rally --kernel rt --load stress --balls 500 --out first && tennis check first"
+)
 
 die() {
     printf 'fresh-test: %s\n' "$*" >&2
@@ -57,135 +78,73 @@ inside() {
     ' fresh-test "$root" "$line" "${pass[@]}" </dev/null
 }
 
-# Print the processor seconds of all that this shell has waited for: on a busy machine, the time on the wall says little.
-used_s() {
-    awk -v ticks="$(getconf CLK_TCK)" '{ sub(/.*\) /, ""); print int(($14 + $15) / ticks) }' "/proc/$$/stat"
-}
-
-# Run a step, say how long it took, and where its words are when it fails.
+# Run a step, say how long it took and how much disk the system has now, or what failed.
 step() {
-    local suite=$1 root=$2 line=$3 log began used
-    log=$LOGS/$suite.log
-    began=$SECONDS
-    used=$(used_s)
+    local suite=$1 root=$2 line=$3 log=$LOGS/$1.log began=$SECONDS
     printf '%s: %s ... ' "$suite" "$line"
     printf '\n== %s\n' "$line" >>"$log"
-    # each line with the seconds since its step began: when did the first figure come?
-    if ! inside "$root" "$line" 2>&1 | while IFS= read -r said; do
-        printf '%5d  %s\n' "$((SECONDS - began))" "$said"
-    done >>"$log"; then
+    if ! inside "$root" "$line" >>"$log" 2>&1; then
         printf 'FAILED after %d s\n' "$((SECONDS - began))"
         tail -n 25 "$log"
         die "$suite: $line failed; all of it: $log"
     fi
-    # README and docs/install.md say how much disk each stage takes: this is where they have it from
-    printf '%d s, of processor time %d s; the system is now %s, of it %s in .venv and %s in the cache\n' \
-        "$((SECONDS - began))" "$(($(used_s) - used))" \
+    # docs/install.md says how much disk each stage takes: this is where it has it from
+    printf '%d s; the system is now %s, of it %s in .venv and %s in the cache\n' "$((SECONDS - began))" \
         "$(du -shx "$root" | cut -f 1)" \
         "$(du -sh "$root/root/tennis/.venv" 2>/dev/null | cut -f 1)" \
         "$(du -sh "$root/root/.cache/tennis" 2>/dev/null | cut -f 1)"
 }
 
 make_system() {
-    local suite=$1 root=$2 file with=()
-    printf '%s: a bare system ... ' "$suite"
-    [[ -n $WHEEL ]] || with=(--include=make --include=git)
-    mmdebstrap --quiet --variant=minbase "${with[@]}" "${suite/ubuntu/trixie}" "$root" "$MIRROR" \
+    local suite=$1 root=$2 file with=(--include=make --include=git)
+    [[ $mode != wheel ]] || with=()
+    mmdebstrap --quiet --variant=minbase "${with[@]}" "$suite" "$root" "$MIRROR" \
         >"$LOGS/$suite.log" 2>&1 || die "mmdebstrap failed: $(tail -n 3 "$LOGS/$suite.log")"
     for file in /etc/resolv.conf /etc/hosts /etc/pip.conf /etc/npmrc /root/.npmrc; do
         [[ ! -e $file ]] || install -D -m 644 "$file" "$root$file"
     done
     [[ ! -d /usr/local/share/ca-certificates ]] || cp -r /usr/local/share/ca-certificates "$root/usr/local/share/"
-    # certificates that nobody's package holds: the bundle as it is, until a package replaces it
+    # certificates that no package holds: the bundle as it is, until a package replaces it
     install -D -m 644 /etc/ssl/certs/ca-certificates.crt "$root/etc/ssl/certs/ca-certificates.crt"
-    if [[ -n $WHEEL ]]; then
+    if [[ $mode == wheel ]]; then
         cp "$LOGS"/dist/*.whl "$root/root/"
     else
         git clone --quiet --no-hardlinks "$HERE" "$root/root/tennis"
     fi
-    [[ $suite != ubuntu ]] ||
-        printf 'ID=ubuntu\nID_LIKE=debian\nVERSION_ID="24.04"\nPRETTY_NAME="Ubuntu 24.04"\n' >"$root/etc/os-release"
-    printf '%s\n' "$(du -sh "$root" | cut -f 1)"
 }
 
 test_suite() {
-    local suite=$1 root
+    local suite=$1 root line
     root=$(mktemp -d "$SCRATCH/tennis-fresh-$suite-XXXXXX")
     chmod 755 "$root"
     # shellcheck disable=SC2064 # the folder as it is now
-    [[ -n $KEEP ]] || trap "rm -rf --one-file-system '$root'" EXIT
+    trap "rm -rf --one-file-system '$root'" EXIT
     make_system "$suite" "$root"
-    if [[ -n $WHOLE ]]; then
-        step "$suite" "$root" "make test && make READY=1 test-all"
-        tail -n 3 "$LOGS/$suite.log"
-    elif [[ -n $WHEEL ]]; then
-        # as docs/install.md has it; what tennis setup says is what is typed next
-        local tennis="PATH=/root/.local/bin:\$PATH; tennis" told="sed -n \"s/.*: run '\(.*\)', then 'tennis setup' again/\1/p\""
-        step "$suite" "$root" "apt-get update && apt-get install -y --no-install-recommends pipx"
-        step "$suite" "$root" "pipx install ./tennis_rt-*.whl"
-        step "$suite" "$root" "$tennis setup >said 2>&1 && exit 1; cat said; DEBIAN_FRONTEND=noninteractive; $told said >told; grep -q apt-get told; bash -ec \"\$(cat told) -y\""
-        if [[ $suite == ubuntu ]]; then
-            # such a system's apt has no packages of Debian's
-            rm -rf "$root"/etc/apt/sources.list* "$root"/var/lib/apt/lists/*
-            step "$suite" "$root" "$tennis setup >said 2>&1 && exit 1; cat said; grep -q 'export TENNIS_MIRROR=' said"
-            tennis="export TENNIS_MIRROR=$MIRROR; $tennis"
-        fi
-        step "$suite" "$root" "$tennis setup"
-        step "$suite" "$root" "$tennis demo"
-        step "$suite" "$root" "$tennis rally --kernel rt --load stress --balls 500 --out first && tennis check first"
-    elif [[ -n $DEMO ]]; then
-        step "$suite" "$root" "make demo"
-    elif [[ -n $UNIT ]]; then
-        step "$suite" "$root" "scripts/setup.sh --unit"
-        step "$suite" "$root" "make lint-all unit && make READY=1 docs"
-    else
-        local play=". .venv/bin/activate; cd /tmp; tennis"
-        step "$suite" "$root" "make demo"
-        step "$suite" "$root" "$play rally --kernel rt --load stress --balls 500 --out first"
-        step "$suite" "$root" "$play stats first && tennis report first --out first.html && tennis plot first"
-        step "$suite" "$root" "$play explain first && tennis doctor"
-        step "$suite" "$root" "$play check first"
-        step "$suite" "$root" "scripts/setup.sh --cluster"
-        step "$suite" "$root" ". .venv/bin/activate; dask scheduler --version"
-        step "$suite" "$root" "scripts/setup.sh --lab"
-        step "$suite" "$root" "make docs && $play lab start 01 --as Ada && { tennis lab check 01 || true; } && cd lab-01 && jupyter lab --version"
-        step "$suite" "$root" "scripts/setup.sh --unit"
-        step "$suite" "$root" "scripts/setup.sh --pico"
-        step "$suite" "$root" "$play brickwall verify --bench virtual --balls 2"
-        step "$suite" "$root" "scripts/setup.sh --provision"
-        step "$suite" "$root" ". .venv/bin/activate; cd ansible; ansible-playbook -i inventory.example site.yml --syntax-check"
-        step "$suite" "$root" "scripts/setup.sh --test"
-        step "$suite" "$root" "make lint-all docs"
-        step "$suite" "$root" "make unit TESTS='tests/umpire/test_decoder.py tests/bench/targets/test_ssh.py tests/browser'"
-    fi
-    [[ -z $KEEP ]] && rm -rf --one-file-system "$root" || printf '%s: %s\n' "$suite" "$root"
+    for line in "${steps[@]}"; do step "$suite" "$root" "$line"; done
+    rm -rf --one-file-system "$root"
     trap - EXIT
 }
 
-suites=()
+mode=stages steps=("${STAGES[@]}") suites=()
 for word; do
     case $word in
-        --whole) WHOLE=yes ;;
-        --unit) UNIT=yes ;;
-        --demo) DEMO=yes ;;
-        --wheel) WHEEL=yes ;;
-        --keep) KEEP=yes ;;
-        bookworm | trixie | ubuntu) suites+=("$word") ;;
+        --whole) mode=whole steps=("${WHOLE[@]}") ;;
+        --wheel) mode=wheel steps=("${WHEEL[@]}") ;;
+        bookworm | trixie) suites+=("$word") ;;
         -h | --help)
-            sed -n '5,21s/^# \{0,1\}//p' "$HERE/scripts/fresh-test.sh"
+            sed -n '5,14s/^# \{0,1\}//p' "$HERE/scripts/fresh-test.sh"
             exit 0
             ;;
         *) die "unknown word $word; try --help" ;;
     esac
 done
-[[ ${#suites[@]} -gt 0 ]] || suites=(bookworm trixie ${WHEEL:+ubuntu})
-[[ -n $WHEEL || " ${suites[*]} " != *" ubuntu "* ]] || die "ubuntu is tried with --wheel"
+[[ ${#suites[@]} -gt 0 ]] || suites=(bookworm trixie)
 [[ $(id -u) == 0 ]] || die "it takes root: a system is made, and started in"
 command -v mmdebstrap >/dev/null || die "mmdebstrap is missing: apt-get install mmdebstrap arch-test"
 [[ -x .venv/bin/python ]] || die "run scripts/setup.sh first: it asks tennis for the mirror"
 MIRROR=$(.venv/bin/python -c 'from tennis.bench.debian import mirror; print(mirror())')
 mkdir -p "$LOGS"
-if [[ -n $WHEEL ]]; then
+if [[ $mode == wheel ]]; then
     rm -rf "$LOGS/dist"
     scripts/dist.sh "$LOGS/dist" >"$LOGS/dist.log" 2>&1 || die "no wheel was built: $(tail -n 3 "$LOGS/dist.log")"
 fi

@@ -218,9 +218,6 @@ install_python() {
     say "Installing Python packages into .venv ..."
     pip install "pip==$PIP_VERSION" >"$log" 2>&1 || die_of "pip could not update itself" "$log"
     for group in "$@"; do arguments+=(--group "$group"); done
-    # the package's name of before: both would own the same command
-    ! compgen -G '.venv/lib/python3*/site-packages/tennis-*.dist-info' >/dev/null || pip uninstall --yes tennis >"$log" 2>&1 ||
-        die_of "pip could not remove the package's old name" "$log"
     pip install --constraint constraints.txt --build-constraint constraints.txt \
         --editable '.[boards,pico]' "${arguments[@]}" >"$log" 2>&1 || die_of "pip install failed" "$log"
     print=$(fingerprint)
