@@ -15,7 +15,7 @@ from tennis.cli import cli, names
 from tennis.course import load_course
 from tennis.course.starters import solved
 from tennis.match.plan import Setting
-from tennis.rally.settings import SETTINGS, KernelSettings, option_of
+from tennis.rally.settings import OF_A_MATCH, KernelSettings, option_of, rows_of
 from tests.support.terminal import tennis
 
 sys.path.insert(0, str(ROOT / "docs" / "_extensions"))
@@ -160,8 +160,8 @@ def test_pages_name_what_a_side_and_a_plan_take():
     """From the table of settings: a reader takes what a page does not name for refused."""
     for page, what in (("compare", "side"), ("match", "match")):
         assert f"```{{tennis-settings}} {what}\n" in (ROOT / "docs" / f"{page}.md").read_text()
-    words = {option_of(row.name).removeprefix("--") for row in SETTINGS.values() if row.of_a_side}
+    words = {option_of(row.name).removeprefix("--") for row in rows_of("side")}
     assert set(tennis_reference.settings_of("side").split("`")[1::2]) == words
-    keys = {row.name for row in SETTINGS.values() if row.of_a_match} | {"command_line"}
+    keys = {*OF_A_MATCH, "command_line"}
     assert set(tennis_reference.settings_of("match").split("`")[1::2]) == keys
     assert keys == {*KernelSettings.model_fields, *Setting.model_fields}

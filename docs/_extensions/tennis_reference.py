@@ -28,7 +28,7 @@ from tennis.bench.registry import benches
 from tennis.cli import cli, listed
 from tennis.course.authoring.generated import GeneratedDirective
 from tennis.rally.manifest import Manifest
-from tennis.rally.settings import SETTINGS, option_of
+from tennis.rally.settings import option_of, rows_of
 
 HEXADECIMAL = "^[0-9a-f]{64}$"
 
@@ -194,12 +194,11 @@ class TennisManifest(GeneratedDirective):
 def settings_of(what: str) -> str:
     """Return which settings may be said of a side of a comparison, or in a match's plan."""
     if what == "side":
-        words = (option_of(row.name) for row in SETTINGS.values() if row.of_a_side)
+        words = (option_of(row.name) for row in rows_of("side"))
         listed = ", ".join(f"`{word.removeprefix('--')}`" for word in words)
         return f"The words of a side are {listed}."
     of_kernels, of_ways = (
-        ", ".join(f"`{row.name}`" for row in SETTINGS.values() if row.of_a_match == whose)
-        for whose in ("kernel", "setting")
+        ", ".join(f"`{row.name}`" for row in rows_of(whose)) for whose in ("kernel", "setting")
     )
     return (
         f"For all kernels of a plan, or for one: {of_kernels}. For all of a plan, or in each of "

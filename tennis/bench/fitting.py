@@ -7,7 +7,7 @@ benches there are. Halves and priorities of a kernel are in ``flavours``, a load
 ``loads/*/load.toml``.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -18,7 +18,7 @@ from tennis.rally.settings import EVERY_BENCH, SETTINGS, InstrumentKind, option_
 from tennis.rally.shots import are_shots
 
 # what not every bench takes
-CHOSEN = tuple(name for name, row in SETTINGS.items() if row.taken_by is not EVERY_BENCH)
+CHOSEN = tuple(name for name, row in SETTINGS.items() if row.benches is not EVERY_BENCH)
 
 
 @dataclass(frozen=True)
@@ -64,19 +64,20 @@ def refuse_misfits(
                 next_step=f"use {' or '.join(values)}, or leave it out",
             )
     for name in CHOSEN:
-        if _is_said(options, name, None) and name not in bench.takes:
+        if _is_asked(options, name) and name not in bench.takes:
             raise _misfit(name, bench, every)
     for name, row in SETTINGS.items():
-        if row.parameter and _is_said(options, name, None):
+        if row.parameter and _is_asked(options, name):
             _refuse_said_twice(name, options)
-        for value, other, its_value in row.apart:
+        for apart in row.apart:
+            other = apart.other
             if other == "instrument" and len(bench.instruments) == 1:
                 continue  # nobody chose it there: a board's Pico, where others are emulated
-            if _is_said(options, name, value) and _is_said(options, other, its_value):
-                because = dict(row.apart_why).get(other)
+            if _is_asked(options, name, apart.own) and _is_asked(options, other, apart.values):
+                one = option_of(name, options[name] if apart.own else None)
+                its = option_of(other, options[other] if apart.values else None)
                 raise UsageError(
-                    f"{option_of(name, value)} cannot be used with {option_of(other, its_value)}"
-                    f"{f': {because}' if because else ''}",
+                    f"{one} cannot be used with {its}{f': {apart.why}' if apart.why else ''}",
                     next_step="leave one of them out",
                 )
 
@@ -93,25 +94,25 @@ def _refuse_said_twice(name: str, options: Mapping[str, Any]) -> None:
             )
 
 
-def _is_said(options: Mapping[str, Any], name: str, value: str | int | None) -> bool:
-    """Tell whether somebody asked for a setting, or for one of its values."""
-    # what a command says if nobody did; 0 is a processor's number
+def _is_asked(options: Mapping[str, Any], name: str, values: Collection[Any] = ()) -> bool:
+    """Tell whether somebody asked for a setting; ``values``: for one of these values."""
+    # what a command passes if nobody asked; 0 is a processor's number
     has_value = options.get(name) not in (None, "", "none", {}) and options.get(name) is not False
-    return has_value and (value is None or value == options[name])
+    return has_value and (not values or options[name] in values)
 
 
 def _misfit(name: str, bench: Capabilities, every: Sequence[Capabilities]) -> UsageError:
     option, row = option_of(name), SETTINGS[name]
-    if bench.system == "sloth" and not row.linux_only:
+    if bench.system == "sloth" and "Linux only" not in row.traits:
         return UsageError(
             f"{option} needs a Linux kernel; SLOTH has none", next_step="leave it out"
         )
     places = [can.where for can in every if name in can.takes and can.where]
-    if "--bench pi" in places:  # with --target as without
-        places.remove("--target")
-    linux = "Linux on " if row.linux_only else ""
+    if "--bench pi" in places or name == "target":  # with --target as without
+        places = ["--bench pi" if place == "--target" else place for place in places]
+    linux = "Linux on " if "Linux only" in row.traits else ""
     because = f": {row.why}" if row.why else ""
-    place = row.belongs or " or ".join(dict.fromkeys(places))
+    place = " or ".join(dict.fromkeys(places))
     if bench.where.startswith("--kernel"):  # where it is played was said right, and is the same
         place = place.replace("--bench virtual", "another kernel of --bench virtual")
         option = f"{bench.where} takes no {option}: that"

@@ -251,10 +251,6 @@ def _misused(error: click.UsageError) -> str:
         instead = instead_of(command.removeprefix("tennis "), error.option_name)
         if instead:
             return f"{command} has no {error.option_name} now: {instead}"
-    if isinstance(error, click.NoSuchCommand):
-        instead = REMOVED.get(f"{command} {error.command_name}".removeprefix("tennis "))
-        if instead:
-            return f"there is no {command} {error.command_name} now: {instead}"
     return f"{error.format_message()} ({command} --help)"
 
 

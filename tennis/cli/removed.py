@@ -52,6 +52,11 @@ OPTIONS = {
     "explain balls --sections": "run 'tennis explain shots RALLY'",
     "explain balls --stages": "run 'tennis explain stages RALLY'",
     "explain balls --try": "run 'tennis explain try RALLY NAME=VALUE'",
+    **dict.fromkeys(
+        ["sweep --memory", "sweep --processors", "sweep --instruction-ns", "sweep --instrument"],
+        "a sweep takes the usual machine: play rallies with --loop open --rate-hz HZ",
+    ),
+    "sweep --json": "run 'tennis stats --json DIR'",
     "rally --check": "run 'tennis check DIR'",
     "rally --from": "run 'tennis replay DIR --out DIR'",
     "replicate --hardware": "read docs/evidence/hardware.md; scripts/hardware_table.py makes it",

@@ -5,6 +5,7 @@
 import functools
 import re
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any, TypeVar
 
 import click
@@ -17,7 +18,7 @@ from tennis.errors import UsageError
 from tennis.rally import memory
 from tennis.rally.request import RallyRequest, requests_of
 from tennis.rally.serving import Serving
-from tennis.rally.settings import SETTINGS, Setting, option_of
+from tennis.rally.settings import SETTINGS, Setting, Taker, option_of, rows_of
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 COMPLETED = {
@@ -38,7 +39,7 @@ def setting_option(
     """
     row = SETTINGS[name]
     about: dict[str, Any] = {"help": text or _help(row), "metavar": metavar or row.metavar}
-    if row.kind is bool:
+    if row.field.annotation is bool:
         about["is_flag"] = True
     elif name == LOAD_OPTIONS:
         about["multiple"] = True
@@ -53,27 +54,26 @@ def setting_option(
     return click.option(option_of(name), name, **about)
 
 
-def settings_options(command: str, **texts: str) -> Callable[[Command], Command]:
+def settings_options(command: Taker, **texts: str) -> Callable[[Command], Command]:
     """Return a decorator that gives a command the options of its settings, in the table's order.
 
     ``texts``: helps of its own, by setting.
     """
 
     def decorate(function: Command) -> Command:
-        for name, row in reversed(list(SETTINGS.items())):
-            if row.is_asked_by(command):
-                function = setting_option(name, texts.get(name))(function)
+        for row in reversed(list(rows_of(command))):
+            function = setting_option(row.name, texts.get(row.name))(function)
         return function
 
     return decorate
 
 
-def options_under(heading: str, command: str, but: Sequence[str] = ()) -> list[str]:
+def options_under(heading: str, command: Taker, but: Sequence[str] = ()) -> list[str]:
     """Return a command's options that stand under a heading, as they are typed."""
     return [
-        option_of(name)
-        for name, row in SETTINGS.items()
-        if row.is_asked_by(command) and row.heading == heading and name not in but
+        option_of(row.name)
+        for row in rows_of(command)
+        if row.heading == heading and row.name not in but
     ]
 
 
@@ -121,8 +121,8 @@ def _instruments_of_packages() -> list[str]:
 
 
 def _type(row: Setting) -> Any:
-    if row.asked_as is not None:
-        return click.Path(path_type=row.asked_as)
+    if "a file" in row.traits:
+        return click.Path(path_type=Path)
     if row.choices:
         return click.Choice([str(value) for value in row.choices])
-    return type_of(row.kind, []) if row.is_number else str
+    return type_of(row.field.annotation, []) if row.is_number else str

@@ -39,7 +39,7 @@ from tennis.sweep.search import Range
     cls=Grouped,
     groups={
         FIRST: (*options_under(FIRST, "sweep"), "--balls", "--seed", "--out"),
-        "Which rates": fields_options(Range),
+        "Which rates": fields_options(Range, but=["paired_percent"]),
         MORE: options_under(MORE, "sweep"),
         ELSEWHERE: ("--bench", *options_under(ELSEWHERE, "sweep")),
     },
@@ -59,7 +59,7 @@ from tennis.sweep.search import Range
 @field_option(
     Serving, "seed", "The same seed gives the same boots and, on the virtual bench, the same bytes."
 )
-@options_of(Range)
+@options_of(Range, but=["paired_percent"])
 @bench_option("The bench, as for `tennis rally`.")
 @click.option(
     "--out",
@@ -68,14 +68,12 @@ from tennis.sweep.search import Range
     required=True,
     help="The sweep's folder. If it contains a part of the same sweep, the rest is played.",
 )
-@click.option("--json", "as_json", is_flag=True, help="Print the result as one JSON object.")
 @takes_requests
 def sweep(
     *,
     request: RallyRequest,
     serving: Serving,
     out: Path,
-    as_json: bool,
     **rates: float,
 ) -> None:
     """Serve pings at rising rates, and find the rate at which replies can no longer be paired.
@@ -111,7 +109,7 @@ def sweep(
     bench = bench_for(plan, Access(plan.port, plan.target))
     with listening(tell), prediction_sealed(out):
         swept = play_sweep(bench, SweepRequest(plan, span), out, progress_line, Stop())
-    print_sweep(swept.sweep, as_json=as_json)
+    print_sweep(swept.sweep, as_json=False)
     if swept.interrupted:
         echo("interrupted: the same command continues")
     if swept.sweep.suspect:

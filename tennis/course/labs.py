@@ -196,7 +196,7 @@ class LabRally(Settings):
 
     def _is_named(self, name: str) -> bool:
         row = SETTINGS[name]
-        return row.taken_by is EVERY_BENCH or getattr(self, name) != row.default
+        return row.benches is EVERY_BENCH or getattr(self, name) != row.default
 
     def options(self, seed: int) -> list[str]:
         """Return the command's options that play it, with a student's seed."""

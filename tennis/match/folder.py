@@ -209,7 +209,8 @@ def another(rally: Rally, planned: ScheduledRally) -> str:
     manifest, plan = rally.manifest, planned.plan
     for row, is_so, should_be in differences(manifest, plan):
         # where nobody asked, a board may have put the interrupt on the processor that it isolates
-        if row.placed_by_board and manifest.bench not in TIMELESS and should_be is None:
+        placed = "placed by a board" in row.traits and manifest.bench not in TIMELESS
+        if placed and should_be is None:
             continue
         return f"{row.words} {plain(str(is_so), 60)}"
     for name, is_so, _ in served_otherwise(manifest.protocol, plan.protocol):

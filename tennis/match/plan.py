@@ -207,7 +207,9 @@ class MatchPlan(AxisSettings, _Played, _Lists):
 
 # what is published was measured with all else as usual, such as one processor
 _NEVER_PUBLISHED = tuple(
-    row for row in TOLD if not row.published and row.name not in {"kernel", "load", *AXES.values()}
+    row
+    for row in TOLD
+    if "published or not" not in row.traits and row.name not in {"kernel", "load", *AXES.values()}
 )
 
 

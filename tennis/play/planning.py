@@ -45,7 +45,7 @@ def _to_be_named(plan: Plan) -> dict[str, str]:
     begun_with = {
         option_of(name): getattr(plan, name)
         for name, row in SETTINGS.items()
-        if row.is_given and not (name == "kernel" and known)
+        if "never from a folder" in row.traits and not (name == "kernel" and known)
     }
     return {option: value for option, value in begun_with.items() if value is not None}
 

@@ -28,12 +28,12 @@ from tennis.rally.plan import Plan
 from tennis.rally.request import RallyRequest
 from tennis.rally.sealing import finished
 from tennis.rally.serving import Serving
-from tennis.rally.settings import OF_TARGET, SETTINGS
+from tennis.rally.settings import OF_TARGET, rows_of
 from tennis.rally.text import plain, quoted
 from tennis.units import format_count, format_ns, tick_ns
 
 # what a remedy may change, as people write it
-TRIED = tuple(name.replace("_", "-") for name, row in SETTINGS.items() if row.of_a_remedy)
+TRIED = tuple(row.name.replace("_", "-") for row in rows_of("remedy"))
 BOOTS = boots_needed(paired=True)  # of each side: fewer decide nothing
 BOOTS_MAX = 40
 LEVELS = (1000, 100)  # what one ball in so many exceeds: the rarest that all boots have

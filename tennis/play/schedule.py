@@ -214,7 +214,7 @@ def _check_settings_of_drills(plan: MatchPlan) -> None:
         said
         for one in plan.settings.values()
         for said in one.of_a_match.items()
-        if said[0] == "processors" or SETTINGS[said[0]].is_asked_by("drill")
+        if said[0] == "processors" or "drill" in SETTINGS[said[0]].takers
     ]
     for name, value in (*of_all, *of_each):
         if value != SETTINGS[name].default:

@@ -21,14 +21,12 @@ from tennis.rally.manifest import PROGRAM, Drill, DrillContext
 from tennis.rally.plan import UNKNOWN, Plan
 from tennis.rally.request import RallyRequest, requests_of
 from tennis.rally.serving import Serving
-from tennis.rally.settings import SETTINGS, option_of
+from tennis.rally.settings import SETTINGS, option_of, rows_of
 from tennis.rally.text import plain
 
 REPETITIONS = 3000  # of a control loop, at least
 # what a side may say, as people write it, and each setting's name
-NAMED = {
-    option_of(name).removeprefix("--"): name for name, row in SETTINGS.items() if row.of_a_side
-}
+NAMED = {option_of(row.name).removeprefix("--"): row.name for row in rows_of("side")}
 HOW = f"a folder of rallies, a plan.toml, a kernel, a Racquet's .c file, or {', '.join(NAMED)}"
 
 
@@ -133,7 +131,7 @@ def _set(settings: dict[str, Any], word: str) -> None:
             raise UsageError(f"{plain(word, 80)}", next_step=f"write {name}=NUMBER")
         settings[key] = int(value)
     else:
-        settings[key] = Path(value) if SETTINGS[key].asked_as is Path else value
+        settings[key] = Path(value) if "a file" in SETTINGS[key].traits else value
 
 
 def _what(word: str) -> str:

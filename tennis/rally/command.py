@@ -49,7 +49,7 @@ def _command_of_rally(manifest: Manifest) -> list[str]:
     usual = {
         row.name: (row.recorded(manifest), usual_here.get(row.name, row.of(USUAL)))
         for row in OF_TARGET
-        if row.recorded and row.name not in left_out
+        if row.name not in left_out
     }
     return [
         *words,

@@ -15,7 +15,7 @@ from tennis.rally.settings import SETTINGS, SettingsRequest, option_of
 from tennis.rally.text import plain
 
 Model = TypeVar("Model", bound=StrictModel)
-FILES = {name for name, row in SETTINGS.items() if row.asked_as is Path}
+FILES = {name for name, row in SETTINGS.items() if "a file" in row.traits}
 
 
 class RallyRequest(SettingsRequest):

@@ -1,15 +1,15 @@
 # SPDX-FileCopyrightText: The Tennis authors
 # SPDX-License-Identifier: MIT
-"""The table of settings: how a rally can be played, and what is to be known of each setting.
+"""The table of settings: how a rally can be played, a field for each setting, with its row.
 
-All that asks for a setting, records it, compares it or refuses it goes by this table: plans, match
-plans, sides of a comparison, remedies, replays, "is it the same rally", the table of
-docs/how-it-is-built.md. How balls are served is in ``Protocol`` and ``Serving``, field by field; it
-is compared here, too.
+Plans, match plans, labs, the sides of a comparison, remedies and options are made from it, and the
+table of docs/how-it-is-built.md. It also says whether two rallies are of one kind. How balls are
+served is in ``Protocol`` and ``Serving``; a protocol is compared here, too.
 """
 
 from collections.abc import Callable, Collection, Iterator, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePath
 from types import UnionType
 from typing import (
@@ -17,6 +17,7 @@ from typing import (
     Annotated,
     Any,
     Literal,
+    NamedTuple,
     Optional,
     TypeVar,
     Union,
@@ -33,6 +34,7 @@ from pydantic import (
     field_validator,
     model_serializer,
 )
+from pydantic.fields import FieldInfo
 from pydantic_core import PydanticCustomError
 
 from tennis.rally.manifest import (
@@ -65,28 +67,33 @@ from tennis.rally.shots import SHOTS_MAX
 from tennis.units import format_count
 
 InstrumentKind = Text  # an open word, as the bench's kind is: a package may bring an instrument
-# what a manifest calls the kit's own, and what a plan does; others have one name
+# the kit's own instruments: what a manifest calls them, and what a plan does
 INSTRUMENTS: dict[str, InstrumentKind] = {"virtual": "builtin", "brickwall": "pico"}
-UNTOLD = object()  # what a manifest does not tell, of which nobody can say that it differs
-EVERY_BENCH = None  # takes it
-# of which a match's plan lists several: the key, and the setting. Folders are named in this order
+UNTOLD = object()  # the manifest does not have it: nobody can say that it differs
+EVERY_BENCH = None
+# keys of a match's plan that list several values of a setting. Folders are named in this order
 AXES = {
     "priorities": "priorities",
     "top_halves": "top_half",
     "bottom_halves": "bottom_half",
     "command_lines": "command_line",
 }
+
+# who takes a setting: commands, a side of `tennis compare`, `tennis explain try`, and a match's
+# plan, there for each kernel or for each way to set the target up
+Taker = Literal["rally", "drill", "sweep", "side", "remedy", "kernel", "setting"]
+Trait = Literal[
+    "no ball depends on it",
+    "published or not",  # verdicts on what was published take rallies with any value
+    "never from a folder",  # a folder may come from somebody else
+    "own on a board",  # a lab that does not name it takes any value there
+    "placed by a board",  # and so does a match
+    "Linux only",
+    "a file",
+]
 # benches with Linux that tennis sets up: virtual, or a board with --target
-SET_UP = frozenset({"virtual", "managed"})
 VIRTUAL = frozenset({"virtual"})
-
-# commands that play and do not ask for a setting: a drill answers nothing, a sweep is many rallies
-DRILL, SWEEP = frozenset({"drill"}), frozenset({"sweep"})
-
-# own value, other setting, its value; None: any
-Clash = tuple[str | int | None, str, str | int | None]
-
-
+SET_UP = VIRTUAL | {"managed"}
 # headings of `tennis rally --help-all`
 FIRST = "What to play"
 MORE = "More about the target"
@@ -94,91 +101,84 @@ INSIDE = "More instruments"
 ELSEWHERE = "Another bench"
 
 
-@dataclass(frozen=True, kw_only=True)
-class Setting:
-    """A row of the table: what is to be known of a setting, but for its type and its usual value.
+class Apart(NamedTuple):
+    """Another setting that no bench takes beside one; empty values are any value."""
 
-    It changes the balls unless ``changes_balls`` is false. Two rallies that differ in what changes
-    balls are two kinds: they are not pooled, a match and a lab take no other than they list, and a
-    comparison names the difference.
+    other: str
+    values: tuple[str | int, ...] = ()
+    own: tuple[str | int, ...] = ()
+    why: str = ""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Setting:
+    """A row of the table: what there is to know of a setting, but for its type and its default.
+
+    Two rallies that differ in a setting on which balls depend are two kinds: they are not pooled,
+    a match and a lab take only those that they list, and a comparison names the difference.
     """
 
-    words: str  # what two rallies differ in
-    # as a manifest tells it, in the words of a plan; None: in the target's field of its name, or
-    # nowhere
-    recorded: Callable[[Manifest], Any] | None = None
-    planned: Callable[[Any], Any] | None = None  # the same of a plan; None: the field's value
-    changes_balls: bool = True
-    published: bool = False  # verdicts on what was published take rallies whatever it is
-    is_given: bool = False  # is never taken from a folder that may come from somebody else
-
-    # to whom it may be said, beside `tennis rally`
-    taken_by: frozenset[str] | None = EVERY_BENCH  # benches, as ``Capabilities`` call them
-    of_a_side: bool = False  # of `tennis compare`
-    # a key of a match's plan, and there of each kernel or of each way to set the target up
-    of_a_match: Literal["kernel", "setting"] | None = None
-    of_a_remedy: bool = False  # `tennis explain try`
-    of_a_lab: bool = True  # a key of a lab's rally
-    not_asked_by: frozenset[str] = frozenset()  # `tennis drill`, `tennis sweep`
-    # a board has one of its own: a lab that does not name it takes any there
-    own_on_board: bool = False
-    placed_by_board: bool = False  # and a match, too
-
-    # words: of its option, of a lab's refusal, of a bench that does not take it
-    option: str = ""
-    metavar: str | None = None
+    words: str  # its name for people
     help: str = ""
-    heading: str = MORE  # in `tennis rally --help-all`
-    # its word of the kernel's command line: a bench that boots the target adds PARAMETER=VALUE
-    parameter: str = ""
-    asked_as: Any = None  # its type where a command asks for it, if that is another one
-    called: str = ""
+    heading: str = MORE
+    option: str = ""  # if it is not its name
+    metavar: str | None = None
+    takers: AbstractSet[Taker] = frozenset({"rally"})
+    benches: AbstractSet[str] | None = EVERY_BENCH  # as ``Capabilities`` call them
+    traits: AbstractSet[Trait] = frozenset()
+    # its value in a manifest, in the words of a plan; None: the target's field of its name
+    found: Callable[[Manifest], Any] | None = None
+    planned: Callable[[Any], Any] | None = None  # the same of a plan; None: the field's value
     shown: Callable[[Any], str] = str
     brief: Callable[[Any], str] | None = None  # in a rally's label; None: its words and the value
-    belongs: str = ""  # where it can be used, where the benches' own words do not say it well
-    linux_only: bool = False
-    why: str = ""
+    # the kernel's own parameter: a bench that boots the target adds PARAMETER=VALUE
+    parameter: str = ""
+    apart: tuple[Apart, ...] = ()
+    why: str = ""  # a bench does not take it
     instead: str = ""
-    apart: tuple[Clash, ...] = ()  # settings of which a bench takes one only
-    apart_why: tuple[tuple[str, str], ...] = ()  # those other settings, and the reasons
-
     # from its field
     name: str = ""
-    default: Any = None
-    kind: Any = None  # its type
-    in_target: bool = False  # a manifest's target has a field of its name, and means the same
+    field: FieldInfo = field(default_factory=FieldInfo)
+
+    @property
+    def default(self) -> Any:
+        """Return its usual value; None: there is none."""
+        if self.field.is_required():
+            return None
+        return self.field.get_default(call_default_factory=True)
 
     @property
     def choices(self) -> tuple[Any, ...]:
         """Return the values that may be asked for; empty: they are too many to list."""
-        plain = _of_literal(self.kind)
-        return tuple(value for value in plain if value not in {"unknown", PROGRAM})
+        values = _of_literal(self.field.annotation)
+        return tuple(value for value in values if value not in {"unknown", PROGRAM})
 
     @property
     def is_number(self) -> bool:
         """Tell whether its values are numbers."""
-        return _holds(self.kind, int) or any(isinstance(value, int) for value in self.choices)
+        whole = any(isinstance(value, int) for value in self.choices)
+        return whole or _holds(self.field.annotation, int)
 
     @property
-    def is_option(self) -> bool:
-        """Tell whether `tennis rally` asks for it; a drill is a command of its own."""
-        return not self.option or self.option.startswith("--")
+    def in_target(self) -> bool:
+        """Tell whether a manifest's target has a field of its name, which means the same."""
+        return self.found is None and self.name in Target.model_fields
 
-    def is_asked_by(self, command: str) -> bool:
-        """Tell whether a command that plays asks for it: rally, drill, or sweep."""
-        return self.is_option and command not in self.not_asked_by
+    def recorded(self, manifest: Manifest) -> Any:
+        """Return its value in a manifest, in the words of a plan."""
+        return self.found(manifest) if self.found else getattr(manifest.target, self.name)
 
     def in_brief(self, value: Any) -> str:
         """Return a value with what it is of, in a few words."""
         return self.brief(value) if self.brief else f"{self.words} {value}"
 
     def of(self, settings: Any) -> Any:
-        """Return its value in a plan, or in a lab's rally, as ``recorded`` would tell it."""
+        """Return its value in a plan, or in a lab's rally, as ``recorded`` returns it."""
         return self.planned(settings) if self.planned else getattr(settings, self.name)
 
 
 def _parts(kind: Any) -> tuple[Any, ...]:
-    """Return the types of which a type is made, but for what ``Annotated`` says of it."""
+    """Return the types of which a type is made, without what ``Annotated`` adds to them."""
     args = get_args(kind)
     return args[:1] if get_origin(kind) is Annotated else args
 
@@ -196,7 +196,7 @@ def _holds(kind: Any, wanted: type) -> bool:
 
 
 def _place(cpus: int | str | None) -> str:
-    return "where the kernel put it" if cpus is None else f"on processor {cpus}"
+    return "the kernel's choice" if cpus is None else str(cpus)
 
 
 def _words(value: object) -> str:
@@ -217,10 +217,6 @@ def _program(manifest: Manifest) -> str | None:
     return identity(program.name, program.sha256) if program else None
 
 
-def _instruction_ns(manifest: Manifest) -> Any:
-    return manifest.instruction_ns or UNTOLD
-
-
 def _stage(stage: Stage | None) -> Stage | None:
     return stage if stage == IN_BAND else None  # out-of-band is the usual one
 
@@ -232,11 +228,10 @@ class Settings(StrictModel):
         Text,
         Setting(
             words="kernel",
+            takers={"rally", "drill", "sweep", "side", "remedy"},
+            traits={"never from a folder"},
             planned=lambda settings: settings.kernel_name,
-            is_given=True,
             heading=FIRST,
-            of_a_side=True,
-            of_a_remedy=True,
             metavar="NAME|DIR",
             help="A name from `tennis kernels`, such as sloth, or the folder of a built arm64 "
             "kernel tree. The tree may have EVL (Xenomai 4) or Cobalt (Xenomai 3). On a physical "
@@ -247,9 +242,9 @@ class Settings(StrictModel):
         Text,
         Setting(
             words="load",
-            recorded=lambda manifest: manifest.load.name,
+            takers={"rally", "drill", "sweep", "side"},
+            found=lambda manifest: manifest.load.name,
             heading=FIRST,
-            of_a_side=True,
             metavar="NAME",
             help="The load on the target: {loads}; you can compute what hog does. SLOTH has "
             "{sloth_loads}. On a physical bench, the load that you started. [default: idle; with "
@@ -260,10 +255,8 @@ class Settings(StrictModel):
         BottomHalf,
         Setting(
             words="bottom half",
-            not_asked_by=DRILL,
+            takers={"rally", "sweep", "side", "remedy"},
             heading=FIRST,
-            of_a_side=True,
-            of_a_remedy=True,
             help="The code that lowers the reply line. [default: tasklet, on EVL and Cobalt "
             "thread, on SLOTH task, the only one there; with --bench pi: unknown]",
         ),
@@ -272,10 +265,8 @@ class Settings(StrictModel):
         TopHalf,
         Setting(
             words="top half",
-            not_asked_by=DRILL,
+            takers={"rally", "sweep", "side", "remedy"},
             heading=FIRST,
-            of_a_side=True,
-            of_a_remedy=True,
             help="The place of the handler that raises the reply line. hard: in the interrupt "
             "itself. forced: in the thread that PREEMPT_RT makes for ordinary handlers. explicit: "
             "in a thread that the driver asks for, on any kernel. [default: hard; with --bench "
@@ -286,10 +277,8 @@ class Settings(StrictModel):
         Priorities,
         Setting(
             words="priorities",
-            not_asked_by=DRILL,
+            takers={"rally", "sweep", "side", "remedy"},
             heading=FIRST,
-            of_a_side=True,
-            of_a_remedy=True,
             metavar="NAME|MAP",
             help="default: the kernel's own. chrt: the answering threads at SCHED_FIFO 99, as in "
             "the thesis. thesis-2008: all softirq threads at 50, as a 2.6 kernel had them. Or a "
@@ -303,27 +292,25 @@ class Settings(StrictModel):
         Field(max_length=64, default_factory=dict),
         Setting(
             words="load options",
-            recorded=lambda manifest: dict(manifest.load.options),
-            taken_by=SET_UP | {"sloth"},
-            instead="without --target, start it yourself",
-            of_a_side=True,
-            option="--load-option",
+            takers={"rally", "drill", "sweep", "side"},
+            benches=SET_UP | {"sloth"},
+            found=lambda manifest: dict(manifest.load.options),
             shown=lambda options: _words(_fact(options)),
             brief=lambda options: _fact(options),  # noqa: PLW0108 (it is defined below)
+            option="--load-option",
             metavar="NAME=NUMBER",
             help="A parameter of the load, as in hold_us=200. May be repeated.",
+            instead="without --target, start it yourself",
         ),
     ]
     command_line: Annotated[  # added to the kernel's
         CommandLine,
         Setting(
             words="command line",
-            recorded=lambda manifest: manifest.target.added,
-            taken_by=SET_UP | {"wired"},
-            own_on_board=True,
-            of_a_side=True,
-            of_a_remedy=True,
-            called="addition to the command line",
+            takers={"rally", "drill", "sweep", "side", "remedy"},
+            benches=SET_UP | {"wired"},
+            traits={"own on a board"},
+            found=lambda manifest: manifest.target.added,
             shown=_words,
             metavar="WORDS",
             help="Add to the kernel's command line, as in 'rcu_nocbs=0 threadirqs'. A kernel that "
@@ -333,164 +320,143 @@ class Settings(StrictModel):
     instruction_ns: Annotated[
         InstructionNs,
         Setting(
-            words="nanoseconds of an instruction:",
-            recorded=_instruction_ns,
-            taken_by=VIRTUAL | {"sloth"},
-            own_on_board=True,
-            why="only there you can choose it",
-            of_a_side=True,
-            published=True,
-            called="instruction ns",
+            words="instruction ns",
+            takers={"rally", "drill", "side"},
+            benches=VIRTUAL | {"sloth"},
+            traits={"own on a board", "published or not"},
+            found=lambda manifest: manifest.instruction_ns or UNTOLD,
             brief=lambda took_ns: f"{took_ns} ns per instruction",
             help="How long an instruction takes on the virtual bench. [default: 2]",
+            why="only there you can choose it",
         ),
     ] = 2
     memory: Annotated[  # whose caches, TLBs and slow registers the virtual clock knows
         MemoryProfile,
         Setting(
             words="memory",
-            taken_by=VIRTUAL,
-            own_on_board=True,
-            why="a board has a memory of its own",
-            apart=(
-                *((None, "processors", several) for several in (2, 4)),
-                (None, "beneath", "sloth"),
-                (None, "instrument", "pico"),
-            ),
-            apart_why=(
-                ("processors", "the model has the caches of one, and none that several share"),
-                ("beneath", "the model knows one kernel's page tables, and SLOTH has its own"),
-                ("instrument", "nobody has tried whether such a rally repeats"),
-            ),
-            of_a_side=True,
-            of_a_match="setting",
-            of_a_remedy=True,
-            called="memory profile",
-            brief=lambda profile: f"memory {profile}",
+            takers={"rally", "drill", "side", "remedy", "setting"},
+            benches=VIRTUAL,
+            traits={"own on a board"},
             metavar="PROFILE",
             help="Let caches, TLBs and slow registers take virtual time (virtual bench): {memory}. "
             "Figures that no source gives are assumed; docs/memory.md says what the model is not.",
+            why="a board has a memory of its own",
+            apart=(
+                Apart(
+                    "processors",
+                    (2, 4),
+                    why="the model has the caches of one, and none that several share",
+                ),
+                Apart(
+                    "beneath",
+                    ("sloth",),
+                    why="the model knows one kernel's page tables, and SLOTH has its own",
+                ),
+                Apart(
+                    "instrument",
+                    ("pico",),
+                    why="nobody has tried whether such a rally repeats",
+                ),
+            ),
         ),
     ] = "none"
     racquet: Annotated[  # the C file of a Racquet of one's own, on the virtual bench
         Text | None,
         Setting(
-            words="module",
-            not_asked_by=DRILL | SWEEP,
-            recorded=lambda manifest: _whose(manifest.target.module == OWN),
+            words="Racquet",
+            takers={"rally", "side"},
+            benches=VIRTUAL | {"sloth"},
+            traits={"never from a folder", "a file"},
+            found=lambda manifest: _whose(manifest.target.module == OWN),
             planned=lambda settings: _whose(settings.racquet is not None),
-            is_given=True,
-            taken_by=VIRTUAL | {"sloth"},
-            instead="on a board, build and load it yourself, and play without --target",
-            of_a_side=True,
-            called="Racquet",
-            shown=lambda whose: "your own" if whose == OWN else str(whose),
             brief=lambda _: "own Racquet",
-            asked_as=Path,
             metavar="FILE.c",
             help="A Racquet of your own on the virtual bench, built in a box. It is one C file "
             "that includes target/racquet/racquet-device.h. With --kernel sloth it includes "
             "target/sloth/sloth.h, and FILE.h is beside it.",
+            instead="on a board, build and load it yourself, and play without --target",
         ),
     ] = None
     program: Annotated[  # a file or a folder: it answers, and no module of the kit's is there
         Text | None,
         Setting(
             words="program",
-            not_asked_by=SWEEP,
-            recorded=_program,
+            takers={"rally", "drill", "side", "setting"},
+            benches=SET_UP,
+            traits={"never from a folder", "Linux only", "a file"},
+            found=_program,
             planned=lambda settings: known_by(settings.program),
-            is_given=True,
-            taken_by=SET_UP,
-            linux_only=True,
-            why="nobody starts one on a board that tennis does not manage",
-            instead="start it there yourself, or use --target",
-            apart=(
-                *((None, name, None) for name in ("racquet", "beneath", "stage")),
-                (None, "instrument", "pico"),
-            ),
-            apart_why=(("instrument", "nobody has tried whether such a rally repeats"),),
-            of_a_side=True,
-            of_a_match="setting",
             shown=lambda known: str(known or "none: a Racquet"),
             brief=lambda known: f"program {known.partition(',')[0]}",
-            asked_as=Path,
             metavar="FILE|DIR",
             help="A program of your own answers by itself, through the GPIO character device. "
             "No module of the kit's is in the kernel. FILE is C or C++, or a "
             "static executable for arm64; DIR has a program.toml (docs/programs.md).",
+            why="nobody starts one on a board that tennis does not manage",
+            instead="start it there yourself, or use --target",
+            apart=(
+                *map(Apart, ("racquet", "beneath", "stage")),
+                Apart("instrument", ("pico",), why="nobody has tried whether such a rally repeats"),
+            ),
         ),
     ] = None
     stage: Annotated[  # of a kernel with two; None: the one beneath Linux
         Stage | None,
         Setting(
             words="stage",
-            not_asked_by=DRILL,
-            recorded=lambda manifest: _stage(manifest.target.stage),
+            takers={"rally", "side", "kernel"},
+            benches=VIRTUAL,
+            found=lambda manifest: _stage(manifest.target.stage),
             planned=lambda settings: _stage(settings.stage),
-            taken_by=VIRTUAL,
-            why="on a board, the Racquet that was installed there answers",
-            of_a_side=True,
-            of_a_match="kernel",
             shown=lambda stage: str(stage or "out-of-band"),
             brief=str,
             help="Which stage of a tree with EVL or Cobalt answers (virtual bench). out-of-band: "
             "the core's Racquet. in-band: the ordinary one, as part of Linux, with its halves and "
             "priorities. [default: out-of-band]",
+            why="on a board, the Racquet that was installed there answers",
         ),
     ] = None
     beneath: Annotated[  # answers in Linux' place
         Beneath,
         Setting(
             words="beneath",
-            not_asked_by=DRILL,
-            taken_by=VIRTUAL,
-            linux_only=True,
-            apart=(
-                ("sloth", "instrument", "pico"),
-                ("sloth", "racquet", None),
-                ("sloth", "drill", None),
-            ),
-            of_a_side=True,
-            of_a_match="kernel",
-            called="beneath it",
+            takers={"rally", "side", "kernel"},
+            benches=VIRTUAL,
+            traits={"Linux only"},
             help="sloth: SLOTH answers beneath a kernel of Debian's that nobody changed, and "
             "takes all interrupts first (virtual bench; docs/sloth-beneath-linux.md).",
+            apart=(
+                Apart("instrument", ("pico",), own=("sloth",)),
+                Apart("racquet", own=("sloth",)),
+                Apart("drill", own=("sloth",)),
+            ),
         ),
     ] = "none"
     processors: Annotated[
         Processors,
         Setting(
             words="processors",
-            not_asked_by=DRILL,
-            recorded=lambda manifest: manifest.target.processors or 1,
-            taken_by=VIRTUAL,
-            own_on_board=True,
-            why="you cannot choose a board's processors",
-            apart=tuple(
-                (several, *other)
-                for several in (2, 4)
-                for other in (("beneath", "sloth"), ("witness", None), ("drill", None))
-            ),
-            of_a_side=True,
-            of_a_match="setting",
-            called="number of processors",
+            takers={"rally", "side", "setting"},
+            benches=VIRTUAL,
+            traits={"own on a board"},
+            found=lambda manifest: manifest.target.processors or 1,
             brief=lambda count: format_count(count, "processor"),
             help="The number of the virtual target's processors. [default: 1]",
+            why="you cannot choose a board's processors",
+            apart=(
+                Apart("beneath", ("sloth",), own=(2, 4)),
+                Apart("witness", own=(2, 4)),
+                Apart("drill", own=(2, 4)),
+            ),
         ),
     ] = 1
     interrupt_cpu: Annotated[
         Cpu | None,
         Setting(
             words="interrupt's CPU",
-            not_asked_by=DRILL,
-            taken_by=SET_UP,
-            own_on_board=True,
-            placed_by_board=True,
-            published=True,
-            of_a_side=True,
-            of_a_match="setting",
-            called="interrupt",
+            takers={"rally", "side", "setting"},
+            benches=SET_UP,
+            traits={"own on a board", "placed by a board", "published or not"},
             shown=_place,
             brief=lambda cpu: f"interrupt on {cpu}",
             help="Move the ping's interrupt and its threads to this CPU of a --target, or of the "
@@ -503,13 +469,9 @@ class Settings(StrictModel):
         Cpu | None,
         Setting(
             words="bottom half's CPU",
-            not_asked_by=DRILL,
-            taken_by=SET_UP,
-            own_on_board=True,
-            published=True,
-            of_a_side=True,
-            of_a_match="setting",
-            called="bottom half",
+            takers={"rally", "side", "setting"},
+            benches=SET_UP,
+            traits={"own on a board", "published or not"},
             shown=_place,
             brief=lambda cpu: f"bottom half on {cpu}",
             help="Pin the process of --bottom-half user to this CPU of a --target, or of the "
@@ -521,14 +483,10 @@ class Settings(StrictModel):
         CpuList | None,
         Setting(
             words="load's CPUs",
-            not_asked_by=DRILL,
-            recorded=lambda manifest: manifest.load.cpus,
-            taken_by=SET_UP,
-            own_on_board=True,
-            published=True,
-            of_a_side=True,
-            of_a_match="setting",
-            called="load",
+            takers={"rally", "side", "setting"},
+            benches=SET_UP,
+            traits={"own on a board", "published or not"},
+            found=lambda manifest: manifest.load.cpus,
             shown=_place,
             brief=lambda cpu: f"load on {cpu}",
             metavar="LIST",
@@ -539,17 +497,14 @@ class Settings(StrictModel):
         Witness,
         Setting(
             words="witness",
-            not_asked_by=DRILL | SWEEP,
-            taken_by=SET_UP,
-            why="without --target, nobody starts it there",
+            takers={"rally", "side", "remedy", "setting"},
+            benches=SET_UP,
             brief=lambda name: f"with {name}",
-            of_a_side=True,
-            of_a_match="setting",
-            of_a_remedy=True,
             heading=INSIDE,
             help="Also measure inside the target, every millisecond: with rt-tests' cyclictest, "
             "or with a tracer of the kernel. `tennis witness` shows the result (virtual bench, or "
             "--target).",
+            why="without --target, nobody starts it there",
         ),
     ] = "none"
 
@@ -587,9 +542,10 @@ class Setup(Settings):
         InstrumentKind,
         Setting(
             words="instrument",
-            recorded=instrument_of,
-            published=True,
-            taken_by=VIRTUAL | {"sloth", "managed", "wired", "second pico"},
+            takers={"rally", "drill"},
+            benches=VIRTUAL | {"sloth", "managed", "wired", "second pico"},
+            traits={"published or not"},
+            found=instrument_of,
             heading=ELSEWHERE,
             metavar="NAME",
             help="The instrument on the virtual bench: builtin is fast; pico is the Brickwall's "
@@ -601,37 +557,37 @@ class Setup(Settings):
         Text | None,
         Setting(
             words="target",
-            changes_balls=False,
-            is_given=True,
-            taken_by=frozenset({"managed"}),
-            belongs="--bench pi",
-            why="the virtual bench boots its own",
+            takers={"rally", "drill", "sweep"},
+            benches=frozenset({"managed"}),
+            traits={"no ball depends on it", "never from a folder"},
             heading=ELSEWHERE,
             metavar="HOST",
             help="The board, with --bench pi: a target of the inventory, or a host as ssh knows "
             "it (NAME or USER@NAME). Racquet, load and priorities are set up there over SSH, and "
             "undone in the end, whatever happens. A target that somebody else holds is refused.",
+            why="the virtual bench boots its own",
         ),
     ] = None
     port: Annotated[  # of the Pico; None: the only one
         Text | None,
         Setting(
             words="port",
-            changes_balls=False,
-            is_given=True,
-            taken_by=frozenset({"managed", "wired", "second pico"}),
-            why="the virtual bench has no port",
+            takers={"rally", "drill", "sweep"},
+            benches=frozenset({"managed", "wired", "second pico"}),
+            traits={"no ball depends on it", "never from a folder"},
             heading=ELSEWHERE,
             metavar="PORT",
             help="The Brickwall's serial port, with --bench pi. [default: that of the only Pico]",
+            why="the virtual bench has no port",
         ),
     ] = None
-    drill: Annotated[  # in place of the Racquet
+    drill: Annotated[  # in place of the Racquet; a command of its own asks for it
         Drill | None,
         Setting(
             words="drill",
-            recorded=lambda manifest: manifest.drill,
-            taken_by=SET_UP,
+            takers=frozenset(),
+            benches=SET_UP,
+            found=lambda manifest: manifest.drill,
             option="tennis drill",
             why="nothing would start the drill there",
             instead="name the board that tennis manages",
@@ -641,10 +597,9 @@ class Setup(Settings):
         Text | None,
         Setting(
             words="analyser",
-            not_asked_by=SWEEP,
-            changes_balls=False,
-            taken_by=frozenset({"managed", "wired", "second pico"}),
-            belongs="--umpire on a physical bench",
+            takers={"rally", "drill"},
+            benches=frozenset({"managed", "wired", "second pico"}),
+            traits={"no ball depends on it"},
             heading=INSIDE,
             metavar="SPEC",
             help="The analyser, as `sigrok-cli -d` takes it. [default: the only one]",
@@ -659,64 +614,49 @@ class Recordings(StrictModel):
         bool,
         Setting(
             words="stages",
-            not_asked_by=DRILL | SWEEP,
-            changes_balls=False,
-            taken_by=VIRTUAL,
-            linux_only=True,
-            why="the stages are those of Linux",
-            apart=(
-                (None, "instrument", "pico"),
-                (None, "beneath", "sloth"),
-                (None, "racquet", None),
-                (None, "program", None),
-            ),
+            benches=VIRTUAL,
+            traits={"no ball depends on it", "Linux only"},
             heading=INSIDE,
             help="Then play the rally once more, and record each step of every ball with its "
             "time, in OUT/stages.parquet (virtual bench; `tennis explain stages OUT` does it "
             "later).",
+            why="the stages are those of Linux",
+            apart=(
+                Apart("instrument", ("pico",)),
+                Apart("beneath", ("sloth",)),
+                *map(Apart, ("racquet", "program")),
+            ),
         ),
     ] = False
 
 
 class Instants(StrictModel):
-    """What is served in the place of balls that follow each other; a protocol's loop tells it."""
+    """What is served in place of balls that follow each other; it is a protocol's loop."""
 
     shots: Annotated[
         Annotated[int, Field(ge=1, le=SHOTS_MAX)] | None,
         Setting(
             words="shots",
-            not_asked_by=DRILL | SWEEP,
-            changes_balls=False,  # the protocol does
-            taken_by=VIRTUAL,
-            linux_only=True,
-            why="a board's boot cannot be gone through again from each instant",
-            apart=(
-                (None, "instrument", "pico"),
-                (None, "beneath", "sloth"),
-                (None, "drill", None),
-                (None, "witness", None),
-                (None, "stages", None),
-            ),
-            of_a_lab=False,
+            benches=VIRTUAL,
+            traits={"no ball depends on it", "Linux only"},  # they depend on the protocol
             heading=FIRST,
             metavar="COUNT",
             help="The number of shots, in place of balls that follow each other. They are instants "
             "of one boot that no ball disturbs, drawn at random. Each is played as if it were the "
             "first ball (virtual bench; docs/shots.md).",
+            why="a board's boot cannot be gone through again from each instant",
+            apart=(
+                Apart("instrument", ("pico",)),
+                Apart("beneath", ("sloth",)),
+                *map(Apart, ("drill", "witness", "stages")),
+            ),
         ),
     ] = None
 
 
 def _rows(*models: type[BaseModel]) -> dict[str, Setting]:
     return {
-        name: replace(
-            row,
-            name=name,
-            default=None if field.is_required() else field.get_default(call_default_factory=True),
-            kind=field.annotation,
-            recorded=row.recorded or _of_target(name),
-            in_target=row.recorded is None and name in Target.model_fields,
-        )
+        name: replace(row, name=name, field=field)
         for model in models
         for name, field in model.model_fields.items()
         for row in field.metadata
@@ -724,19 +664,22 @@ def _rows(*models: type[BaseModel]) -> dict[str, Setting]:
     }
 
 
-def _of_target(name: str) -> Callable[[Manifest], Any] | None:
-    if name not in Target.model_fields:
-        return None
-    return lambda manifest: getattr(manifest.target, name)
-
-
 SETTINGS: Mapping[str, Setting] = _rows(Setup, Recordings, Instants)
-# what a manifest tells of a rally's kind
-TOLD = tuple(row for row in SETTINGS.values() if row.recorded and row.changes_balls)
+# those that a manifest has, and that make a rally's kind
+TOLD = tuple(
+    row
+    for row in SETTINGS.values()
+    if (row.found or row.in_target) and "no ball depends on it" not in row.traits
+)
 OF_TARGET = tuple(row for row in TOLD if row.name in Settings.model_fields)
 # of a protocol: by which boots of one kind may differ
 OF_A_BOOT = frozenset({"seed"})
 LENGTH = frozenset({"balls"})
+
+
+def rows_of(taker: Taker) -> Iterator[Setting]:
+    """Yield the settings that a command, a side, a remedy or a match's plan takes."""
+    return (row for row in SETTINGS.values() if taker in row.takers)
 
 
 def option_of(name: str, value: str | int | None = None) -> str:
@@ -747,38 +690,34 @@ def option_of(name: str, value: str | int | None = None) -> str:
 
 def taken_by(bench: str) -> frozenset[str]:
     """Return the settings that a bench of the kit's takes, beside those that every bench does."""
-    return frozenset(name for name, row in SETTINGS.items() if bench in (row.taken_by or ()))
+    return frozenset(name for name, row in SETTINGS.items() if bench in (row.benches or ()))
 
 
 def of_target(plan: Settings) -> dict[str, Any]:
-    """Return what a manifest's target says by the names of settings, of a bench that has them all.
-
-    But for its kernel, which has a name of its own there.
-    """
-    return {row.name: getattr(plan, row.name) for row in OF_TARGET if row.in_target} | {
-        "kernel": plan.kernel_name
-    }
+    """Return the settings in a manifest's target, of a bench that has them all."""
+    names = (row.name for row in OF_TARGET if row.in_target and row.name != "kernel")
+    return {"kernel": plan.kernel_name} | {name: getattr(plan, name) for name in names}
 
 
 def recorded(manifest: Manifest) -> dict[str, Any]:
-    """Return what a manifest tells of a plan's settings.
+    """Return the settings of a plan that a manifest has.
 
     Without those that are never taken from a folder: its kernel, its Racquet, its program.
     """
-    every = {row.name: row.recorded(manifest) for row in TOLD if row.recorded and not row.is_given}
+    rows = (row for row in TOLD if "never from a folder" not in row.traits)
+    every = {row.name: row.recorded(manifest) for row in rows}
     return {name: value for name, value in every.items() if value is not UNTOLD}
 
 
 def differences(
-    manifest: Manifest, settings: Settings, rows: tuple[Setting, ...] = TOLD
+    manifest: Manifest, settings: Settings, rows: Collection[Setting] = TOLD
 ) -> Iterator[tuple[Setting, Any, Any]]:
     """Yield in which settings a rally is not what was asked for: row, as it is, as it should be.
 
-    What the manifest does not tell differs in nothing.
+    A setting that the manifest does not have differs in nothing.
     """
     for row in rows:
-        is_so = row.recorded(manifest) if row.recorded else UNTOLD
-        should_be = row.of(settings)
+        is_so, should_be = row.recorded(manifest), row.of(settings)
         if is_so is not UNTOLD and is_so != should_be:
             yield row, is_so, should_be
 
@@ -786,14 +725,11 @@ def differences(
 def in_brief(played: Manifest | Settings, but: Collection[str]) -> list[str]:
     """Return in a few words each what is not usual of a rally, or of a plan.
 
-    ``but``: settings that are named otherwise beside it.
+    ``but``: settings that have another place beside it.
     """
     found = []
     for row in OF_TARGET:
-        if not isinstance(played, Manifest):
-            is_so = row.of(played)
-        else:
-            is_so = row.recorded(played) if row.recorded else UNTOLD
+        is_so = row.recorded(played) if isinstance(played, Manifest) else row.of(played)
         if row.name not in but and is_so is not UNTOLD and is_so != row.of(USUAL):
             found.append(row.in_brief(is_so))
     return found
@@ -809,8 +745,8 @@ def served_otherwise(
 
 
 def facts(manifest: Manifest) -> dict[str, str]:
-    """Return what a manifest tells of its settings, in words; empty: it does not, or none."""
-    return {row.words: _fact(row.recorded(manifest)) for row in TOLD if row.recorded}
+    """Return the settings of a manifest in words; empty words: it has no such setting."""
+    return {row.words: _fact(row.recorded(manifest)) for row in TOLD}
 
 
 def _fact(value: Any) -> str:
@@ -821,38 +757,31 @@ def _fact(value: Any) -> str:
     return str(value)
 
 
-# a rally for which nobody asked for anything, but for what each has its own of
+# a rally for which nobody asked for anything, but for what each rally has of its own
 USUAL = Setup(kernel="", load="", load_options={}, bottom_half="unknown", priorities="default")
 USUAL_PROTOCOL = Serving().protocol()
 
 
-def unusual(manifest: Manifest, but: Collection[str] = ()) -> str:
-    """Say in what a rally is of another kind than the usual one; empty: in nothing.
-
-    Rallies of which it says the same may be pooled if they are alike in the settings, and parts of
-    the protocol, ``but``, too, of which it says nothing.
-    """
-    # the usual instrument of a board is a Brickwall
-    left_out = frozenset({*but, *({"instrument"} if manifest.bench != "virtual" else ())})
-    rows = tuple(row for row in TOLD if row.name not in left_out)
-    found = [
-        f"{row.words.removesuffix(':')} {_fact(is_so)}"
-        for row, is_so, _ in differences(manifest, USUAL, rows)
-    ]
-    served = served_otherwise(manifest.protocol, USUAL_PROTOCOL, OF_A_BOOT | LENGTH | left_out)
-    return ", ".join([*found, *(f"{name.replace('_', ' ')} {value}" for name, value, _ in served)])
-
-
 def not_as_published(manifest: Manifest, named: Collection[str]) -> str:
-    """Say in what a rally was played otherwise than what was published; empty: in nothing.
+    """Return in what a rally was played otherwise than what was published; empty: in nothing.
 
-    ``named``: settings that the publication has values of, which are the caller's to compare.
+    ``named``: settings of which the publication has values; the caller compares them.
     """
-    # where nobody asked, a board may have put the interrupt on the processor that it isolates
-    placed = {row.name for row in TOLD if row.placed_by_board and manifest.bench not in TIMELESS}
-    # a fixed rate is another question; how long a ping or a gap was is none
-    anyhow = {name for name in Protocol.model_fields if name not in {"loop", "rate_hz"}}
-    return unusual(manifest, {*named, *placed, *anyhow, "instrument"})
+    # if nobody asked, a board may have put the interrupt on the processor that it isolates
+    on_a_board = manifest.bench not in TIMELESS
+    rows = [
+        row
+        for row in TOLD
+        if row.name not in {*named, "instrument"}
+        and not (on_a_board and "placed by a board" in row.traits)
+    ]
+    found = [f"{row.words} {_fact(is_so)}" for row, is_so, _ in differences(manifest, USUAL, rows)]
+    # a fixed rate is another question; the length of a ping or of a gap is none
+    for name in ("loop", "rate_hz"):
+        value = getattr(manifest.protocol, name)
+        if name not in named and value != getattr(USUAL_PROTOCOL, name):
+            found.append(f"{name.replace('_', ' ')} {value}")
+    return ", ".join(found)
 
 
 def kind_of(settings: Setup, protocol: Protocol) -> tuple[Any, ...]:
@@ -862,38 +791,36 @@ def kind_of(settings: Setup, protocol: Protocol) -> tuple[Any, ...]:
     return (*values, *served.items())
 
 
-# --- settings that somebody may say, or not ---
+# --- models in which every setting may be left out ---
 
 
 class OptionalSettings(StrictModel):
-    """Settings, of which those that nobody said are None."""
+    """Settings, of which those that nobody asked for are None."""
 
     @property
     def explicit(self) -> dict[str, Any]:
-        """Return what somebody said."""
+        """Return what somebody asked for."""
         return {name: value for name, value in dict(self).items() if value is not None}
 
     @property
     def of_a_match(self) -> dict[str, Any]:
-        """Return what somebody said of the settings that a match's plan may have as they are."""
-        return {
-            name: value
-            for name, value in self.explicit.items()
-            if name in SETTINGS and SETTINGS[name].of_a_match
-        }
+        """Return what somebody asked for of the settings that a match's plan has as they are."""
+        return {name: value for name, value in self.explicit.items() if name in OF_A_MATCH}
 
 
 class Combined(OptionalSettings):
-    """What a combination of a match is played with, as far as somebody says it of this one."""
+    """What a combination of a match is played with, as far as a plan says it of this one."""
 
     @model_serializer(mode="wrap")
-    def _said(self, write: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        """Write what is no axis only where somebody says it: files keep their bytes."""
+    def _asked(self, write: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        """Write what is no axis only if somebody asked for it: files keep their bytes."""
         every: dict[str, Any] = write(self)
         return {k: v for k, v in every.items() if v is not None or k not in OF_A_MATCH}
 
 
-OF_A_MATCH = {name: row for name, row in SETTINGS.items() if row.of_a_match}
+OF_A_MATCH = tuple(
+    name for name, row in SETTINGS.items() if not row.takers.isdisjoint({"kernel", "setting"})
+)
 Model = TypeVar("Model", bound=BaseModel)
 
 
@@ -903,7 +830,7 @@ def _written(name: str) -> Any:
 
 
 def _optional(title: str, kinds: Mapping[str, Any], base: type[Model]) -> type[Model]:
-    """Make a model in which nobody need say a setting."""
+    """Make a model of types by name; each may be None, which is the default."""
     fields: dict[str, Any] = {
         name: (Optional[kind], None)  # noqa: UP045 (also of what is no class)
         for name, kind in kinds.items()
@@ -914,7 +841,7 @@ def _optional(title: str, kinds: Mapping[str, Any], base: type[Model]) -> type[M
 if TYPE_CHECKING:
 
     class SettingsRequest(Setup, Recordings, Instants, OptionalSettings):
-        """All settings of the table; what nobody said is None, which ``explicit`` leaves out."""
+        """All settings of the table; what nobody asked for is None."""
 
         kernel: str | None = None  # type: ignore[assignment]
         load: str | None = None  # type: ignore[assignment]
@@ -944,22 +871,28 @@ if TYPE_CHECKING:
 else:
     SettingsRequest = _optional(
         "SettingsRequest",
-        {n: row.asked_as or _written(n) for n, row in SETTINGS.items() if row.is_option},
+        {
+            name: Path if "a file" in row.traits else _written(name)
+            for name, row in SETTINGS.items()
+            if row.takers
+        },
         OptionalSettings,
     )
     KernelSettings = _optional(
         "KernelSettings",
-        {n: _written(n) for n, row in OF_A_MATCH.items() if row.of_a_match == "kernel"},
+        {row.name: _written(row.name) for row in rows_of("kernel")},
         OptionalSettings,
     )
     TargetSettings = _optional(
         "TargetSettings",
-        {n: _written(n) for n, row in OF_A_MATCH.items() if row.of_a_match == "setting"},
+        {row.name: _written(row.name) for row in rows_of("setting")},
         OptionalSettings,
     )
     AxisSettings = _optional(
         "AxisSettings", {key: list[_written(name)] for key, name in AXES.items()}, StrictModel
     )
     CombinedSettings = _optional(
-        "CombinedSettings", {n: _written(n) for n in (*AXES.values(), *OF_A_MATCH)}, Combined
+        "CombinedSettings",
+        {name: _written(name) for name in (*AXES.values(), *OF_A_MATCH)},
+        Combined,
     )

@@ -13,7 +13,7 @@ import pytest
 from tennis.checkout import ROOT
 from tennis.cli import cli, command_of
 from tennis.cli.options import Grouped
-from tennis.rally.settings import SETTINGS, option_of
+from tennis.rally.settings import SETTINGS, option_of, rows_of
 
 # programs whose options messages and help name, too
 OTHERS = r"(?:sigrok-cli|setup\.sh|ld -|apt-get|pip install)"
@@ -59,14 +59,14 @@ def test_what_plays_asks_for_the_settings_of_the_table(name):
     """Each of them, under a heading: a row reaches them without a line of theirs."""
     command = command_of(name)
     assert isinstance(command, Grouped)
-    asked = {option_of(row.name) for row in SETTINGS.values() if row.is_asked_by(name)}
+    asked = {option_of(row.name) for row in rows_of(name)}
     others = {option_of(row.name) for row in SETTINGS.values()} - asked
     assert asked <= options_of(command)
     assert not others & options_of(command)
     placed = [option for options in command.groups.values() for option in options]
     assert asked <= set(placed)
     assert len(placed) == len(set(placed))
-    assert "--processors" in options_of(command) or name == "drill"
+    assert ("--processors" in options_of(command)) == (name == "rally")
 
 
 def test_no_message_advises_an_option_that_does_not_exist():

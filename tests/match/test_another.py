@@ -30,7 +30,7 @@ ANSWERED = Program(
 OTHERS = {
     "kernel": ("target", {"kernel": "rt"}, "kernel rt"),
     "instrument": ("instrument", {"kind": "brickwall"}, "instrument pico"),
-    "racquet": ("target", {"module": OWN}, f"module {OWN}"),
+    "racquet": ("target", {"module": OWN}, f"Racquet {OWN}"),
     "program": ("target", {"program": ANSWERED}, "program answer, SHA-256 000000000000"),
     "load": ("load", {"name": "hog"}, "load hog"),
     "load_options": ("load", {"options": {"hold_us": 7}}, "load options"),
@@ -39,7 +39,7 @@ OTHERS = {
     "priorities": ("target", {"priorities": "chrt"}, "priorities chrt"),
     "stage": ("target", {"module": "racquet"}, "stage in-band"),
     "command_line": ("target", {"added": "nosmp"}, "command line nosmp"),
-    "instruction_ns": ("target", {"instruction_ns": 4}, "nanoseconds of an instruction: 4"),
+    "instruction_ns": ("target", {"instruction_ns": 4}, "instruction ns 4"),
     "memory": ("target", {"memory": "pxa270@12345678"}, "memory pxa270@12345678"),
     "witness": ("target", {"witness": "cyclictest"}, "witness cyclictest"),
     "beneath": ("target", {"beneath": "sloth"}, "beneath sloth"),

@@ -25,7 +25,6 @@ import pytest
 from tennis.bench.virtual import machine
 from tennis.cli.drill import drill
 from tennis.cli.rally import rally
-from tennis.cli.sweep import sweep
 from tennis.errors import UsageError
 from tennis.match.plan import parse_plan
 from tests.support.plans import plan_of
@@ -34,7 +33,7 @@ from tennis.play.sides import side_of
 from tennis.rally.settings import differences, of_target
 from pathlib import Path
 
-for command, word in ((rally, "--help-all"), (drill, "--help"), (sweep, "--help")):
+for command, word in ((rally, "--help-all"), (drill, "--help")):
     told = CliRunner().invoke(command, [word]).output
     heading, _, others = told.partition("Other options:")
     assert "--preempt [none|voluntary|full]" in heading and "--preempt" not in others, told

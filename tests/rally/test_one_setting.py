@@ -55,10 +55,10 @@ NO_SETTINGS = {
 def test_no_setting_is_left_out():
     """A row that says that no ball depends on it must be in the list above, too."""
     assert set(Plan.model_fields) - {row.name for row in TOLD} == NO_SETTINGS
-    any_value = {row.name for row in TOLD if row.published}
+    any_value = {row.name for row in TOLD if "published or not" in row.traits}
     places = {"interrupt_cpu", "bottom_half_cpu", "load_cpus"}
     assert any_value == {"instruction_ns", "instrument", *places}
-    on_a_board = {row.name for row in TOLD if row.own_on_board}
+    on_a_board = {row.name for row in TOLD if "own on a board" in row.traits}
     assert on_a_board == {"instruction_ns", "memory", "processors", "command_line", *places}
 
 
@@ -157,7 +157,7 @@ def test_a_published_claim_is_judged_by_its_own_settings(folder, name):
     plan = planned_of(usual)
     claim = (plan.kernel, plan.load, plan.priorities, plan.bottom_half, plan.top_half)
     assert listed(plan).is_one(*claim)
-    judged = name in SERVED or SETTINGS[name].published
+    judged = name in SERVED or "published or not" in SETTINGS[name].traits
     changed = listed(with_setting(plan, name, other))
     changed = changed.model_copy(update={"kernel": changed.plan.kernel})
     # how balls were served is the rule's to ask (its rate), or shows in what a boot must see

@@ -56,7 +56,7 @@ TAKEN = [
     (bench, row.name)
     for bench in BENCHES
     for row in TOLD
-    if row.name != "drill" and (row.taken_by is None or bench in row.taken_by)
+    if row.name != "drill" and (row.benches is None or bench in row.benches)
 ]
 
 
@@ -94,6 +94,6 @@ def test_a_bench_records_what_was_asked_for(folder, bench, name, tmp_path):
 
 
 def test_every_bench_of_the_table_is_here():
-    named = {bench for row in TOLD for bench in row.taken_by or ()}
+    named = {bench for row in TOLD for bench in row.benches or ()}
     assert named == {*BENCHES}
     assert (ROOT / "tennis" / "bench" / "replay.py").is_file()  # which records what was recorded

@@ -177,7 +177,7 @@ def _expect_same(what: str, is_so: object, expected: object) -> None:
 
 def _expect_setting(row: Setting, is_so: object, expected: object) -> None:
     if is_so != expected:
-        _expect_same(row.called or row.words, row.shown(is_so), row.shown(expected))
+        _expect_same(row.words, row.shown(is_so), row.shown(expected))
 
 
 def _refuse_other_plans(work: Work, rally: Rally, lab_rally: LabRally) -> None:
@@ -233,7 +233,8 @@ def _refuse_other_settings(rally: Rally, lab_rally: LabRally) -> None:
     elif lab_rally.own_file is not None:
         left_out |= _OWN_HALVES
     for row, is_so, should_be in differences(manifest, lab_rally, OF_TARGET):
-        its_own = row.own_on_board and manifest.bench != "virtual" and should_be == row.default
+        own = "own on a board" in row.traits and manifest.bench != "virtual"
+        its_own = own and should_be == row.default
         if row.name not in left_out and not its_own:
             _expect_setting(row, is_so, should_be)
     options = manifest.load.options

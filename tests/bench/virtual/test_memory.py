@@ -20,9 +20,7 @@ from tennis.rally import open_folder
 from tennis.rally.folder import CONSOLE
 from tennis.rally.manifest import Drill
 from tennis.stats.drill import summarize_drill
-from tennis.sweep.folder import open_sweep
 from tests.support.plans import drill_plan, plan_of
-from tests.support.terminal import run
 from tests.support.virtual import GUEST, busy_host, guest_module, played, script, table
 
 virtual = pytest.mark.virtual
@@ -259,19 +257,3 @@ def test_a_drill_takes_it_and_repeats(tmp_path):
         assert ("memory cortex-a72@" in summary[name].label) == (name == "cortex-a72")
     apart = [summary[n].duration_ns.difference.median for n in ("none", "cortex-a72")]
     assert apart[1] - apart[0] >= 40
-
-
-@virtual
-def test_a_sweep_takes_it(tmp_path):
-    words = ("--from-hz", "1000", "--to-hz", "2000", "--rates-per-decade", "1", "--balls", "20")
-    out = tmp_path / "rates"
-    done = run("sweep", "--memory", "cortex-a53", *words, "--out", out)
-    assert done.exit_code == 0, done.output
-    swept = open_sweep(out)
-    assert "memory cortex-a53@" in swept.label
-    for rate in swept.rates:
-        rally = open_folder(out / f"{rate}-hz")
-        assert rally.manifest.target.memory == profiles.canonical("cortex-a53")
-    other = run("sweep", *words, "--out", out)
-    assert other.exit_code == 1
-    assert "its memory differs" in other.output

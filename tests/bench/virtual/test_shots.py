@@ -28,7 +28,7 @@ from tennis.play.shots import first_ball_at
 from tennis.play.without_cost import without
 from tennis.rally.balls import records
 from tennis.rally.serving import Serving
-from tennis.rally.settings import kind_of, unusual
+from tennis.rally.settings import kind_of, not_as_published
 from tennis.rally.shots import instants, span_ns
 from tests.support.plans import plan_of
 from tests.support.virtual import played
@@ -180,7 +180,7 @@ def test_bytes_do_not_depend_on_how_many_children_run(shots, tmp_path):
 @virtual
 def test_its_folder_says_what_it_is(shots, tmp_path):
     assert shots.label.endswith("/ shots / hold_us=200")
-    assert "loop shots" in unusual(shots.manifest)
+    assert "loop shots" in not_as_published(shots.manifest, [])
     told = CliRunner().invoke(cli, ["stats", str(shots.path)]).output
     assert "Shots: instants drawn at random from one boot" in " ".join(told.split())
     done = CliRunner().invoke(cli, ["explain", "stages", str(shots.path)])
