@@ -345,22 +345,3 @@ def test_a_commissioning_counts_pings_there_and_leaves_the_board_as_it_was(targe
     assert kernel.facts["flavour"] == "mainline"
     assert (ping.failure, {n.name: n.value for n in ping.numbers}["counted"]) == ("missing", 0)
     assert state(target) == before
-
-
-@pytest.mark.more
-@pytest.mark.usefixtures("target")
-def test_a_board_whose_plug_is_pulled(board, tmp_path):
-    """The last one: the board is gone behind it."""
-    with FakeBrickwall() as fake:
-        fake.balls_a_second = 100
-        plan = plan_of(bench="pi", port=fake.port, target=HOST, balls=100_000)
-        gone = []
-
-        def pull(progress) -> None:
-            if progress.balls >= 200 and not gone:
-                gone.append(board.close())
-
-        rally = play(PiBench(HOST, fake.port), plan, tmp_path / "r", Watch(pull))
-    assert rally.manifest.ended == "fault"
-    assert rally.manifest.faults[0].code == "target_lost"
-    assert rally.balls >= 200

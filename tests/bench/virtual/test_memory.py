@@ -214,15 +214,13 @@ def test_a_profile_that_costs_nothing_changes_no_ball(tmp_path, load):
     assert other.manifest.target.memory == profiles.canonical("free")
 
 
-@pytest.mark.cases(more=["mainline-*", "rt-stress-*", "rt-idle-*"])
+@pytest.mark.cases(more=["mainline-*"])
 @virtual
 @pytest.mark.parametrize(
     ("kernel", "load", "name"),
     [
         ("rt", "hog", "cortex-a53"),
         ("mainline", "stress", "cortex-a72"),
-        ("rt", "stress", "cortex-a76"),
-        ("rt", "idle", "pxa270"),
     ],
 )
 def test_the_same_seed_gives_the_same_folder(tmp_path, kernel, load, name):

@@ -188,16 +188,6 @@ def test_threads_follow_the_ping_and_a_process_does_not(tmp_path, bottom_half, p
         assert check_rally(rally.path).balls == 60  # it is pinned again
 
 
-@pytest.mark.more
-@virtual
-def test_a_process_can_be_pinned_away_from_the_ping(tmp_path):
-    """Nothing is isolated: left alone, the scheduler might put it on either processor."""
-    plan = {"processors": 2, "balls": 60, "settle_s": 0.05, "interrupt_cpu": 1}
-    rally = played(tmp_path / "r", bottom_half="user", bottom_half_cpu=0, **plan)
-    assert (counted(rally, "pings"), counted(rally, "replies")) == ([0, 60], [60, 0])
-    assert rally.label.endswith("interrupt on 1 / bottom half on 0")
-
-
 @virtual
 @pytest.mark.parametrize("here", [0, 1])
 def test_each_processor_keeps_its_speed_while_the_other_runs(tmp_path, here):

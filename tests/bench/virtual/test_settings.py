@@ -4,7 +4,6 @@
 
 import pytest
 
-from tennis.bench.targets.console import Console
 from tennis.bench.virtual.bench import VirtualBench
 from tennis.errors import UsageError
 from tennis.play.repeat import plan_again
@@ -12,10 +11,6 @@ from tests.support.plans import plan_of
 from tests.support.virtual import played
 
 pytestmark = pytest.mark.virtual
-
-
-def facts(rally):
-    return Console(rally.path / "console.log").report().facts
 
 
 def test_all_that_can_be_set_is_there_and_repeats(tmp_path):
@@ -52,18 +47,6 @@ def test_an_instruction_takes_as_long_as_was_asked_for(tmp_path):
         played(tmp_path / str(ns), balls=60, instruction_ns=ns).interrupt.at(30) for ns in (1, 4)
     )
     assert slow == pytest.approx(4 * quick, rel=0.1)
-
-
-@pytest.mark.more
-def test_two_seeds_are_two_boots(tmp_path):
-    """Other balls, addresses, another phase of the load; and the target was quiet before it."""
-    one, other = (played(tmp_path / str(seed), balls=20, seed=seed) for seed in (1, 2))
-    assert one.manifest.files["balls.parquet"] != other.manifest.files["balls.parquet"]
-    told = [facts(rally) for rally in (one, other)]
-    assert told[0]["at_kernel"] != told[1]["at_kernel"]
-    phases = [word for fact in told for word in fact["command_line"].split() if "phase_us" in word]
-    assert len(set(phases)) == 2
-    assert all(2 <= int(fact["quiet_s"]) < 60 for fact in told)
 
 
 @pytest.mark.parametrize(
