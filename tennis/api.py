@@ -15,7 +15,9 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from tennis.entries import load
 from tennis.errors import TennisError, UsageError
+from tennis.pictures import PICTURES
 from tennis.rally import Rally, open_rally
 from tennis.rally.balls import schema
 from tennis.stats import Summary, summarize
@@ -72,12 +74,10 @@ class OpenRally(Rally):
 
         Raises UsageError for a kind that is none, or not one of this rally.
         """
-        from tennis.plots.added import draw, every
-
-        there = every("rally")
+        there = PICTURES["rally"]
         if kind not in there:
             raise UsageError(f"no picture {kind!r}", next_step=f"use {', '.join(there)}")
-        picture = draw(there[kind], self)
+        picture: Picture | None = load(there[kind])(self)
         if picture is None:
             raise UsageError(f"{kind}: there is none of {self.path}", next_step="draw another")
         return picture

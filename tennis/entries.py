@@ -1,73 +1,69 @@
 # SPDX-FileCopyrightText: The Tennis authors
 # SPDX-License-Identifier: MIT
-"""What packages add to Tennis: entry points, the kit's own rooms like anybody else's.
+"""What other packages add to Tennis: benches, commands, loads, instruments and labs.
 
-A package names its benches, commands, loads and so on in its ``pyproject.toml``, under
-``[project.entry-points."tennis.benches"]`` and so on, and pip writes them into
-``entry_points.txt`` of what it installs. ``docs/how-it-is-built.md`` lists the groups.
-
-Nothing is imported until somebody asks for an entry. ``importlib.metadata`` would read the same
-files; to import it takes a third of the time after which ``tennis --help`` answers.
+A package names them as entry points, in groups such as ``tennis.benches``;
+``docs/how-it-is-built.md`` lists the groups. A package is imported when somebody asks for an entry.
 """
 
 import importlib
-import os
-import re
-import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from tennis.checkout import DISTRIBUTION, IS_CHECKOUT, SETUP, project
+from tennis.checkout import DISTRIBUTION, IS_CHECKOUT
 from tennis.errors import TennisError
-from tennis.log import log
 
 OWN = "tennis"  # the kit's own package
-DAMAGED = "tennis.damaged"  # the group of files that cannot be read
-# what is imported -> the room that brings it, an extra in pyproject.toml and a stage of setup
-ROOMS = {
+# Python module -> the extra of pyproject.toml that installs it
+OPTIONAL = {
     "dask": "cluster",
     "distributed": "cluster",
     "littlefs": "pico",
     "mpremote": "boards",
     "serial": "boards",
 }
-# stages of scripts/setup.sh; what is no stage comes with each of them
-STAGES = ("cluster", "pico")
 
 
 class EntryError(TennisError):
     """Something that a package adds cannot be used: the package is broken, or a part is missing."""
 
 
+def load(value: str) -> Any:
+    """Import and return what ``MODULE:ATTRIBUTE`` or ``MODULE`` names.
+
+    Raises EntryError if an optional Python package is missing, and what the import raises.
+    """
+    module, _, attribute = value.partition(":")
+    try:
+        found: Any = importlib.import_module(module.strip())
+    except ModuleNotFoundError as error:
+        if is_optional(error):
+            raise EntryError(missing(error), next_step=how_to_get(error)) from error
+        raise
+    for name in filter(None, attribute.partition("[")[0].strip().split(".")):
+        found = getattr(found, name)
+    return found
+
+
 @dataclass(frozen=True)
 class Entry:
-    """One line of a package's entry points: ``name = value``, where value is MODULE:ATTRIBUTE."""
+    """One entry point of a package: ``name = value``, where value is MODULE:ATTRIBUTE."""
 
     group: str
     name: str
     value: str
     package: str
 
-    @property
-    def module(self) -> str:
-        """Return the module that is imported."""
-        return self.value.partition(":")[0].strip()
-
-    @property
-    def attribute(self) -> str:
-        """Return what is taken of the module; empty: the module itself."""
-        return self.value.partition(":")[2].partition("[")[0].strip()
-
     def load(self) -> Any:
         """Import and return what was named. Raises EntryError."""
         try:
-            found: Any = importlib.import_module(self.module)
-            for name in filter(None, self.attribute.split(".")):
-                found = getattr(found, name)
+            return load(self.value)
+        except EntryError as error:
+            raise EntryError(f"{self} {error.message}", next_step=error.next_step) from error
         except TennisError:
             raise
         except ModuleNotFoundError as error:
@@ -75,7 +71,6 @@ class Entry:
         except Exception as error:
             why = f"{type(error).__name__}: {error}"
             raise EntryError(f"{self} is broken ({why})", next_step=self.repair) from error
-        return found
 
     def folder(self, *files: str) -> Path:
         """Return the folder that was named, as a Python package or a path; it has one of the files.
@@ -92,7 +87,7 @@ class Entry:
         return folder
 
     def check_has(self, found: Any, names: Iterable[str]) -> None:
-        """Raise EntryError where what was loaded does not have all that such an entry has."""
+        """Raise EntryError if what was loaded does not have all that such an entry has."""
         if lacking := [name for name in names if not hasattr(found, name)]:
             why = f"it has no {', '.join(lacking)}"
             raise EntryError(f"{self} is broken ({why})", next_step=self.repair)
@@ -100,54 +95,40 @@ class Entry:
     @property
     def repair(self) -> str:
         """Say what to do about one that is broken."""
-        if self.package == OWN:
-            return f"run '{SETUP}'; if that does not help, please report it"
         return f"repair the package {self.package}, or remove it"
 
     def __str__(self) -> str:
         """Say which it is: its name, the kind of thing, the package."""
-        kind = self.group.removeprefix("tennis.").partition(".")[0].removesuffix("s")
-        kind = {"benche": "bench", "doctor": "check", "beneath": "system", "plot": "picture"}.get(
-            kind, kind
-        )
+        group = self.group.removeprefix("tennis.").partition(".")[0]
+        kind = "bench" if group == "benches" else group.removesuffix("s")
         return f"the {kind} {self.name} of the package {self.package}"
 
 
 def missing(error: ModuleNotFoundError) -> str:
-    """Say what is missing where an import failed."""
-    if (error.name or "").startswith("tennis."):
-        return f"needs a part of Tennis that is not here, {error.name}"
+    """Say what is missing if an import failed."""
     return f"needs the Python module {error.name}, which is not installed"
 
 
 def how_to_get(error: ModuleNotFoundError) -> str:
     """Say what installs a module that an import did not find."""
-    if (error.name or "").startswith("tennis."):
-        return f"take the whole of Tennis, then run '{SETUP}'"
-    if not is_of_a_room(error):
+    if not is_optional(error):
         return "install it, or the package that brings it"
-    room = ROOMS[(error.name or "").partition(".")[0]]
+    extra = OPTIONAL[(error.name or "").partition(".")[0]]
     if not IS_CHECKOUT:
-        return f"run \"pip install '{DISTRIBUTION}[{room}]'\""
-    stage = f" --{room}" if room in STAGES else ""
-    return f"run 'scripts/setup.sh{stage}'"
+        return f"run \"pip install '{DISTRIBUTION}[{extra}]'\""
+    return f"run 'scripts/setup.sh{'' if extra == 'boards' else f' --{extra}'}'"
 
 
-def is_of_a_room(error: ModuleNotFoundError) -> bool:
-    """Tell whether what was not found is what a stage of setup installs for one room."""
-    return (error.name or "").partition(".")[0] in ROOMS
+def is_optional(error: ModuleNotFoundError) -> bool:
+    """Tell whether an extra of Tennis installs what was not found."""
+    return (error.name or "").partition(".")[0] in OPTIONAL
 
 
 def entries(group: str) -> tuple[Entry, ...]:
-    """Return the entries of a group: the kit's own as it lists them, others by their names."""
-    return _every().get(group, ())
-
-
-def groups(beginning: str) -> Iterator[str]:
-    """Yield the groups that have entries and are called so, or so with a dot and more behind."""
-    for group in _every():
-        if group == beginning or group.startswith(f"{beginning}."):
-            yield group
+    """Return the entries of a group by their names; also of groups ``GROUP.MORE``."""
+    return tuple(
+        entry for entry in _every() if entry.group == group or entry.group.startswith(f"{group}.")
+    )
 
 
 def find(group: str, name: str) -> Entry | None:
@@ -155,37 +136,9 @@ def find(group: str, name: str) -> Entry | None:
     return next((entry for entry in entries(group) if entry.name == name), None)
 
 
-def need(group: str, name: str, why: str, read: Callable[[Entry], Any] = Entry.load) -> Any:
-    """Load what must be there; ``why`` begins the line that is said if it is not.
-
-    ``read``: how an entry of the group is read. Raises EntryError.
-    """
-    entry = find(group, name)
-    if entry is None:
-        raise EntryError(f"{why} needs a package that is not installed", next_step="install it")
-    try:
-        return read(entry)
-    except EntryError as error:
-        raise EntryError(f"{why}: {error.message}", next_step=error.next_step) from error
-
-
-def loaded(group: str) -> dict[str, Any]:
-    """Return what a group has, by name; what cannot be loaded is left out, and said in a line."""
-    found = {}
-    for entry in entries(group):
-        try:
-            found[entry.name] = entry.load()
-        except EntryError as error:
-            log.info(str(error))
-    return found
-
-
 @cache
-def _every() -> dict[str, tuple[Entry, ...]]:
-    found: dict[str, list[Entry]] = {}
-    for entry in [*_own(), *sorted(_others(), key=lambda one: (one.name, one.package))]:
-        found.setdefault(entry.group, []).append(entry)
-    return {group: tuple(listed) for group, listed in found.items()}
+def _every() -> tuple[Entry, ...]:
+    return tuple(sorted(_installed(), key=lambda one: (one.name, one.package)))
 
 
 def forget() -> None:
@@ -193,52 +146,15 @@ def forget() -> None:
     _every.cache_clear()
 
 
-def _own() -> Iterator[Entry]:
-    """Yield the kit's own, as the checkout names them now: nobody need install it again."""
-    for group, own in project().get("entry-points", {}).items():
-        yield from (Entry(group, name, value, OWN) for name, value in own.items())
+def _installed() -> Iterator[Entry]:
+    """Yield the entries of all packages that Python finds, each package once."""
+    from importlib.metadata import distributions  # noqa: PLC0415 (many commands need none of it)
 
-
-def places() -> list[str]:
-    """Return the folders in which packages are looked for."""
-    return list(dict.fromkeys(sys.path))
-
-
-def _others() -> Iterator[Entry]:
-    """Yield those of all packages that Python finds, each package once: the first that it finds."""
-    seen = {OWN, DISTRIBUTION}  # what the kit lists itself is not read twice
-    for place in places():
-        try:
-            names = sorted(os.listdir(place or "."))  # noqa: PTH208 (quick: most have no entries)
-        except OSError:
-            continue
-        for name in names:
-            package = re.sub(r"[-_.]+", "-", name.split("-")[0]).lower()
-            if name.endswith((".dist-info", ".egg-info")) and package not in seen:
-                seen.add(package)
-                yield from _read(package, os.path.join(place, name, "entry_points.txt"))  # noqa: PTH118
-
-
-def _read(package: str, path: str) -> Iterator[Entry]:
-    """Yield the entries of one package that are for Tennis."""
-    try:
-        with open(path, encoding="utf-8") as file:  # noqa: PTH123
-            text = file.read()
-    except OSError:  # it has none, as nearly all
-        return
-    except UnicodeError:
-        text = ""
-    if "[tennis." not in text:
-        return
-    import configparser  # noqa: PLC0415 (where no package adds anything, nobody waits for it)
-
-    parser = configparser.ConfigParser(delimiters="=", interpolation=None, strict=False)
-    parser.optionxform = str  # type: ignore[assignment,method-assign] # names keep their case
-    try:
-        parser.read_string(text)
-    except configparser.Error:
-        yield Entry(DAMAGED, path, "", package)
-        return
-    for group in parser.sections():
-        if group.startswith("tennis."):
-            yield from (Entry(group, name, value, package) for name, value in parser[group].items())
+    seen = {DISTRIBUTION}  # one of an older version lists what is the kit's own now
+    for one in distributions():
+        text = one.read_text("entry_points.txt")
+        if text and "[tennis." in text and one.name not in seen:
+            seen.add(one.name)
+            for point in one.entry_points:
+                if point.group.startswith("tennis."):
+                    yield Entry(point.group, point.name, point.value, one.name)

@@ -7,7 +7,6 @@ there, and does not say so.
 """
 
 import sys
-from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
 
 NAMESAKE = "tennis"  # scores matches
@@ -27,6 +26,8 @@ def main() -> None:
 
 
 def _is_installed(name: str) -> bool:
+    from importlib.metadata import PackageNotFoundError, distribution  # noqa: PLC0415
+
     try:
         files = distribution(name).files or ()
     except PackageNotFoundError:

@@ -331,11 +331,6 @@ def _added(entry: Entry) -> Path | None:
         return None
 
 
-def read(entry: Entry) -> list[LoadPart]:
-    """Return the parts of a package's load. Raises TennisError where it is broken."""
-    return _parts_in(entry.folder(FILE), entry.name)
-
-
 def _folder(name: str) -> Path | None:
     """Return a load's folder: the kit's own, else a package's; None: there is no such load.
 

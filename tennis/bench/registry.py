@@ -1,9 +1,6 @@
 # SPDX-FileCopyrightText: The Tennis authors
 # SPDX-License-Identifier: MIT
-"""Which benches there are, and which of them plays a plan: those that packages name.
-
-The kit's own are in ``pyproject.toml``, under the entry points ``tennis.benches``.
-"""
+"""Which benches there are, and which of them plays a plan."""
 
 import itertools
 from collections.abc import Mapping, Sequence
@@ -15,14 +12,23 @@ from tennis.bench.fitting import Capabilities, refuse_misfits, settings_of
 from tennis.bench.kernels import catalogue
 from tennis.bench.loads import System
 from tennis.bench.protocol import Access, Bench, PreparingBench, RegisteredBench
-from tennis.entries import OWN, Entry, EntryError
+from tennis.entries import OWN, Entry, EntryError, load
 from tennis.errors import UsageError
 from tennis.log import log
 from tennis.rally.manifest import TIMELESS, BenchKind
 from tennis.rally.plan import Plan
 from tennis.rally.text import plain
 
-GROUP = "tennis.benches"
+# the kit's own, in the order in which they are asked for a plan
+BENCHES = (
+    "tennis.bench.sloth.bench:SlothBench",
+    "tennis.bench.virtual.bench:VirtualBench",
+    "tennis.bench.physical.second_pico:SecondPicoBench",
+    "tennis.bench.physical.managed:PiBench",
+    "tennis.bench.physical.wired:WiredBench",
+    "tennis.bench.replay:ReplayBench",
+)
+GROUP = "tennis.benches"  # those of packages
 # what a class must have, as RegisteredBench says
 MEMBERS = (
     *("kind", "repeats", "kernels", "can", "plays", "defaults", "of"),
@@ -39,17 +45,21 @@ def benches() -> tuple[type[RegisteredBench], ...]:
 def _registered() -> tuple[list[tuple[str, type[RegisteredBench]]], list[EntryError]]:
     """Return package and bench, and why others cannot be used.
 
-    Of the kit's own that is said when somebody asks for one: a room may be left out.
+    One of the kit's own may lack an optional Python package: that is said if it is asked for.
     """
     found: list[tuple[str, type[RegisteredBench]]] = []
     troubles = []
+    for named in BENCHES:
+        try:
+            found.append((OWN, load(named)))
+        except EntryError as error:
+            troubles.append(error)
     for entry in entries.entries(GROUP):
         try:
             found.append((entry.package, read(entry)))
         except EntryError as error:
             troubles.append(error)
-            if entry.package != OWN:
-                log.info(str(error))
+            log.info(str(error))
     return found, troubles
 
 

@@ -16,13 +16,13 @@ from click.shell_completion import CompletionItem
 from tennis import entries
 from tennis.cli import plugged, streams
 from tennis.cli.removed import REMOVED, instead_of
-from tennis.cli.words import QUIET
+from tennis.cli.streams import QUIET
 from tennis.edition import VERSION
 from tennis.errors import TennisError, UsageError
 
-# The core's: heading -> command -> one line of help; the module tennis.cli.<command> holds a click
-# command of that name. Modules are imported when they are asked for, so that --help is quick.
-# Rooms and packages add theirs as entry points: plugged.py.
+# heading -> command -> one line of help; the module tennis.cli.<command> holds a click command of
+# that name. Modules are imported when they are asked for, so that --help is quick.
+# Other packages add theirs as entry points: plugged.py.
 CORE = {
     "Play": {
         "rally": "Serve balls to a target, and keep every one of them.",
@@ -45,6 +45,7 @@ CORE = {
         "compare": "Compare two sides: what became later or earlier, and which code did it.",
         "replicate": "Compare a match with published results, claim by claim.",
         "check": "Play a rally again: is it what it claims to be?",
+        "umpire": "Compare the Brickwall with a logic analyser: capture, check.",
     },
     "Teach": {
         "lab": "Do a lab of the course: start, check, make the file to hand in.",
@@ -55,23 +56,27 @@ CORE = {
         "setup": "Name what is missing, and fetch kernels, for a Tennis that pip installed.",
         "doctor": "Say what works here, what does not, and what to do about it.",
         "kernels": "List, fetch and prepare the kernels of the virtual bench.",
+        "brickwall": "Put the firmware onto a Pico, and verify it with known delays.",
+        "benches": "List, lease, boot, restore the benches.",
+        "card": "Write who may log in to a new Raspberry Pi, and check its card.",
+        "commission": "Go through the first evening with a board, step by step.",
     },
 }
 CORE_COMMANDS = {name: text for group in CORE.values() for name, text in group.items()}
 
 
 def listed() -> tuple[dict[str, dict[str, str]], list[str]]:
-    """Return heading -> command -> its line of help, of the core, rooms and packages.
+    """Return heading -> command -> its line of help, also of packages.
 
-    And what is said of those that cannot be listed: a package may be broken.
+    And what is wrong with those that cannot be listed.
     """
     groups = {heading: dict(commands) for heading, commands in CORE.items()}
-    trouble = [f"{entry.name} cannot be read" for entry in entries.entries(entries.DAMAGED)]
+    trouble = []
     for heading, entry in plugged.commands():
-        if "." in entry.name or entry.name in CORE_COMMANDS:
+        if entry.name in CORE_COMMANDS:
             continue
         try:
-            line = plugged.help_line(entry)
+            line = plugged.load(entry).get_short_help_str(limit=80)
         except TennisError as error:
             trouble.append(str(error))
         else:
@@ -81,8 +86,7 @@ def listed() -> tuple[dict[str, dict[str, str]], list[str]]:
 
 def names() -> list[str]:
     """Return the names of all commands."""
-    added = (entry.name for _, entry in plugged.commands() if "." not in entry.name)
-    return list(dict.fromkeys([*CORE_COMMANDS, *added]))
+    return list(dict.fromkeys([*CORE_COMMANDS, *(entry.name for _, entry in plugged.commands())]))
 
 
 def command_of(name: str) -> click.Command | None:
@@ -91,7 +95,7 @@ def command_of(name: str) -> click.Command | None:
         command = getattr(importlib.import_module(f"tennis.cli.{name}"), name)
         assert isinstance(command, click.Command)  # noqa: S101
         return command
-    entry = None if "." in name else plugged.find(name)
+    entry = entries.find(plugged.GROUP, name)
     return plugged.load(entry) if entry else None
 
 
@@ -259,11 +263,10 @@ def _defect(error: BaseException) -> str:
     if os.environ.get("TENNIS_DEBUG"):
         raise error
     command = _command()
-    if isinstance(error, ModuleNotFoundError) and entries.is_of_a_room(error):
+    if isinstance(error, ModuleNotFoundError) and entries.is_optional(error):
         return f"tennis {command} {entries.missing(error)}: {entries.how_to_get(error)}"
     what = f"{type(error).__name__}: {error}"
-    added = plugged.find(command)
-    if added and added.package != entries.OWN:
+    if command not in CORE_COMMANDS and (added := entries.find(plugged.GROUP, command)):
         return f"{added} failed: {what} (TENNIS_DEBUG=1 shows where): {added.repair}"
     return f"a defect of tennis: {what} (TENNIS_DEBUG=1 shows where); please report it"
 

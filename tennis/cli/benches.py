@@ -14,7 +14,7 @@ from tennis.log import listening
 from tennis.rally.text import plain
 
 
-@click.group(invoke_without_command=True, short_help="List, lease, boot, restore the benches.")
+@click.group(invoke_without_command=True)
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON list.")
 @click.pass_context
 def benches(ctx: click.Context, as_json: bool) -> None:

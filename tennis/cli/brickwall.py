@@ -8,7 +8,7 @@ from tennis.cli.flash import flash
 from tennis.cli.verify import verify
 
 
-@click.group(short_help="Put the firmware onto a Pico, and verify it with known delays.")
+@click.group()
 def brickwall() -> None:
     """Put the Brickwall's firmware onto a Pico, and verify it with known delays.
 

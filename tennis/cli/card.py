@@ -16,7 +16,7 @@ KEYS = ("id_ed25519.pub", "id_ecdsa.pub", "id_rsa.pub")
 SIZE_MAX = 1 << 14
 
 
-@click.command(short_help="Write who may log in to a new Raspberry Pi, and check its card.")
+@click.command()
 @click.argument("boot", type=Folder(), metavar="BOOT")
 @click.option(
     "--host",

@@ -28,7 +28,7 @@ SENT = (
 )
 
 
-@click.command(short_help="Go through the first evening with a board, step by step.")
+@click.command()
 @click.argument("target", required=False)
 @click.option("--out", type=Folder(), metavar="DIR", help="The record's folder, new or begun.")
 @click.option("--yes", is_flag=True, help="Ask nothing: measure at once, end at what fails.")

@@ -8,8 +8,6 @@ from typing import Any
 import click
 from click.shell_completion import CompletionItem
 
-from tennis.entries import entries
-
 Items = list[CompletionItem]
 
 
@@ -58,7 +56,9 @@ def loads(ctx: click.Context, parameter: click.Parameter, incomplete: str) -> It
 
 def instruments(ctx: click.Context, parameter: click.Parameter, incomplete: str) -> Items:  # noqa: ARG001
     """Offer the instruments."""
-    return _beginning([one.name for one in entries("tennis.instruments")], incomplete)
+    from tennis.bench.virtual.parts import instruments as every
+
+    return _beginning(every(), incomplete)
 
 
 def _beginning(names: Any, incomplete: str) -> Items:

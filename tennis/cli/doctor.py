@@ -3,7 +3,7 @@
 """``tennis doctor``: what works here, what does not, and what to do about it."""
 
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import asdict
 
 import click
@@ -11,10 +11,7 @@ import click
 from tennis.bench.findings import Finding
 from tennis.cli.options import port_option
 from tennis.cli.words import echo, echo_json
-from tennis.entries import need
 from tennis.errors import UsageError
-
-ASKED = "tennis.doctor.options"  # what rooms have checked for an option of this command
 
 
 @click.command()
@@ -60,8 +57,12 @@ def doctor(
         raise UsageError("--target is empty", next_step="name a host as for ssh, or virtual")
     if target:
         findings = _of_target(target)
+    elif port:
+        from tennis.play.doctor.pico import examine_ports
+
+        findings = examine_ports(port)
     else:
-        findings = need(ASKED, "port", "--port")(port) if port else examine()
+        findings = examine()
     if as_json:
         all_findings = list(findings)
         echo_json([asdict(finding) for finding in all_findings])
@@ -86,5 +87,6 @@ def _of_target(name: str) -> Iterator[Finding]:
     kind, _, kernel = name.partition(":")
     if kind == VIRTUAL:
         return examine_virtual(kernel)
-    of_host: Callable[[str], Iterator[Finding]] = need(ASKED, "target", "--target")
-    return of_host(name)
+    from tennis.play.doctor.target import examine_target
+
+    return examine_target(name)

@@ -9,14 +9,14 @@ from pathlib import Path
 import click
 from rich.console import Console
 
-from tennis.cli.plugged import PluggedGroup
 from tennis.cli.tables import table
+from tennis.cli.uf2 import uf2
 from tennis.cli.words import aside, echo
 from tennis.log import listening
 from tennis.rally.manifest import BenchKind
 
 
-@click.group(cls=PluggedGroup, invoke_without_command=True)
+@click.group(invoke_without_command=True)
 @click.pass_context
 def kernels(ctx: click.Context) -> None:
     """List and fetch the kernels of the virtual bench; check and build a kernel of your own.
@@ -51,6 +51,9 @@ def kernels(ctx: click.Context) -> None:
             where = "" if bench.kind == "virtual" else f", with --bench {bench.kind}"
             echo(f"\nThe bench {bench.can.name} has kernels of its own{where}:")
             echo(f"{', '.join(sorted(bench.kernels))}.")
+
+
+kernels.add_command(uf2)
 
 
 @kernels.command(short_help="Fetch kernels by name, and the target's programs.")

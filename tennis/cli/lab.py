@@ -199,10 +199,8 @@ def plant(number: str, folder: Path | None) -> None:
       tennis lab plant 02
       tennis lab plant 02 --in work/02
     """
-    from tennis.course import work
-    from tennis.entries import need
+    from tennis.course import planting, work
 
-    planting = need("tennis.umpire", "planting", "tennis lab plant")
     found = work.find_lab(number)
     name = found.parameters.get("planted")
     if not isinstance(name, str):

@@ -17,14 +17,11 @@ from tennis.cli.settings import setting_option
 from tennis.cli.stop import Stop
 from tennis.cli.tables import print_wide, table
 from tennis.cli.words import echo
-from tennis.entries import need
 from tennis.errors import BenchError, UsageError
 from tennis.log import listening
 
 if TYPE_CHECKING:
     from tennis.play.crew import Crew
-
-CREWS = "tennis.crews"  # who plays a match besides this machine, by the option that asks for it
 
 
 def kernel_of(text: str) -> tuple[str, str]:
@@ -180,10 +177,11 @@ def match(
 
 def _fleet(targets: str | None) -> "Crew | None":
     """Return the boards that play; None: nobody named any. Raises UsageError."""
-    made: Crew | None = None
-    if targets is not None:
-        made = need(CREWS, "targets", "--targets")(targets)
-    return made
+    if targets is None:
+        return None
+    from tennis.play.fleet import crew_of
+
+    return crew_of(targets)
 
 
 def _cluster(address: str | None, store: str | None) -> "Crew | None":
@@ -202,9 +200,9 @@ def _cluster(address: str | None, store: str | None) -> "Crew | None":
             "--store takes a folder, no URL",
             next_step="mount the bucket or share on all machines, and name the folder",
         )
-    place = str(Path(store).absolute())
-    crew: Crew = need(CREWS, "cluster", "--cluster")(address, place)
-    return crew
+    from tennis.play.cluster.client import Cluster
+
+    return Cluster(address, str(Path(store).absolute()))
 
 
 def _list(console: Console, wanted: object, workers: int) -> None:

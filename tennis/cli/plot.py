@@ -7,29 +7,24 @@ from typing import TYPE_CHECKING, Any, cast
 
 import click
 
-from tennis import entries
 from tennis.cli.completion import Folder
-from tennis.cli.words import echo, warn
-from tennis.errors import TennisError, UsageError
-from tennis.log import listening
+from tennis.cli.words import echo
+from tennis.entries import load
+from tennis.errors import UsageError
+from tennis.pictures import PICTURES
 
 if TYPE_CHECKING:
     from tennis.plots.picture import Format, Picture
 
 MAX = 16  # rows that one picture can hold
 SEVERAL = {"rally": "rallies", "sweep": "sweeps", "drill": "drills"}
-# what a command draws -> the names of its pictures, as packages list them
-NAMES = {
-    of: list(dict.fromkeys(entry.name for entry in entries.entries(f"tennis.plots.{of}")))
-    for of in (*SEVERAL, *SEVERAL.values())
-}
 
 
 def _which() -> str:
     """Say which pictures there are."""
     said = [
         f"{'several' if of in SEVERAL.values() else 'one'} {of}: {', '.join(names)}"
-        for of, names in NAMES.items()
+        for of, names in PICTURES.items()
         if names
     ]
     return "; ".join(said)
@@ -47,24 +42,10 @@ def opened(folder: Path) -> tuple[Any, str]:
 
 
 def drawn(of: str, names: tuple[str, ...], what: Any, called: str) -> "dict[str, Picture]":
-    """Draw the pictures of these names; no name: all that there are of it.
-
-    A package's that fails is left out, and said in a line, unless it was named.
-    """
-    from tennis.plots.added import draw, every
-
+    """Draw the pictures of these names; no name: all that there are of it."""
     pictures = {}
-    with listening(warn):
-        there = every(of)
-    for name in names or NAMES[of]:
-        entry = there[name]
-        try:
-            picture = draw(entry, what)
-        except TennisError as error:
-            if names or entry.package == entries.OWN:
-                raise
-            warn(str(error))
-            continue
+    for name in names or PICTURES[of]:
+        picture = load(PICTURES[of][name])(what)
         if picture is not None:
             pictures[name] = picture
         elif names:
@@ -90,7 +71,7 @@ def drawn(of: str, names: tuple[str, ...], what: Any, called: str) -> "dict[str,
     "--kind",
     "kinds",
     multiple=True,
-    type=click.Choice(list(dict.fromkeys(name for names in NAMES.values() for name in names))),
+    type=click.Choice(list(dict.fromkeys(name for names in PICTURES.values() for name in names))),
     metavar="KIND",
     help=f"May be repeated. Of {_which()}.  [default: all that apply]",
 )
@@ -130,17 +111,17 @@ def plot(
                 next_step="draw one sort at a time",
             )
     of = SEVERAL[sort] if several else sort
-    if not NAMES[of]:
+    if not PICTURES[of]:
         raise UsageError(f"{of} are drawn one at a time")
     for name in kinds:
-        if name not in NAMES[of]:
+        if name not in PICTURES[of]:
             some = f"several {of}" if several else f"one {of}"
             raise UsageError(
-                f"--kind {name}: no picture of {some}", next_step=f"use {', '.join(NAMES[of])}"
+                f"--kind {name}: no picture of {some}", next_step=f"use {', '.join(PICTURES[of])}"
             )
     path = folders[0].resolve()
     out = out or (Path("plots") if several else path.with_name(path.name + "-plots"))
-    for name in kinds or NAMES[of]:
+    for name in kinds or PICTURES[of]:
         refuse_existing(out / f"{name}.{kind}", force=force)
     what = [one for one, _ in pairs] if several else pairs[0][0]
     pictures = drawn(of, kinds, what, str(folders[0]))

@@ -13,7 +13,8 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
 from tennis.cli.stop import Stop
-from tennis.cli.words import QUIET, aside, echo
+from tennis.cli.streams import QUIET
+from tennis.cli.words import aside, echo
 from tennis.log import Listener, listening
 from tennis.play.progress import Progress as RallyProgress
 from tennis.units import format_ns

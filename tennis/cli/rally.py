@@ -86,9 +86,9 @@ def rally(*, request: RallyRequest, serving: Serving, out: Path | None) -> None:
     """
     from tennis.bench.protocol import Access
     from tennis.bench.registry import bench_for
+    from tennis.play import capture
     from tennis.play import rally as player
     from tennis.play.planning import plan_for
-    from tennis.play.umpiring import umpire
 
     explicit = request.explicit
     if "shots" in explicit and _is_said("balls"):
@@ -103,7 +103,7 @@ def rally(*, request: RallyRequest, serving: Serving, out: Path | None) -> None:
 
             check_stages(plan)
         bench = bench_for(plan, Access(plan.port, plan.target))
-        for warning in umpire().warnings(plan) if plan.umpire else []:
+        for warning in capture.warnings(plan) if plan.umpire else []:
             warn(warning)
         with prediction_sealed(out):
             played = player.play(bench, plan, out, watch)

@@ -116,8 +116,7 @@ def _help(row: Setting) -> str:
 
 def _instruments_of_packages() -> list[str]:
     """Return the instruments that are not the kit's; none of them is imported for that."""
-    every = entries.entries("tennis.instruments")
-    return [entry.name for entry in every if entry.package != entries.OWN]
+    return [entry.name for entry in entries.entries("tennis.instruments")]
 
 
 def _type(row: Setting) -> Any:

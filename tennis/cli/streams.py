@@ -16,6 +16,8 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from _typeshed import ReadableBuffer
 
+QUIET = "tennis.quiet"  # in click's context: nobody wants progress
+
 
 class Output(io.FileIO):
     """A descriptor for output. It takes everything; ``lost`` is why something went nowhere."""

@@ -29,7 +29,7 @@ def _inverted(which: str | None) -> dict[str, bool]:
     return {f"invert_{wire}": which in {wire, "both"} for wire in ("ping", "reply")}
 
 
-@click.group(short_help="Compare the Brickwall with a logic analyser: capture, check.")
+@click.group()
 def umpire() -> None:
     """Compare the Brickwall with a logic analyser: capture both wires, check a rally.
 

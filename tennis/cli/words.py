@@ -12,7 +12,6 @@ from rich.text import Text
 
 from tennis.units import finite
 
-QUIET = "tennis.quiet"  # in click's context: nobody wants progress
 COLUMNS_MAX = 100  # longer lines are hard to read
 
 

@@ -28,7 +28,7 @@ from tennis import entries
 from tennis.bench.kernels.catalogue import catalogue
 from tennis.bench.registry import bench_with, own_kernels, system_of
 from tennis.checkout import ROOT
-from tennis.entries import OWN, Entry
+from tennis.entries import OWN
 from tennis.errors import TennisError
 from tennis.log import log
 from tennis.rally.edited import EditedError, toml_of
@@ -504,20 +504,12 @@ def labs_of_packages() -> list[tuple[str, Path, str]]:
         return [(slug, Path(folder), package) for slug, folder, package in json.loads(told)]
     found: list[tuple[str, Path, str]] = []
     for entry in entries.entries(GROUP):
-        if entry.package == OWN:
-            continue
         try:
             folder = entry.folder(LAB, COURSE)
             found += [(slug, path, entry.package) for slug, path in _labs_of(entry.name, folder)]
         except TennisError as error:
             log.info(str(error))
     return found
-
-
-def read(entry: Entry) -> list[Lab]:
-    """Return the labs that an entry of a package names. Raises TennisError where one is broken."""
-    found = _labs_of(entry.name, entry.folder(LAB, COURSE))
-    return [_read_lab(slug, folder, entry.package) for slug, folder in found]
 
 
 def _labs_of(name: str, folder: Path) -> list[tuple[str, Path]]:
@@ -550,8 +542,7 @@ def every_lab() -> list[Lab]:
 
     What is wrong with one of a package is said in a line. Raises LabError as ``load_course``.
     """
-    own = [entry for entry in entries.entries(GROUP) if entry.package == OWN]
-    found = [lab for entry in own for lab in load_course(entry.folder(COURSE))[1]]
+    found = load_course()[1]
     for slug, folder, package in labs_of_packages():
         try:
             found.append(_read_lab(slug, folder, package))

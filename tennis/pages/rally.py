@@ -8,9 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from tennis import entries
 from tennis.edition import VERSION
-from tennis.entries import EntryError
 from tennis.explain.instants import storage as instants
 from tennis.explain.instants.picture import with_search
 from tennis.explain.instants.words import of_shots, sentences
@@ -24,13 +22,13 @@ from tennis.rally import Rally
 from tennis.rally.calibration import doubt
 from tennis.rally.command import command_of
 from tennis.rally.disk import write_whole
-from tennis.rally.folder import CAPTURE
 from tennis.rally.manifest import Instrument, Manifest, SerialLine
 from tennis.rally.settings import SETTINGS, not_as_published
 from tennis.rally.shots import are_shots, span_ns
 from tennis.rally.text import plain
 from tennis.replicate.rules import halves_of
 from tennis.stats import Latency, Summary, summarize
+from tennis.umpire.rally import in_a_line
 from tennis.units import format_count, format_round_ns
 
 STATISTICS = {
@@ -229,22 +227,12 @@ def _facts(rally: Rally, summary: Summary) -> dict[str, str]:
         f"{instrument.tick_hz} ticks a second"
         + (f", serial {instrument.serial}" if instrument.serial else ""),
         "Verified": _verified(instrument, manifest.created),
-        "Umpire": _umpire(rally),
+        "Umpire": in_a_line(rally),
         "Line": _line(manifest.line),
         "Versions": f"tennis {written_by(manifest.tool)}" + (f", {versions}" if versions else ""),
         "SHA-256 of the balls": manifest.files.get("balls.parquet", ""),
     }
     return {key: plain(value, 1500) for key, value in facts.items() if value}
-
-
-def _umpire(rally: Rally) -> str:
-    """Return what an umpire says of a rally; empty where there was none."""
-    if rally.file(CAPTURE) is None:
-        return ""
-    try:
-        return str(entries.need("tennis.umpire", "line", "the umpire")(rally))
-    except EntryError as error:
-        return f"not run: {error}"
 
 
 def _unsound(rally: Rally) -> str:

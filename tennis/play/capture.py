@@ -2,15 +2,18 @@
 # SPDX-License-Identifier: MIT
 """A rally's capture while it is played: by an analyser, or made from the rally itself."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
 
 from tennis.bench.instruments import sigrok
 from tennis.bench.instruments.acquisition import capturing
 from tennis.errors import UsageError
 from tennis.log import log
-from tennis.play.umpiring import JustPlayed
 from tennis.rally.folder import CAPTURE, Rally
 from tennis.rally.plan import Plan
 from tennis.rally.text import plain
@@ -22,6 +25,16 @@ from tennis.umpire.simulate import SimulatedRally, simulate
 LONGER, MARGIN_S = 1.1, 5.0  # answers take their time, too, and so does the analyser's start
 # as a crystal's; and no rate of an open loop stays in step with the samples
 SIMULATED_PPM = 20.0
+
+
+@dataclass(frozen=True)
+class JustPlayed:
+    """A rally that was played on the virtual bench, and is not sealed yet."""
+
+    plan: Plan
+    tick_hz: int
+    events: list[dict[str, Any]]
+    balls: Callable[[], Iterator[pa.RecordBatch]]
 
 
 def needed_s(plan: Plan) -> float:

@@ -29,6 +29,7 @@ from tennis.edition import KEY
 from tennis.errors import BenchError, DiskFullError, RallyError, UsageError
 from tennis.explain.instants.storage import INSTANTS
 from tennis.explain.stages import STAGES
+from tennis.play import capture
 from tennis.play.rally import Watch, play_on
 from tennis.play.repeat import (
     balls_of,
@@ -40,7 +41,6 @@ from tennis.play.repeat import (
     unlike,
 )
 from tennis.play.sealing import instrument_counts
-from tennis.play.umpiring import umpire
 from tennis.rally import Rally, open_folder
 from tennis.rally.balls import records
 from tennis.rally.folder import BALLS, CAPTURE, CONSOLE, EVENTS, MANIFEST
@@ -473,7 +473,7 @@ def _umpired(rally: Rally, scratch: Path) -> list[str]:
     told = CAPTURE in rally.manifest.files or any(
         event.get("what") == "umpire" for event in rally.each_event()
     )
-    return [umpire().simulated_again(rally, scratch)] if told else []
+    return [capture.simulated_again(rally, scratch)] if told else []
 
 
 def _capture(rally: Rally, scratch: Path) -> str:

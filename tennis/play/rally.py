@@ -11,10 +11,10 @@ from pathlib import Path
 from tennis import wire
 from tennis.bench.protocol import Bench, Position, ResumableBench, Session
 from tennis.errors import BenchError, RallyError, TennisError, UsageError
+from tennis.play import capture
 from tennis.play.planning import command_again
 from tennis.play.progress import Progress
 from tennis.play.sealing import Ending, counted_end, seal_played
-from tennis.play.umpiring import umpire
 from tennis.rally.balls import records
 from tennis.rally.folder import CONSOLE, Rally
 from tennis.rally.in_play import RallyInPlay, can_go_on, check_part, part_path
@@ -288,7 +288,7 @@ def _watched(in_play: RallyInPlay) -> contextlib.AbstractContextManager[list[str
     """Let an analyser look on where the plan says so; on the virtual bench that is made later."""
     if not in_play.plan.umpire or in_play.plan.bench == "virtual":
         return contextlib.nullcontext([])
-    return umpire().watching(in_play.plan, in_play.part)
+    return capture.watching(in_play.plan, in_play.part)
 
 
 def _frames(session: Session, outcome: Ending, progress: Progress, watch: Watch) -> Iterator[Frame]:

@@ -14,12 +14,12 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import ValidationError
 
-from tennis import entries, wire
+from tennis import wire
 from tennis.bench.kernels import catalogue
 from tennis.bench.protocol import Session
 from tennis.bench.registry import bench_with, benches, is_named, kinds
 from tennis.bench.virtual.machine import COMMAND_LINE, SECOND_US, drawn_us
-from tennis.bench.virtual.parts import INSTRUMENTS
+from tennis.bench.virtual.parts import instruments
 from tennis.digests import sha256_of
 from tennis.errors import RallyError, UsageError
 from tennis.play.progress import Progress
@@ -80,7 +80,7 @@ def _refuse_another_kernel(rally: Rally, tree: str) -> None:
 def _refuse_instrument(rally: Rally, *, any_here: bool) -> None:
     instrument = instrument_of(rally.manifest)
     played = f"{rally.path} was played with the instrument {plain(instrument, 40)}"
-    if entries.find(INSTRUMENTS, instrument) is None:
+    if instrument not in instruments():
         raise UsageError(f"{played}, which no package here brings", next_step="install it")
     if instrument != "builtin" and not any_here:
         raise UsageError(
@@ -165,14 +165,10 @@ def plan_again(
 
 
 def _check_drill(rally: Rally) -> None:
-    """Raise UsageError where a drill is that of a package that is not here."""
+    """Raise UsageError for a drill that Tennis does not have."""
     drill = rally.manifest.drill
-    if drill is not None and drill.name not in drills.names():
-        whose = plain(rally.manifest.tool.versions.get(drills.VERSION, "").partition(" ")[0], 60)
-        raise UsageError(
-            f"{rally.path} is the drill {drill.name}, and no package here has that",
-            next_step=f"install the package {whose or 'that brings it'}",
-        )
+    if drill is not None and not drills.is_here(rally.manifest):
+        raise UsageError(f"{rally.path} is the drill {drill.name}, which Tennis does not have")
 
 
 def _refuse_what_does_not_repeat(rally: Rally) -> None:

@@ -15,8 +15,9 @@ import pyarrow as pa
 from tennis import __version__, wire
 from tennis.bench.protocol import Bench, RunRecord
 from tennis.errors import RallyError
+from tennis.play import capture
+from tennis.play.capture import JustPlayed
 from tennis.play.progress import Progress
-from tennis.play.umpiring import JustPlayed, umpire
 from tennis.rally.balls import batches_from_frames, records
 from tennis.rally.folder import CONSOLE, Rally
 from tennis.rally.in_play import RallyInPlay
@@ -100,7 +101,7 @@ def seal_played(bench: Bench, in_play: RallyInPlay, outcome: Ending) -> Rally:
     if plan.umpire and plan.bench == "virtual" and totals.balls:
         events = list(_events(record, journal, tick_hz))
         played = JustPlayed(plan, tick_hz, events, balls)
-        words = [*words, umpire().simulated(in_play.part, played)]
+        words = [*words, capture.simulated(in_play.part, played)]
     notes = ({"what": "umpire", "text": text} for text in words)
     every = itertools.chain(_events(record, journal, tick_hz), notes)
     return seal(in_play.part, in_play.out, manifest, balls(), every)

@@ -34,10 +34,7 @@ def claims(summary: DrillSummary) -> list[str]:
         f"{'; SUSPECT' if summary.suspect else ''}."
     )
     if summary.words == PLAIN.words:
-        played += (
-            " Nobody here says more of this drill: the package that it was played with is not "
-            "installed, or it says something else today."
-        )
+        played += " This Tennis does not have the drill, and knows no more of it."
     if summary.clock_ns is None or summary.line_ns is None or summary.loop_ns is None:
         return [played, _by_itself(summary)]
     costs = (

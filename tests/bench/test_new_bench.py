@@ -2,11 +2,11 @@
 # SPDX-License-Identifier: MIT
 """A new bench is a folder and a line, as docs/how-it-is-built.md has it."""
 
+import ast
 import re
 import shlex
 import struct
 import sys
-import tomllib
 from itertools import repeat
 from types import ModuleType
 
@@ -14,13 +14,12 @@ import numpy as np
 import pytest
 from click.testing import CliRunner, Result
 
-from tennis import entries, wire
+from tennis import wire
 from tennis.bench import calculated, registry
 from tennis.bench.registry import Benches, bench_for
 from tennis.checkout import ROOT
 from tennis.cli import cli
 from tennis.course.labs import LabRally, in_other_processes
-from tennis.entries import Entry
 from tennis.errors import BenchError
 from tennis.gaps import gap_ns
 from tennis.match.folder import open_match
@@ -36,19 +35,17 @@ from tests.support.plans import plan_of
 def register(monkeypatch, *changes: tuple[str, str]):
     """Return the page's bench, registered by the page's line; ``changes`` of its source."""
     page = (ROOT / "docs" / "how-it-is-built.md").read_text().split("## A new bench")[1]
-    source, line, *_ = re.findall(r"```(?:python|toml)\n(.*?)```", page, flags=re.DOTALL)
+    source, line, *_ = re.findall(r"```python\n(.*?)```", page, flags=re.DOTALL)
     for old, new in changes:
         assert old in source
         source = source.replace(old, new)
-    ((name, value),) = tomllib.loads(line).items()
+    (value,) = ast.literal_eval(f"({line.strip()})")
     place, _, attribute = value.partition(":")
     module = ModuleType(place)
     exec(compile(source, "constant/bench.py", "exec"), module.__dict__)  # noqa: S102 (our own page)
     monkeypatch.setitem(sys.modules, place, module)
-    own = entries.entries(registry.GROUP)
     with monkeypatch.context() as patch:
-        added = (*own, Entry(registry.GROUP, name, value, "somebody"))
-        patch.setattr(entries, "entries", lambda group: added if group == registry.GROUP else ())
+        patch.setattr(registry, "BENCHES", (*registry.BENCHES, value))
         registry.forget()
         registry.benches()
     return module.__dict__[attribute]

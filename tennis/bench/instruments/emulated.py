@@ -9,8 +9,6 @@ import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 
-from littlefs import LittleFS
-
 from tennis import environment
 from tennis.bench.cache import digest, once
 from tennis.bench.commands import run
@@ -78,6 +76,8 @@ def flash_image() -> Path:
     parts = [part for name, content in sorted(files.items()) for part in (name, content)]
 
     def build(folder: Path) -> None:
+        from littlefs import LittleFS  # noqa: PLC0415 (optional: only this needs it)
+
         disk = LittleFS(
             block_size=BLOCK_SIZE,
             block_count=FILES_SIZE // BLOCK_SIZE,

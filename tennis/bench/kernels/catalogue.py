@@ -11,13 +11,11 @@ from dataclasses import asdict, dataclass
 from functools import cache
 from pathlib import Path
 
-from tennis import entries
 from tennis.bench import configuration
 from tennis.bench.cache import digest, kept, once
 from tennis.bench.configuration import Flavour, read_config
 from tennis.bench.debian import Package, Suite, host_architecture
 from tennis.checkout import ROOT, cache_folder
-from tennis.entries import Entry, EntryError
 from tennis.errors import BenchError, UsageError
 from tennis.log import log
 
@@ -80,28 +78,8 @@ def _options(config: Path) -> dict[str, str]:
 
 @cache  # asked for each rally of a match
 def catalogue() -> dict[str, dict[str, str]]:
-    """Return the named kernels with their suites and packages: the kit's, and those of packages."""
-    own: dict[str, dict[str, str]] = tomllib.loads(CATALOGUE.read_text())
-    added = {entry.name: named for entry in entries.entries(GROUP) if (named := _named_by(entry))}
-    return {**own, **{name: entry for name, entry in added.items() if name not in own}}
-
-
-def _named_by(entry: Entry) -> dict[str, str] | None:
-    """Return a package's kernel; None, and a line is said, where it is none."""
-    try:
-        return read(entry)
-    except EntryError as error:
-        log.info(str(error))
-        return None
-
-
-def read(entry: Entry) -> dict[str, str]:
-    """Return the kernel that an entry names. Raises EntryError for what is none."""
-    found = entry.load()
-    if not (isinstance(found, dict) and set(NEEDED) <= set(found)):
-        wanted = ", ".join(NEEDED)
-        raise EntryError(f"{entry} does not say {wanted}", next_step=entry.repair)
-    return {str(name): str(value) for name, value in found.items()}
+    """Return the named kernels with their suites and packages."""
+    return tomllib.loads(CATALOGUE.read_text())
 
 
 def _folder_name(name: str) -> str:

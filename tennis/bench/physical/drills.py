@@ -5,9 +5,9 @@
 import hashlib
 from pathlib import Path
 
-from tennis.bench import drills
 from tennis.bench.kernels import modules
 from tennis.bench.targets import snapshot
+from tennis.rally import drills
 from tennis.rally.manifest import Drill
 from tennis.rally.plan import Plan
 
@@ -20,11 +20,8 @@ def module_of(plan: Plan, facts: snapshot.Snapshot) -> str:
 
 
 def files_of(drill: Drill) -> dict[str, bytes | Path]:
-    """Return what the target needs of a drill: a program, or what its module is built from.
-
-    Raises UsageError.
-    """
-    source = drills.source_of(drill)
+    """Return what the target needs of a drill: a program, or what its module is built from."""
+    source = drills.find(drill.name).code
     if drill.in_kernel:
         return {f"drill-source/{path.name}": path for path in modules.sources(source)}
     return {"drill": modules.program(source)}

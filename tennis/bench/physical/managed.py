@@ -18,7 +18,6 @@ from typing import Any, ClassVar
 from tennis.bench import flavours, witnesses
 from tennis.bench import loads as load_folder
 from tennis.bench.configuration import Flavour
-from tennis.bench.drills import version_of
 from tennis.bench.findings import Finding
 from tennis.bench.fitting import Capabilities
 from tennis.bench.fleet import boot, inventory, leases
@@ -154,7 +153,6 @@ class PiBench(ResumableBench, PreparingBench):
                 "target_module": seen.module,
                 "target_module_sha256": known.get(f"{seen.module}.sha256", UNKNOWN),
                 **(drills.versions_of(plan.drill) if plan.drill and not own else {}),
-                **(version_of(plan.drill) if plan.drill else {}),
                 **(programs.versions(own, self.target) if own else {}),
                 "load": load.command,
                 **load_folder.cycle_version(load, None),

@@ -5,17 +5,17 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, cast
 
-from tennis import entries
-from tennis.bench import drills, flavours
+from tennis.bench import flavours
 from tennis.bench.kernels import modules, own_module, own_program, program_packages
 from tennis.bench.kernels.catalogue import Kernel
+from tennis.bench.sloth import beneath
 from tennis.bench.virtual import program
 from tennis.bench.virtual.initramfs import Link
 from tennis.bench.virtual.program import Places
 from tennis.checkout import ROOT
 from tennis.digests import sha256_of
+from tennis.rally import drills
 from tennis.rally.manifest import NO_MODULE, OWN, PROGRAM
 from tennis.rally.plan import UNKNOWN, Plan
 from tennis.rally.program import read as read_program
@@ -58,15 +58,7 @@ class Answerer:
         if self.beneath is None:
             return answer
         monitor = self.beneath.with_name("monitor.elf")
-        return answer | {"beneath_sha256": sha256_of(monitor, *beneath().sources())}
-
-
-def beneath() -> Any:
-    """Return what answers beneath Linux: a module with image, module, sources and MACHINE.
-
-    Raises EntryError where no room brings it.
-    """
-    return entries.need("tennis.beneath", "sloth", "--beneath sloth")
+        return answer | {"beneath_sha256": sha256_of(monitor, *beneath.sources())}
 
 
 def built(plan: Plan, kernel: Kernel, application: Path | None) -> Answerer:
@@ -86,7 +78,7 @@ def built(plan: Plan, kernel: Kernel, application: Path | None) -> Answerer:
     if plan.program and plan.bottom_half == PROGRAM:
         racquet, name = None, NO_MODULE
     elif plan.beneath != "none":
-        racquet = cast(Path, beneath().module(kernel))
+        racquet = beneath.module(kernel)
         name = racquet.stem
     elif plan.racquet:
         racquet, name = own_module.built(Path(plan.racquet), kernel), OWN
@@ -98,7 +90,7 @@ def built(plan: Plan, kernel: Kernel, application: Path | None) -> Answerer:
     if brought and not racquet and plan.processors > 1 and plan.interrupt_cpu is not None:
         mover = modules.kernel_module(program.MOVER, kernel)
     if plan.drill and not brought:  # else the program does it
-        source = drills.source_of(plan.drill)
+        source = drills.find(plan.drill.name).code
         in_kernel = plan.drill.in_kernel
         drill = modules.kernel_module(source, kernel) if in_kernel else modules.program(source)
     is_beneath = plan.beneath != "none"
@@ -108,7 +100,7 @@ def built(plan: Plan, kernel: Kernel, application: Path | None) -> Answerer:
         parameters=its_own + (f" tennis.priorities={priorities}" if priorities else ""),
         racquet=racquet,
         drill=drill,
-        beneath=beneath().image(kernel, application) if is_beneath else None,
+        beneath=beneath.image(kernel, application) if is_beneath else None,
         program=brought,
         program_start=start,
         places=Places(plan.processors, plan.bottom_half_cpu, mover),

@@ -10,8 +10,7 @@ from typing import Any, ClassVar, cast
 
 import pyarrow as pa
 
-from tennis import entries
-from tennis.bench import drills, flavours, witnesses
+from tennis.bench import flavours, witnesses
 from tennis.bench import loads as load_folder
 from tennis.bench.fitting import Capabilities
 from tennis.bench.kernels import catalogue, modules, program_record
@@ -23,10 +22,10 @@ from tennis.bench.virtual import initramfs, memory
 from tennis.bench.virtual.answering import TARGET
 from tennis.bench.virtual.machine import Extras, line_names
 from tennis.bench.virtual.parts import (
-    INSTRUMENTS,
     PEER_TARGET,
     Parts,
     instrument_of,
+    instruments,
     packages_of,
     parts_of,
 )
@@ -52,7 +51,7 @@ class VirtualBench:
         name="virtual, Linux",
         where="--bench virtual",
         takes=taken_by("virtual"),
-        instruments=tuple(entry.name for entry in entries.entries(INSTRUMENTS)),
+        instruments=tuple(instruments()),
     )
 
     def __init__(self, extras: Extras | None = None) -> None:
@@ -123,7 +122,6 @@ class VirtualBench:
             "line_names": " ".join(line_names()),
             "racquet": parts.answerer.name,
             **parts.answerer.versions,
-            **(drills.version_of(plan.drill) if plan.drill else {}),
             "programs_sha256": sha256_of(
                 parts.racquet_user, parts.racquet_ready, TARGET / "virtual" / "init"
             ),

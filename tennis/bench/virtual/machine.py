@@ -21,9 +21,10 @@ from tennis.bench.loads import Load
 from tennis.bench.patience import USUAL, Patience
 from tennis.bench.qemu import device_tree, plugins
 from tennis.bench.qemu.plugins import QemuPlugin
+from tennis.bench.sloth import beneath
 from tennis.bench.targets.console import LIMIT_BYTES, Console
 from tennis.bench.virtual import initramfs
-from tennis.bench.virtual.answering import TARGET, beneath
+from tennis.bench.virtual.answering import TARGET
 from tennis.bench.virtual.parts import PEER_TARGET, Parts, packages_of
 from tennis.bench.virtual.shots import Children
 from tennis.errors import BenchError
@@ -280,7 +281,7 @@ def _device_tree(parts: Parts, command: Sequence[str]) -> int:
         blob = Path(scratch) / "virt.dtb"
         device_tree.dump(command, blob)
         if parts.answerer.beneath:
-            beneath().add_to_device_tree(blob)
+            beneath.add_to_device_tree(blob)
         device_tree.name_lines(blob, line_names())
         return device_tree.held_open(blob)
 
@@ -293,7 +294,7 @@ def qemu_command(parts: Parts, image: Path, console: Path, extras: Extras) -> li
     seed = parts.plan.protocol.seed
     return [
         str(parts.qemu.path),
-        *("-M", beneath().MACHINE if parts.answerer.beneath else MACHINE, "-cpu", "cortex-a57"),
+        *("-M", beneath.MACHINE if parts.answerer.beneath else MACHINE, "-cpu", "cortex-a57"),
         *("-smp", str(parts.plan.processors)),
         *("-m", str(MEMORY_MB), "-seed", str(seed), "-rtc", "base=2026-01-01,clock=vm"),
         *("-icount", f"shift={shift},sleep=off"),

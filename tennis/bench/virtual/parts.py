@@ -17,11 +17,15 @@ from tennis.bench.qemu import plugins
 from tennis.bench.qemu.plugins import Qemu, QemuPlugin
 from tennis.bench.virtual import answering, drivers, memory
 from tennis.bench.virtual.answering import TARGET, Answerer
-from tennis.entries import Entry
+from tennis.entries import Entry, EntryError, load
 from tennis.rally.manifest import Witness
 from tennis.rally.plan import Plan
 
-INSTRUMENTS = "tennis.instruments"  # the group of entry points
+INSTRUMENTS = "tennis.instruments"  # those of packages
+OWN_INSTRUMENTS = {
+    "builtin": "tennis.bench.virtual.built_in_session",
+    "pico": "tennis.bench.virtual.pico_session",
+}
 PEER_TARGET = "10.77.0.1"  # the target's address, as the script network sets it
 
 
@@ -76,9 +80,23 @@ def parts_of(plan: Plan, application: Path | None) -> Parts:
 def instrument_of(name: str) -> Any:
     """Return an instrument by name: a module with plugin, versions, describe and session.
 
-    Raises EntryError where no room brings it, or where it is broken.
+    Raises EntryError if nobody has it, or if it is broken.
     """
-    return entries.need(INSTRUMENTS, name, f"--instrument {name}", read_instrument)
+    try:
+        if name in OWN_INSTRUMENTS:
+            return load(OWN_INSTRUMENTS[name])
+        entry = entries.find(INSTRUMENTS, name)
+        if entry is None:
+            raise EntryError("no package here has it", next_step="install the one that has it")
+        return read_instrument(entry)
+    except EntryError as error:
+        why = f"--instrument {name}: {error.message}"
+        raise EntryError(why, next_step=error.next_step) from error
+
+
+def instruments() -> list[str]:
+    """Return the names of all instruments, the kit's own first; none of them is imported."""
+    return [*OWN_INSTRUMENTS, *(entry.name for entry in entries.entries(INSTRUMENTS))]
 
 
 def read_instrument(entry: Entry) -> Any:

@@ -28,15 +28,11 @@ def check_address(address: str) -> None:
 def connected(address: str) -> "Iterator[Client]":
     """Yield a client of the cluster whose scheduler is at ``address``.
 
-    Raises UsageError for what is no address, or without Dask here; BenchError where none answers.
+    Raises UsageError for what is no address; BenchError if none answers.
     """
     check_address(address)
-    try:
-        from distributed import Client  # noqa: PLC0415 (only a cluster needs it)
-    except ModuleNotFoundError as error:
-        raise UsageError(
-            "--cluster needs dask, which is not installed", next_step="scripts/setup.sh --cluster"
-        ) from error
+    from distributed import Client  # noqa: PLC0415 (only a cluster needs it)
+
     logging.getLogger("distributed").setLevel(logging.CRITICAL)  # what matters is said in one line
     try:
         client = Client(address, timeout=CONNECT_S, set_as_default=False)

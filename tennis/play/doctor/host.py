@@ -18,31 +18,34 @@ from tennis.bench.kernels import catalogue, modules
 from tennis.bench.qemu import plugins as instrument
 from tennis.bench.virtual import initramfs
 from tennis.checkout import SETUP, cache_folder
-from tennis.entries import EntryError
+from tennis.entries import EntryError, load
 from tennis.errors import TennisError
 from tennis.play.doctor.folder import examine_folder
-from tennis.play.doctor.packages import examine_packages
 from tennis.share import processors
 
-GROUP = "tennis.doctor"  # what packages have checked: functions that yield findings
+# of what needs more than the virtual bench: Python packages that are optional may be missing
+MORE = (
+    "tennis.play.doctor.emulator:examine_emulator",
+    "tennis.play.doctor.analyser:examine_analyser",
+    "tennis.play.doctor.pico:examine_plugged",
+)
 
 
 def examine() -> Iterator[Finding]:
-    """Yield the findings, one at a time: of the virtual bench, and of what packages check."""
+    """Yield the findings, one at a time: of the virtual bench, of boards, of other packages."""
     yield from _examine_virtual()
     yield from examine_folder(Path.cwd())
-    for entry in entries.entries(GROUP):
+    for named in MORE:
         try:
-            yield from entry.load()()
+            yield from load(named)()
         except EntryError as error:
+            what = named.partition(":")[2].removeprefix("examine_")
+            yield Finding("note", what, error.message, error.next_step)
+    for entry in entries.entries("tennis"):
+        try:
+            entry.load()
+        except TennisError as error:
             yield Finding("note", entry.package, error.message, error.next_step)
-        except Exception as error:
-            if entry.package == entries.OWN:
-                raise
-            yield Finding("note", entry.package, f"{entry} failed: {error}", entry.repair)
-    yield from examine_packages()
-    for entry in entries.entries(entries.DAMAGED):
-        yield Finding("note", entry.package, f"{entry.name} cannot be read", entry.repair)
 
 
 def _examine_virtual() -> Iterator[Finding]:

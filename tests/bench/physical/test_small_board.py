@@ -30,7 +30,6 @@ from tennis.rally.in_play import part_path
 from tennis.rally.inside import read_inside
 from tennis.rally.manifest import Drill
 from tests.support.fake_brickwall import FakeBrickwall, wires
-from tests.support.packages import with_drill
 from tests.support.plans import drill_plan, plan_of
 from tests.support.small_board import HOST, SmallBoard
 
@@ -238,14 +237,13 @@ def drilled(
     ("name", "context", "tasks"),
     [
         ("switch", "user-rt", {"drill": ("SCHED_FIFO", 98)}),
-        ("yield", "user", {"drill": ("SCHED_OTHER", 0)}),
+        ("switch", "user", {"drill": ("SCHED_OTHER", 0)}),
     ],
 )
 def test_a_drill_leaves_the_board_as_it_was(target, tmp_path, name, context, tasks):
     target.run("modprobe racquet bottom_half=workqueue", what="loading")  # as at boot
     before = state(target) + target.run("ls /sys/module | wc -l", what="looking")
-    with with_drill(tmp_path / "site"):  # yield is that of a package
-        rally = drilled(tmp_path / "d", name, context, load="stress")
+    rally = drilled(tmp_path / "d", name, context, load="stress")
     manifest = rally.manifest
     assert (rally.balls, manifest.faults, manifest.ended) == (300, [], "complete")
     assert manifest.target.module == f"drill {name}"
