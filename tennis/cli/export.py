@@ -20,17 +20,13 @@ from tennis.sweep.folder import is_sweep, open_sweep
 @click.command()
 @click.argument("folder", metavar="DIR", type=Folder())
 @click.option(
-    "--format", "kind", type=click.Choice(["csv"]), default="csv", show_default=True,
-    help="Comma-separated values.",
-)  # fmt: skip
-@click.option(
     "--out",
     type=click.Path(path_type=Path),
     metavar="FILE",
     help="The file to write. [default: standard output]",
 )
 @click.option("--force", is_flag=True, help="Overwrite a file that exists.")
-def export(folder: Path, kind: str, out: Path | None, *, force: bool) -> None:  # noqa: ARG001
+def export(folder: Path, out: Path | None, *, force: bool) -> None:
     """Print the balls in DIR for a spreadsheet: one line each, times in nanoseconds.
 
     For a drill it prints the repetitions by both clocks, for a sweep the rates. The first lines
@@ -38,8 +34,8 @@ def export(folder: Path, kind: str, out: Path | None, *, force: bool) -> None:  
 
     \b
     Examples:
-      tennis export first --format csv --out first.csv
-      tennis export rates --format csv | head
+      tennis export first --out first.csv
+      tennis export rates | head
     """
     if out is not None:
         refuse_existing(out, force=force)

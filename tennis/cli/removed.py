@@ -41,6 +41,7 @@ OPTIONS = {
         [f"grade --{name}" for name in ("deadline", "late-days", "late-per-day", "zone")],
         "your learning platform knows when a file came: let it take late points off",
     ),
+    "export --format": "leave it out: it writes CSV",
     "drill --resume": "run 'tennis resume DIR'",
     **dict.fromkeys(
         [f"kernels package --{source}" for source in ("git", "ref", "tarball", "tree")],

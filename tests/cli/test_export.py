@@ -39,7 +39,7 @@ def test_every_ball_to_the_tick(tick_hz, tmp_path, monkeypatch):
     most = (2**32 - 2) // (1 if tick_hz > 10**10 else 40)
     rise = np.linspace(1, most // 2, 300, dtype=np.int64)
     rally = make_rally(tmp_path / "r", rise=rise, schedule=rise + 1, misses=7, tick_hz=tick_hz)
-    done = run(rally.path, "--format", "csv")
+    done = run(rally.path)
     assert done.exit_code == 0, done.output
     _, rows = read(done.stdout)
     balls = [row for batch in rally.batches() for row in batch.to_pylist()]
