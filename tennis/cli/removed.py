@@ -61,6 +61,7 @@ OPTIONS = {
     "rally --check": "run 'tennis check DIR'",
     "rally --from": "run 'tennis replay DIR --out DIR'",
     "replicate --hardware": "read docs/evidence/hardware.md; scripts/hardware_table.py makes it",
+    "umpire check --out": "save what it prints, or use --json",
     "umpire check --hysteresis-v": "make a session of sigrok of the table first: docs/umpire.md",
     "umpire check --threshold-v": "make a session of sigrok of the table first: docs/umpire.md",
     "rally --resume": "run 'tennis resume DIR'",

@@ -37,7 +37,6 @@ def umpire() -> None:
     Examples:
       tennis umpire install
       tennis rally --umpire --balls 1000 --out first
-      tennis umpire check first --out umpire.html
     """
 
 
@@ -188,8 +187,6 @@ def simulate(
     "tick, more than wires can cause, the check always fails]",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object; times in ns.")
-@click.option("--out", type=click.Path(path_type=Path), help="Write an HTML page, too.")
-@click.option("--force", is_flag=True, help="Overwrite the page if it exists.")
 def check(
     rally: Path,
     *,
@@ -200,8 +197,6 @@ def check(
     rate_mhz: float | None,
     tolerance_ns: float | None,
     as_json: bool,
-    out: Path | None,
-    force: bool,
 ) -> None:
     """Check a rally or drill by a capture of it: bias, spread, unmatched balls, clocks, a verdict.
 
@@ -212,17 +207,13 @@ def check(
       tennis umpire check first
       tennis umpire check first --capture wires.sr --ping D2 --reply D3 --json
       tennis umpire check first --capture wires.vcd.sr --rate-mhz 24
-      tennis umpire check first --out umpire.html
     """
     from fractions import Fraction
 
     from tennis.rally import open_folder
-    from tennis.rally.disk import refuse_existing
     from tennis.umpire import Wires
     from tennis.umpire import rally as player
 
-    if out:
-        refuse_existing(out, force=force)
     wires = Wires(
         ping=ping,
         reply=reply,
@@ -234,12 +225,6 @@ def check(
         echo_json(result.as_json())
     else:
         _tell(result)
-    if out:
-        from tennis.pages.umpire import write_page
-
-        write_page(result, out, force=force)
-        if not as_json:
-            echo(f"page: {out}")
     if result.verdict != "pass":
         sys.exit(1)
 

@@ -135,5 +135,5 @@ def table(result: Check) -> list[dict[str, Any]]:
         }
         for kind in result.kinds
         if kind in result.classes
-        for balls, analyser, brickwall in result.classes[kind].rows()
+        for balls, analyser, brickwall in result.classes[kind]
     ]

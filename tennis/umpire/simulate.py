@@ -18,7 +18,7 @@ from tennis.errors import UsageError
 from tennis.rally import Rally
 from tennis.rally.manifest import Protocol
 from tennis.rally.shots import are_shots
-from tennis.umpire.agreement.rally_balls import RallyBalls, rally_balls
+from tennis.umpire.agreement.rally_balls import RallyBalls, batches_of
 from tennis.umpire.analyser import Analyser
 from tennis.umpire.captures.edges import MAX_TICKS, Edges, alternating, merged
 from tennis.umpire.captures.srzip import write_levels
@@ -48,7 +48,7 @@ class SimulatedRally:
             manifest.protocol,
             rally.tick_hz,
             rally.events,
-            lambda: rally_balls(rally),
+            lambda: batches_of(rally),
             pinged=manifest.drill is None,
         )
 

@@ -14,7 +14,6 @@ from click.testing import CliRunner
 
 from tennis.checkout import ROOT
 from tennis.cli import cli
-from tennis.cli.umpire import umpire
 from tennis.course import load_lab
 from tennis.explain.explanation import Explanation
 from tennis.pages.commission import page as commission_page
@@ -47,7 +46,7 @@ BOOKS = {
     "handouts": ("index", "before-you-start", "01-first-serve", "05-preempt-rt", "07-worst-case"),
 }
 
-OWN = ("rally", "rallies", "match", "drills", "rtcap", "explain", "umpire", "feedback", "class")
+OWN = ("rally", "rallies", "match", "drills", "rtcap", "explain", "feedback", "class")
 OWN += ("commission", "compare")
 KINDS = [*OWN, *(f"{b}/{name}" for b in BOOKS for name in BOOKS[b])]
 
@@ -99,13 +98,6 @@ def pages(tmp_path_factory) -> dict[str, Path]:
     late = Explanation(rallies[0], "the latest ball of 300", [late_ball("dd")], 300, [])
     write(late, out / "explained")
     written["explain"] = out / "explained" / PAGE
-    capture = str(out / "capture.sr")
-    for words in (
-        ["simulate", str(rallies[1].path), "--out", capture],
-        ["check", str(rallies[1].path), "--capture", capture, "--out", str(written["umpire"])],
-    ):
-        done = CliRunner().invoke(umpire, words)
-        assert done.exit_code == 0, done.output
     written["commission"].write_text(commission_page(made_up_record()))
     sides = [str(side(out / "before")), str(side(out / f"after_{'long_name_' * 6}", times=1.5))]
     done = CliRunner().invoke(cli, ["compare", *sides, "--no-explain", "--out", str(out / "gate")])

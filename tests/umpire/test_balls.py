@@ -9,7 +9,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tennis.umpire.agreement.balls import NONE, Balls, Decoder
-from tennis.umpire.agreement.fit import MAX_BLOCKS, Blocks
 from tennis.umpire.captures.edges import Edges
 
 TIMEOUT = 50
@@ -102,16 +101,3 @@ def test_a_ball_that_is_under_way_at_the_end_is_none():
     decoder = Decoder(TIMEOUT)
     decoder.add(Edges(np.array([10, 11, 14], np.int64), np.array([2, 0, 3], np.uint8)))
     assert len(decoder.finish(30)) == 0
-
-
-@given(st.lists(st.integers(1, 400), max_size=20))
-def test_blocks_lose_nothing_and_stay_few(sizes):
-    blocks, total = Blocks(1), 0
-    for size in sizes:
-        blocks.add(np.arange(total, total + size, dtype=float)[:, None])
-        total += size
-        assert len(blocks.table) <= MAX_BLOCKS
-    assert blocks.table[:, 0].sum() == total
-    assert blocks.table[:, 1].sum() == total * (total - 1) / 2
-    # neighbours stay together, and all blocks but the last are equally large
-    assert (blocks.table[:-1, 0] == blocks.rows).all()

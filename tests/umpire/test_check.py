@@ -410,23 +410,6 @@ def test_the_command_says_verdict_bias_and_clock(rally, tmp_path, typed):
     assert set(said["scheduling"]) >= {"bias_ns", "bias_ci_ns", "sd_ns"}
 
 
-def test_the_page_is_whole_and_repeats(rally, tmp_path, typed):
-    capture, page = tmp_path / "capture.sr", tmp_path / "page.html"
-    typed("umpire", "simulate", rally.path, "--out", capture)
-    words = ("umpire", "check", rally.path, "--capture", capture, "--out", page)
-    assert typed(*words)[0] == 0
-    first = page.read_text()
-    for said in ("Umpire: pass", "table 6.1", "data:image/png;base64", "Bland-Altman", "0.43"):
-        assert said in first
-    assert "<script" not in first
-    assert "://" not in first
-    code, _, err = typed(*words)
-    assert code == 2
-    assert "exists" in err
-    assert typed(*words, "--force")[0] == 0
-    assert page.read_text() == first
-
-
 def test_a_suggested_option_mends_the_check(rally, tmp_path, typed):
     capture = tmp_path / "capture.sr"
     typed("umpire", "simulate", rally.path, "--swap", "--invert", "reply", "--out", capture)

@@ -51,8 +51,12 @@ class Balls:
             np.concatenate([none, *(part.fall for part in parts)]),
         )
 
-    def __getitem__(self, where: slice) -> "Balls":
+    def __getitem__(self, where: slice | NDArray[np.intp]) -> "Balls":
         return Balls(self.served[where], self.rise[where], self.fall[where])
+
+    def backward(self) -> "Balls":
+        """Return them from the last to the first, with times that run backwards."""
+        return Balls(-self.served[::-1], self.rise[::-1], self.fall[::-1])
 
     def __len__(self) -> int:
         return int(self.served.size)

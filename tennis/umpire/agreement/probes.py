@@ -7,34 +7,18 @@ import shlex
 from collections.abc import Iterator
 from dataclasses import replace
 
-from tennis.rally import Rally
-from tennis.umpire.agreement.result import Check
-from tennis.umpire.agreement.side_by_side import RIGHT, SideBySide
-from tennis.umpire.captures.edges import Capture, Edges, ProbeFault, rewired
+from tennis.umpire.captures.edges import Capture, Edges, ProbeFault
 
 TRIAL_EDGES = 1 << 17  # of a capture, when other wirings are tried
 
 
-def other_wiring(rally: Rally, capture: Capture) -> ProbeFault | None:
-    """Try all that may be wrong with the probes; return what makes sense of the capture."""
-    begins = _begin_of(capture)
-    others = itertools.product((False, True), repeat=3)
-    # what is most often wrong first
-    for swapped, ping, reply in sorted(others, key=sum):
-        wiring = ProbeFault(swapped, ping, reply)
-        if wiring == ProbeFault():
-            continue
-        trial = Check("not run", "", rally, capture, 0, 0)
-        run = SideBySide(rally, rewired(begins, wiring), trial)
-        if run.pair() or trial.balls < 3:
-            continue
-        answered = trial.balls - trial.disagree
-        if trial.balls > RIGHT * (trial.balls + trial.unmatched) and answered > RIGHT * trial.balls:
-            return wiring
-    return None
+def other_wirings() -> list[ProbeFault]:
+    """Return all that may be wrong with two probes, what is most often wrong first."""
+    every = sorted(itertools.product((False, True), repeat=3), key=sum)
+    return [ProbeFault(*wiring) for wiring in every if any(wiring)]
 
 
-def _begin_of(capture: Capture) -> Capture:
+def begin_of(capture: Capture) -> Capture:
     """Return the first edges of a capture, which are read from its file once."""
     batches: list[Edges] = []
     for batch in capture.edges():

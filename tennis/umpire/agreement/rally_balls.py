@@ -1,9 +1,10 @@
 # SPDX-FileCopyrightText: The Tennis authors
 # SPDX-License-Identifier: MIT
-"""A rally's balls as plain arrays, a batch at a time."""
+"""A rally's balls as plain arrays."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from itertools import takewhile
 
 import numpy as np
 import pyarrow as pa
@@ -14,6 +15,7 @@ from tennis.rally import Rally
 
 ROWS = 1 << 16
 NONE = -1
+MOST = 4_000_000  # balls that are compared; each takes some hundred bytes
 
 
 @dataclass(frozen=True)
@@ -28,11 +30,7 @@ class RallyBalls:
     def __len__(self) -> int:
         return int(self.served_ns.size)
 
-    def __getitem__(self, where: slice) -> "RallyBalls":
-        return self.at(where)
-
-    def at(self, where: slice | NDArray[np.intp]) -> "RallyBalls":
-        """Return some of them."""
+    def __getitem__(self, where: slice | NDArray[np.intp]) -> "RallyBalls":
         return RallyBalls(
             self.number[where], self.served_ns[where], self.rise[where], self.fall[where]
         )
@@ -54,20 +52,21 @@ class RallyBalls:
         )
 
 
-def rally_balls(rally: Rally, first: int = 0) -> Iterator[RallyBalls]:
-    """Read a rally from the ball with number ``first`` on."""
-    return plain_balls(rally.batches(["served_ns", "rise_ticks", "fall_ticks"]), first)
+def balls_of(rally: Rally) -> RallyBalls:
+    """Return a rally's first balls, at most ``MOST`` and a batch."""
+    return RallyBalls.joined(list(takewhile(lambda part: part.number[0] < MOST, batches_of(rally))))
 
 
-def plain_balls(batches: Iterable[pa.RecordBatch], first: int = 0) -> Iterator[RallyBalls]:
+def batches_of(rally: Rally) -> Iterator[RallyBalls]:
+    """Read a rally a batch at a time."""
+    return plain_balls(rally.batches(["served_ns", "rise_ticks", "fall_ticks"]))
+
+
+def plain_balls(batches: Iterable[pa.RecordBatch]) -> Iterator[RallyBalls]:
     """Turn record batches with the columns of ``balls.parquet`` into arrays."""
-    skip, number = first, 0
+    number = 0
     for batch in batches:
-        if skip >= batch.num_rows:
-            skip -= batch.num_rows
-            number += batch.num_rows
-            continue
-        for start in range(skip, batch.num_rows, ROWS):
+        for start in range(0, batch.num_rows, ROWS):
             rows = batch.slice(start, ROWS)
             served = rows["served_ns"].to_numpy(zero_copy_only=False)
             rise, fall = (
@@ -76,5 +75,4 @@ def plain_balls(batches: Iterable[pa.RecordBatch], first: int = 0) -> Iterator[R
             )
             numbers = np.arange(number + start, number + start + rows.num_rows)
             yield RallyBalls(numbers, served, rise, fall)
-        skip = 0
         number += batch.num_rows

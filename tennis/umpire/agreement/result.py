@@ -8,9 +8,6 @@ from typing import Any, Literal
 from tennis.rally import Rally
 from tennis.rally.manifest import Verdict
 from tennis.umpire.agreement.balls import Decoder
-from tennis.umpire.agreement.fit import ClockFit, Difference
-from tennis.umpire.agreement.pairing import NAMED
-from tennis.umpire.agreement.pictures import Classes, Persistence, Points
 from tennis.umpire.captures.edges import Capture
 from tennis.units import tick_ns
 
@@ -18,10 +15,35 @@ TICK_NS = 8.0  # of a Pico: what is vouched for where a tick is as short as the 
 # More than thresholds, leads and skew between two channels do, and a tick: an instrument is wrong
 WIRES_NS = 50.0
 
+NAMED = 10  # balls that are named, of those that are wrong
 MAX_CLOCK_PPM = 200.0  # between two crystals, each within 100
 
 Kind = Literal["interrupt", "scheduling"]
 KINDS: tuple[Kind, Kind] = ("interrupt", "scheduling")
+
+
+Interval = tuple[float, float]
+
+
+@dataclass(frozen=True)
+class ClockFit:
+    """How much faster the analyser's clock is than the Brickwall's."""
+
+    ppm: float
+    ppm_error: float  # standard error
+    blocks: int
+    sd_ns: float  # of the serves about the line
+    seconds: float  # about how long the pairs are spread
+
+
+@dataclass(frozen=True)
+class Difference:
+    """How the instruments differ in one latency."""
+
+    balls: int
+    bias_ns: float  # Brickwall - analyser, as in table 6.1
+    bias_ci_ns: Interval
+    sd_ns: float
 
 
 @dataclass
@@ -46,13 +68,11 @@ class Check:
     interrupt: Difference | None = None
     scheduling: Difference | None = None
     clock: ClockFit | None = None
-    clock_ci: tuple[float, float] | None = None
-    offset_ns: float | None = None
+    clock_ci: Interval | None = None
     unevenness: dict[str, float] = field(default_factory=dict)
     decoder: Decoder | None = None
-    persistence: Persistence | None = None
-    points: dict[str, Points] = field(default_factory=dict)
-    classes: dict[str, Classes] = field(default_factory=dict)
+    # rows of table 6.1: balls, the analyser's mean and the Brickwall's
+    classes: dict[Kind, list[tuple[int, float, float]]] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
     by_order: bool = False  # nothing but their order says which ball is which
     lost: bool = False  # from some ball on nothing fits any more
@@ -108,7 +128,6 @@ class Check:
             ),
             "clock_ppm": self.clock.ppm if self.clock else None,
             "clock_ppm_ci": list(self.clock_ci) if self.clock_ci else None,
-            "offset_ns": self.offset_ns,
             "tolerance_ns": self.tolerance_ns,
             "resolution_ns": {
                 "brickwall": self.tick_ns,

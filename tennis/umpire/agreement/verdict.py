@@ -4,8 +4,7 @@
 
 from tennis.rally.folder import CAPTURE
 from tennis.rally.manifest import Verdict
-from tennis.umpire.agreement.fit import Difference
-from tennis.umpire.agreement.result import MAX_CLOCK_PPM, Check, Kind
+from tennis.umpire.agreement.result import MAX_CLOCK_PPM, Check, Difference, Kind
 from tennis.umpire.captures.edges import Capture
 from tennis.units import format_count
 
