@@ -15,7 +15,7 @@ from docutils import nodes
 from pydantic import Field, ValidationError
 from sphinx.application import Sphinx
 
-from tennis.course.authoring.generated import GeneratedDirective
+from tennis.course.authoring.sphinx import GeneratedDirective
 from tennis.course.labs import (
     Identifier,
     LabError,

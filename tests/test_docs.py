@@ -13,7 +13,7 @@ import pytest
 from tennis.checkout import ROOT
 from tennis.cli import cli, names
 from tennis.course import load_course
-from tennis.course.starters import solved
+from tennis.course.lab_files import solved
 from tennis.match.plan import Setting
 from tennis.rally.settings import OF_A_MATCH, KernelSettings, option_of, rows_of
 from tests.support.terminal import tennis

@@ -14,7 +14,7 @@ from docutils import nodes
 from sphinx.application import Sphinx
 
 from tennis.commissioning import steps, tables
-from tennis.course.authoring.generated import GeneratedDirective
+from tennis.course.authoring.sphinx import GeneratedDirective
 from tennis.errors import TennisError
 from tennis.wiring import SOURCE
 

@@ -26,7 +26,7 @@ from sphinx.application import Sphinx
 from tennis.bench.fitting import CHOSEN
 from tennis.bench.registry import benches
 from tennis.cli import cli, listed
-from tennis.course.authoring.generated import GeneratedDirective
+from tennis.course.authoring.sphinx import GeneratedDirective
 from tennis.rally.manifest import Manifest
 from tennis.rally.settings import option_of, rows_of
 

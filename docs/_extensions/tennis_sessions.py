@@ -21,7 +21,6 @@ from typing import Any
 from docutils import nodes
 from sphinx.application import Sphinx
 
-from tennis.course.authoring.generated import GeneratedDirective
 from tennis.course.authoring.sessions import (
     SESSIONS,
     Planned,
@@ -31,6 +30,7 @@ from tennis.course.authoring.sessions import (
     texts_of,
     workload_hours,
 )
+from tennis.course.authoring.sphinx import GeneratedDirective
 from tennis.course.labs import LABS, Lab
 from tennis.errors import TennisError
 

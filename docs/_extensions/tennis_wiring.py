@@ -11,7 +11,7 @@ from typing import Any
 from docutils import nodes
 from sphinx.application import Sphinx
 
-from tennis.course.authoring.generated import GeneratedDirective
+from tennis.course.authoring.sphinx import GeneratedDirective
 from tennis.pages.wiring import picture, resistor
 from tennis.wiring import SOURCE, Wiring, wiring
 

@@ -4,8 +4,8 @@
 
 from tennis.bench.kernels import catalogue, debugging, own_module
 from tennis.bench.kernels.catalogue import Kernel
+from tennis.course.checking.evidence import own_rally
 from tennis.course.checking.module_trial import trial
-from tennis.course.checking.own_rally import own_rally
 from tennis.course.checks import (
     Inconclusive,
     NotHere,

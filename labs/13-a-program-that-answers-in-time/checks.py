@@ -7,7 +7,7 @@ counts: balls and replies are timed outside. It could know when its student's pi
 seed is no secret. It knows nothing of the other balls.
 """
 
-from tennis.course.checking.own_rally import own_rally
+from tennis.course.checking.evidence import own_rally
 from tennis.course.checking.plays import Plays, plan_of_rally
 from tennis.course.checks import (
     Inconclusive,

@@ -18,8 +18,7 @@ from tennis.errors import TennisError, UsageError
 from tennis.rally.text import quoted
 
 if TYPE_CHECKING:
-    from tennis.course.checking.answered import QuestionReport
-    from tennis.course.checking.running import Report
+    from tennis.course.checking.running import QuestionReport, Report
     from tennis.course.labs import Lab
     from tennis.course.work import Work
 
@@ -232,7 +231,6 @@ def check(number: str, folder: Path | None, *, as_json: bool) -> None:
       tennis lab check 01 --json
     """
     from tennis.course import predictions, work
-    from tennis.course.checking import answered
     from tennis.course.checking import running as checking
     from tennis.grading import hand_in
 
@@ -244,7 +242,7 @@ def check(number: str, folder: Path | None, *, as_json: bool) -> None:
         warn(f"your prediction is not kept: {error}")
     _wait_for_trials(found)
     report = checking.run_checks(opened.folder, blind=True)
-    asked = answered.questions(found, report)
+    asked = checking.questions(found, report)
     refused = hand_in.missing(opened, report)
     if as_json:
         told = report.model_dump() | {"questions": [one.model_dump() for one in asked]}
@@ -276,7 +274,6 @@ def submit(number: str, folder: Path | None, out: Path | None, *, partial: bool)
       tennis lab submit 01 --partial
     """
     from tennis.course import work
-    from tennis.course.checking import answered
     from tennis.course.checking import running as checking
     from tennis.grading import hand_in
 
@@ -288,7 +285,7 @@ def submit(number: str, folder: Path | None, out: Path | None, *, partial: bool)
     if lacking:
         for one in lacking:
             warn(f"missing: {one}")
-        _accept_a_part(opened, answered.questions(found, report), partial=partial)
+        _accept_a_part(opened, checking.questions(found, report), partial=partial)
     out = out or Path(hand_in.file_name(opened))
     hand_in.check_place(out)
     printed = _printed(opened, partial=bool(lacking))
@@ -392,8 +389,7 @@ def _show_questions(lab: "Lab", reports: "list[QuestionReport]") -> None:
 
 def _show(report: "Report") -> None:
     """Print what each other check says; those that say no, with why and what helps."""
-    from tennis.course.checking.answered import ANSWERED, SEALED
-    from tennis.course.checking.running import title
+    from tennis.course.checking.running import ANSWERED, SEALED, title
 
     console = Console(highlight=False)
     for _, group in itertools.groupby(report.results, lambda result: result.rationale):
@@ -419,8 +415,7 @@ def _show_what_is_left(
     lab: "Lab", reports: "list[QuestionReport]", report: "Report", refused: list[str]
 ) -> None:
     """Print what nobody looked at here, and what happens when this is handed in."""
-    from tennis.course.checking.answered import not_run
-    from tennis.course.checking.running import title
+    from tennis.course.checking.running import not_run, title
 
     console = Console(highlight=False)
     echo()

@@ -18,9 +18,9 @@ from tennis.bench.protocol import Bench
 from tennis.bench.registry import bench_for
 from tennis.checkout import ROOT
 from tennis.course.choices import numbered
+from tennis.course.lab_files import open_recorded, place
 from tennis.course.labs import Lab, LabError, LabRally, write
 from tennis.course.predictions import sealing
-from tennis.course.recorded import open_recorded, place
 from tennis.course.work import ANSWERS, read_answers, seed_of
 from tennis.errors import TennisError
 from tennis.match.folder import MatchFolder, open_match

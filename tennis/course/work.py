@@ -18,6 +18,7 @@ from textwrap import indent
 
 from tennis.checkout import ROOT
 from tennis.course.choices import numbered
+from tennis.course.lab_files import open_recorded, place, starter
 from tennis.course.labs import Lab, LabError, Question, class_nonce, every_lab, write
 from tennis.course.people import (
     EMAIL,
@@ -31,8 +32,6 @@ from tennis.course.people import (
     group_name,
     why_no_name,
 )
-from tennis.course.recorded import open_recorded, place
-from tennis.course.starters import starter
 from tennis.entries import OWN
 from tennis.errors import AlteredError, RallyError, TennisError, UsageError
 from tennis.log import listening

@@ -21,8 +21,7 @@ from dataclasses import dataclass, field
 from difflib import get_close_matches
 from pathlib import Path
 
-from tennis.course.checking.host_faults import is_of_this_machine
-from tennis.course.checking.running import Report, title
+from tennis.course.checking.running import Report, is_of_this_machine, title
 from tennis.course.labs import every_lab
 from tennis.course.notebook.notebook_box import run_notebook
 from tennis.course.notebook.notebook_page import pdf, too_long

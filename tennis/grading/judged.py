@@ -23,9 +23,9 @@ from tennis.bench.kernels import debugging
 from tennis.course import checks, choices, predictions, work, written_numbers
 from tennis.course.checking import plays as plays_of
 from tennis.course.checking import running as checking
+from tennis.course.lab_files import CHECKS, SOLUTION, load_solution
 from tennis.course.labs import COURSE, LAB, LABS, Lab
 from tennis.course.notebook import notebook_box
-from tennis.course.solutions import CHECKS, SOLUTION, load_solution
 from tennis.course.work import NOTEBOOK_PDF, WorkError
 from tennis.digests import sha256_of
 from tennis.errors import TennisError

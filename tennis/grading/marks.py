@@ -19,8 +19,8 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, StringConstraints, ValidationError
 
+from tennis.course.lab_files import load_solution
 from tennis.course.labs import Lab
-from tennis.course.solutions import load_solution
 from tennis.errors import RallyError, UsageError
 from tennis.grading.findings import (
     Decision,

@@ -11,8 +11,8 @@ from typing import Any
 
 from tennis.course.checking.plays import ON_BOARD
 from tennis.course.checking.running import title
+from tennis.course.lab_files import Answer, load_solution
 from tennis.course.labs import Lab
-from tennis.course.solutions import Answer, load_solution
 from tennis.edition import VERSION
 from tennis.grading.findings import DECISIONS, equals
 from tennis.grading.judged import PDFS, Graded, common_wrong

@@ -88,7 +88,7 @@ def test_a_packages_solution_is_not_in_the_box(tmp_path, monkeypatch):
         monkeypatch.setenv(FOLDERS, json.dumps([("14-story", str(folder), "story")]))
         code = (
             "from pathlib import Path\nfrom tennis.course import load_lab\n"
-            "from tennis.course.recorded import figures_us\nlab = load_lab('14-story')\n"
+            "from tennis.course.lab_files import figures_us\nlab = load_lab('14-story')\n"
             "print(sorted(path.name for path in lab.folder.iterdir()))\n"
             "print(figures_us(lab, 'evl-stress', 'interrupt'))"
         )

@@ -15,7 +15,6 @@ from click.testing import CliRunner, Result
 
 from tennis.cli import cli
 from tennis.course import load_lab, work
-from tennis.course.checking import answered
 from tennis.course.checking import running as checking
 from tests.support.hand_ins import make_work
 
@@ -93,7 +92,7 @@ def test_a_question_waits_for_what_this_machine_lacks(first):
         result("check_clean", "not run", not_here=True),
     ]
     report = SimpleNamespace(results=results)
-    (clean,) = (one for one in answered.questions(lab, report) if one.question == "clean")
+    (clean,) = (one for one in checking.questions(lab, report) if one.question == "clean")
     wanted = ("waits", "check_clean") if first == "pass" else ("no", "check_earlier")
     assert (clean.answered, clean.right, clean.why) == (True, *wanted)
 

@@ -12,8 +12,7 @@ import pytest
 from tennis.bench.sloth import KERNELS
 from tennis.checkout import ROOT
 from tennis.course import LabError, load_course, load_lab
-from tennis.course.recorded import figures_us, open_recorded
-from tennis.course.solutions import load_solution
+from tennis.course.lab_files import figures_us, load_solution, open_recorded
 from tennis.publications.load import load
 from tennis.rally import open_rally
 from tennis.stats import summarize

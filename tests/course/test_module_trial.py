@@ -14,9 +14,9 @@ from tennis.bench.virtual import symbols
 from tennis.bench.virtual.guest import GuestTrace, MemorySample, Occurrence
 from tennis.checkout import ROOT
 from tennis.course.checking import module_trial
-from tennis.course.checking.host_faults import is_of_this_machine
 from tennis.course.checking.module_trial import RELOADS, judge, trial
-from tennis.course.starters import solved
+from tennis.course.checking.running import is_of_this_machine
+from tennis.course.lab_files import solved
 from tennis.errors import NotBuiltError
 from tennis.play.repeat import NONE
 

@@ -23,15 +23,19 @@ from tennis.checkout import ROOT
 from tennis.cli import cli
 from tennis.course import load_course, load_lab, work
 from tennis.course.checking import evidence
-from tennis.course.checking.evidence import as_asked, compare, plan_here, there
-from tennis.course.checking.host_faults import is_of_this_machine
-from tennis.course.checking.own_rally import own_rally
-from tennis.course.checking.played_here import PlayedHere
+from tennis.course.checking.evidence import (
+    PlayedHere,
+    as_asked,
+    compare,
+    own_rally,
+    plan_here,
+    there,
+)
 from tennis.course.checking.plays import Plays, plan_of_rally
-from tennis.course.checking.running import run_checks
+from tennis.course.checking.running import is_of_this_machine, run_checks
 from tennis.course.checks import Inconclusive, NotRun, Wrong
+from tennis.course.lab_files import solved
 from tennis.course.labs import class_nonce
-from tennis.course.starters import solved
 from tennis.errors import BenchError, NotBuiltError
 from tennis.play.rally import Watch, play
 from tennis.rally import balls

@@ -9,7 +9,7 @@ import pytest
 
 from tennis.checkout import ROOT
 from tennis.course import load_lab
-from tennis.course.checking.played_here import PlayedHere
+from tennis.course.checking.evidence import PlayedHere
 from tennis.course.checking.plays import Plays, key_of, plan_of_rally
 from tennis.course.checking.running import Facts, Mark, Report
 from tennis.course.checks import Wrong

@@ -15,7 +15,7 @@ from click.testing import CliRunner
 from tennis import __version__, checkout
 from tennis.checkout import ROOT, project
 from tennis.cli import cli
-from tennis.course.starters import solved, starter
+from tennis.course.lab_files import solved, starter
 from tennis.rally import open_rally
 from tests.support.processes import run_to_end
 from tests.support.shared import made_once

@@ -6,7 +6,7 @@ import pytest
 
 from tennis.checkout import ROOT
 from tennis.course import load_course, load_lab
-from tennis.course.starters import solved, starter
+from tennis.course.lab_files import solved, starter
 from tennis.course.work import starter_of
 
 SOURCE = """int answer(void)

@@ -21,7 +21,7 @@ from click.testing import CliRunner
 from tennis.cli import cli
 from tennis.course import load_lab, work
 from tennis.course.checking import running as checking
-from tennis.course.checking.host_faults import is_of_this_machine
+from tennis.course.checking.running import is_of_this_machine
 from tennis.course.checks import Inconclusive
 from tennis.errors import BenchError, DiskFullError, NotBuiltError, TennisError, UsageError
 from tennis.grading import hand_in, judged

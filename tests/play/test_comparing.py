@@ -16,7 +16,7 @@ from tennis.comparison.boots import Boot
 from tennis.comparison.folders import LATENCIES, Cell, matched, read_side
 from tennis.comparison.rallies import boot_of
 from tennis.comparison.sides import Side
-from tennis.course.starters import solved
+from tennis.course.lab_files import solved
 from tennis.errors import BenchError, RallyError
 from tennis.log import listening
 from tennis.play.causes import find_causes, sentence

@@ -17,7 +17,7 @@ import yaml
 
 from tennis.bench.kernels.requirements import fragment
 from tennis.checkout import ROOT
-from tennis.course.starters import solved
+from tennis.course.lab_files import solved
 from tests.support.processes import run_to_end, stand_in
 
 PAGE = (ROOT / "docs/gates.md").read_text()

@@ -18,9 +18,8 @@ from tennis.course import work
 from tennis.course.checking import sweep_work
 from tennis.course.checking.plays import key_of, plan_of_rally
 from tennis.course.choices import numbered
+from tennis.course.lab_files import load_solution, solved
 from tennis.course.labs import Lab, LabRally
-from tennis.course.solutions import load_solution
-from tennis.course.starters import solved
 from tennis.explain import stages
 from tennis.explain.instants import storage as instants
 from tennis.grading import hand_in

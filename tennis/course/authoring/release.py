@@ -12,7 +12,7 @@ from typing import Literal
 
 from tennis import environment
 from tennis.checkout import ROOT
-from tennis.course.starters import starter
+from tennis.course.lab_files import starter
 from tennis.errors import TennisError, UsageError
 from tennis.rally.disk import writing
 

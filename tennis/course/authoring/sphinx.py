@@ -24,11 +24,12 @@ from typing import TYPE_CHECKING, ClassVar
 from docutils import nodes
 from docutils.parsers.rst import directives
 from sphinx.util import logging
-from sphinx.util.docutils import SphinxRole
+from sphinx.util.docutils import SphinxDirective, SphinxRole
 from sphinx.util.typing import ExtensionMetadata, OptionSpec
 
-from tennis.course.authoring.generated import GeneratedDirective
 from tennis.course.authoring.sessions import SESSIONS, Planned, load_sessions, needs_of
+from tennis.course.authoring.sphinx import GeneratedDirective
+from tennis.course.lab_files import Kind, figures_us, place
 from tennis.course.labs import (
     LABS,
     Lab,
@@ -39,7 +40,6 @@ from tennis.course.labs import (
     load_lab,
     write,
 )
-from tennis.course.recorded import Kind, figures_us, place
 from tennis.course.work import starter_of
 from tennis.errors import TennisError
 from tennis.publications import result
@@ -360,3 +360,9 @@ def setup(app: "Sphinx") -> ExtensionMetadata:
         app.add_directive(name, directive)
     app.connect("env-check-consistency", check)
     return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}
+
+
+class GeneratedDirective(SphinxDirective):
+    """A directive whose own content the book leaves out."""
+
+    has_content = True

@@ -18,9 +18,9 @@ from typing import Any
 import pytest
 
 from tennis.bench.kernels.own_module import SOURCE_MAX
-from tennis.course.checking.host_faults import is_of_this_machine
-from tennis.course.checking.played_here import PlayedHere
+from tennis.course.checking.evidence import PlayedHere
 from tennis.course.checking.plays import Plays
+from tennis.course.checking.running import is_of_this_machine
 from tennis.course.checking.sweep_work import balls_of
 from tennis.course.checks import (
     Inconclusive,
@@ -32,8 +32,8 @@ from tennis.course.checks import (
     choice,
     number,
 )
+from tennis.course.lab_files import CHECKS, Solution, load_solution
 from tennis.course.labs import Lab, Question
-from tennis.course.solutions import CHECKS, Solution, load_solution
 from tennis.course.work import ANSWERS, Work, WorkError, read, starter_of
 from tennis.errors import TennisError
 from tennis.match.folder import open_match

@@ -20,10 +20,10 @@ from tennis.course.checks import (
     number,
     number_in,
 )
+from tennis.course.lab_files import Solution
 from tennis.course.labs import LabRally, Question
 from tennis.course.notebook.notebook_box import run_notebook
 from tennis.course.predictions import standing
-from tennis.course.solutions import Solution
 from tennis.course.work import NOTEBOOK, Work, starter_of
 from tennis.errors import BenchError
 from tennis.units import format_count

@@ -7,6 +7,7 @@ with the line that says it, and one that no bench here could have played is a fi
 played again. What is left is compared with what the marker played.
 """
 
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from tennis.course.checking.match_work import whole_match
@@ -15,7 +16,7 @@ from tennis.course.checking.sweep_work import whole_sweep
 from tennis.course.checks import Inconclusive, InDoubt, Wrong, expect
 from tennis.course.labs import LabRally, Question
 from tennis.course.work import Work
-from tennis.errors import NotBuiltError, TennisError, UsageError
+from tennis.errors import BenchError, NotBuiltError, TennisError, UsageError
 from tennis.play.repeat import plan_again
 from tennis.rally import Rally
 from tennis.rally.manifest import OWN
@@ -33,6 +34,7 @@ from tennis.rally.settings import (
     served_otherwise,
 )
 from tennis.rally.text import plain
+from tennis.units import format_count
 
 # of a protocol: judged by themselves
 JUDGED = OF_A_BOOT | LENGTH
@@ -257,3 +259,94 @@ def _refuse_other_settings(rally: Rally, lab_rally: LabRally) -> None:
     served = Serving(**lab_rally.serving).protocol()
     for name, is_so, should_be in served_otherwise(manifest.protocol, served, JUDGED):
         _expect_same(name.replace("_", " "), is_so, should_be)
+
+
+# --- what the marker played, as checks read it ---
+
+
+class PlayedHere(Mapping[str, Rally]):
+    """The rallies of a student's folder, by name; each is played when a check first reads it.
+
+    Recorded ones are the lab's own. One of a board is the folder's: nobody can play it again.
+    """
+
+    def __init__(self, work: Work, plays: Plays) -> None:
+        self._work, self._plays = work, plays
+        self._known: dict[str, Rally] = {}
+        self._asked = {one.name: one for one in work.lab.rallies}
+
+    def __getitem__(self, name: str) -> Rally:
+        """Return a rally. Raises KeyError where the folder has none of this name, TennisError."""
+        handed_in = self._work.handed_in[name]
+        if self._asked[name].recorded or handed_in.manifest.bench not in {"virtual", "replay"}:
+            return handed_in
+        if name not in self._known:
+            plan = plan_here(self._work, self._asked[name])
+            self._known[name] = self._plays.rally(plan)
+        return self._known[name]
+
+    def misplayed(self, name: str) -> str:
+        """Say what is wrong with how a student's Racquet answered in its rally; empty: nothing.
+
+        Raises TennisError.
+        """
+        return self._plays.misplayed(plan_here(self._work, self._asked[name]))
+
+    def __iter__(self) -> Iterator[str]:
+        """Yield the names of the rallies that the folder has."""
+        return iter(self._work.handed_in)
+
+    def __len__(self) -> int:
+        """Return how many there are."""
+        return len(self._work.handed_in)
+
+
+# --- a student's own Racquet, or program, is judged by the rally that the marker plays ---
+
+
+LOST_PERCENT = 1  # of the balls may be lost, as a kernel under load may lose one
+
+
+def own_rally(work: Work, own: str, beside: str) -> Rally:
+    """Return the rally of a student's Racquet, or program, of which each ball was answered once.
+
+    ``own``, ``beside``: names of the lab's rallies, the second one with the kit's Racquet, or a
+    program of the lab's. Raises Wrong where the student's fails, Inconclusive where the other does,
+    too, BenchError where this machine plays neither.
+    """
+    rally, said = None, ""
+    is_program = next(one for one in work.lab.rallies if one.name == own).program is not None
+    what = "program" if is_program else "Racquet"
+    try:
+        rally = work.rallies[own]
+    except NotBuiltError as error:
+        raise Wrong(f"it is not built: {plain(str(error), 200)}") from error
+    except BenchError as error:
+        said = plain(str(error).replace(f"{work.folder}/", ""), 200)
+    if rally is None:  # not within the handler: what follows is no fault of this machine
+        _refuse_trouble(work, beside, what)
+        raise Wrong(f"with your {what} the rally ends, with the kit's it does not: {said}")
+    manifest = rally.manifest
+    if manifest.suspect or manifest.ended != "complete":
+        _refuse_trouble(work, beside, what)
+        why = plain(manifest.faults[0].message, 200) if manifest.faults else manifest.ended
+        raise Wrong(f"with your {what} the rally fails: {why}")
+    counts = manifest.counts
+    for lost, how in (
+        (counts.misses, "not answered"),
+        (counts.doubles, "answered twice"),
+        (counts.strays, "answers without a ping"),
+    ):
+        expect(
+            lost * 100 <= LOST_PERCENT * rally.balls,
+            f"{lost} of {format_count(rally.balls, 'ball')}: {how}",
+        )
+    if isinstance(work.rallies, PlayedHere):
+        expect(not (wrong := work.rallies.misplayed(own)), f"in the rally {wrong}")
+    return rally
+
+
+def _refuse_trouble(work: Work, beside: str, what: str) -> None:
+    """Raise Inconclusive or BenchError where the kit's Racquet or program does not play, either."""
+    if work.rallies[beside].manifest.suspect:
+        raise Inconclusive(f"{beside}, with the kit's {what}, is suspect here, too")

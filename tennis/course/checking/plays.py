@@ -20,7 +20,7 @@ from pathlib import Path
 
 from tennis.bench.protocol import RunRecord
 from tennis.bench.registry import bench_for
-from tennis.course.checking.watched_play import makers_of, play_watched
+from tennis.course.checking.module_trial import makers_of, play_watched
 from tennis.course.labs import LabRally
 from tennis.digests import sha256_of
 from tennis.errors import BenchError

@@ -6,6 +6,7 @@ pytest runs them in a process of its own, with an end. A student's run knows no 
 adds the lab's own ``checks.py`` once it knows the lab.
 """
 
+import errno
 import itertools
 import json
 import os
@@ -14,7 +15,7 @@ import sys
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, Field
 
@@ -22,7 +23,7 @@ from tennis import environment
 from tennis.checkout import PACKAGES
 from tennis.course.labs import LABS, Lab, Question, in_other_processes, load_lab
 from tennis.course.work import WorkError
-from tennis.errors import BenchError
+from tennis.errors import BenchError, DiskFullError, NotBuiltError
 from tennis.rally.manifest import Verdict
 from tennis.rally.text import plain
 
@@ -250,3 +251,87 @@ def title(result: Result) -> str:
     name, _, parameter = result.check.removesuffix("]").partition("[")
     words = WORDS.get(name, name.removeprefix("check_").replace("_", " "))
     return words.format(parameter)
+
+
+# --- what a student is told about each question: answered, and right, are two things ---
+
+
+ANSWERED, NEEDED, SEALED = "check_answered", "check_needed", UNSEALED[1]
+Right = Literal["yes", "no", "waits", "not judged here"]
+
+
+class QuestionReport(BaseModel):
+    """A question, as far as a student's own run can tell."""
+
+    question: str
+    answered: bool
+    understood: str  # the answer as it was read, or what it lacks
+    right: Right
+    why: str
+
+
+def questions(lab: Lab, report: Report) -> list[QuestionReport]:
+    """Return what is known of each question, in the lab's order."""
+    return [_report(question, report.results) for question in lab.questions]
+
+
+def _report(question: Question, results: Sequence[Result]) -> QuestionReport:
+    own = {one.check.partition("[")[0]: one for one in results if one.question == question.id}
+    answer = own.pop(ANSWERED, None)
+    sealed = own.pop(SEALED, None)
+    if NEEDED in own and own[NEEDED].verdict == "pass":
+        del own[NEEDED]  # its rallies are there: that judges no answer
+    answered = answer is not None and answer.verdict == "pass"
+    right, why = _judged(question, list(own.values())) if answered else ("not judged here", "")
+    if answered and question.kind == "prediction" and sealed is not None:
+        why = f"a prediction may be wrong; {sealed.message}"
+    return QuestionReport(
+        question=question.id,
+        answered=answered,
+        understood=answer.message if answer is not None else "its check broke off",
+        right=right,
+        why=why,
+    )
+
+
+def _judged(question: Question, results: Sequence[Result]) -> tuple[Right, str]:
+    """Return what the checks that judge an answer said. Those of a file are all about one."""
+    failed = next((one for one in results if one.verdict == "fail"), None)
+    if failed is not None:
+        return "no", failed.message
+    waiting = next((one for one in results if one.not_here), None)
+    if waiting is not None:  # what has passed so far is not all that is asked
+        return "waits", waiting.message
+    undecided = next((one for one in results if one.verdict != "pass"), None)
+    if undecided is not None:
+        return "not judged here", undecided.message
+    if question.kind == "text" or not results:
+        return "not judged here", "a person reads it"
+    return "yes", ""
+
+
+def not_run(report: Report) -> list[Result]:
+    """Return the checks that were not run here, but for those of single questions."""
+    return [one for one in report.results if one.verdict == "not run" and one.question is None]
+
+
+# --- whose fault a failure is: what this machine refused is done later, by the same command ---
+
+
+SHORT_OF = {
+    *(errno.ENOSPC, errno.EDQUOT, errno.ENOMEM, errno.EMFILE, errno.ENFILE, errno.EAGAIN),
+    *(errno.EIO, errno.EROFS),
+}
+
+
+def is_of_this_machine(error: BaseException | None) -> bool:
+    """Tell whether an error, or what it was raised from, is this machine's fault."""
+    while error is not None:
+        if isinstance(error, NotBuiltError):
+            return False
+        if isinstance(error, BenchError | DiskFullError | MemoryError):
+            return True
+        if isinstance(error, OSError) and error.errno in SHORT_OF:
+            return True
+        error = error.__cause__ or error.__context__
+    return False

@@ -14,7 +14,7 @@ from pydantic import BaseModel, ValidationError
 
 from tennis.bench import box
 from tennis.checkout import PACKAGES, PROJECT, ROOT
-from tennis.course import recorded
+from tennis.course.lab_files import RECORDED
 from tennis.course.labs import LAB, LABS, in_other_processes, labs_of_packages
 from tennis.course.notebook.notebook_runner import without_grammars
 from tennis.course.work import NOTEBOOK
@@ -105,7 +105,7 @@ def _readable() -> dict[Path, Path]:
     own = [PACKAGES / "tennis", ROOT / "kit-firmware" / "brickwall", LABS / "course.toml"]
     own.append(memory.FOLDER)  # labs name profiles, whose digest is that of the file
     own.append(PROJECT)  # which version this is, and what benches and commands there are
-    labs = [*LABS.glob(f"*/{LAB}"), *LABS.glob(f"*/{recorded.FOLDER}")]
+    labs = [*LABS.glob(f"*/{LAB}"), *LABS.glob(f"*/{RECORDED}")]
     shared = {path: path for path in [*own, *sorted(labs)]}
     # where the system's fonts are, for pictures
     fonts = Path("/etc/fonts")
@@ -124,8 +124,8 @@ def _of_packages(scratch: Path) -> dict[Path, Path]:
         shown = scratch / str(number)
         shown.mkdir()
         shutil.copyfile(folder / LAB, shown / LAB)
-        if (folder / recorded.FOLDER).is_dir():
-            shutil.copytree(folder / recorded.FOLDER, shown / recorded.FOLDER, symlinks=True)
+        if (folder / RECORDED).is_dir():
+            shutil.copytree(folder / RECORDED, shown / RECORDED, symlinks=True)
         real = folder.resolve()
         places = {folder, real}
         if real.is_relative_to(venv.resolve()):  # both names of the environment

@@ -11,8 +11,8 @@ from tennis.bench import box
 from tennis.bench.commands import run
 from tennis.bench.kernels import catalogue, modules, own_module
 from tennis.checkout import ROOT
-from tennis.course.checking.host_faults import is_of_this_machine
-from tennis.course.starters import solved
+from tennis.course.checking.running import is_of_this_machine
+from tennis.course.lab_files import solved
 from tennis.errors import BenchError, NotBuiltError, UsageError
 
 pytestmark = pytest.mark.slow

@@ -5,7 +5,7 @@
 import pytest
 
 from tennis.checkout import ROOT
-from tennis.course.starters import solved
+from tennis.course.lab_files import solved
 from tennis.rally import open_rally
 from tests.support import terminal
 

@@ -12,7 +12,7 @@ from tennis.bench.kernels.modules import program
 from tennis.bench.virtual.bench import Extras
 from tennis.checkout import ROOT
 from tennis.cli.match import match
-from tennis.course.starters import solved
+from tennis.course.lab_files import solved
 from tennis.gaps import gap_ns
 from tennis.match.folder import open_match
 from tennis.pages.match_settings import setting_rows
