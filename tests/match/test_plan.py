@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tennis.bench.kernels import catalogue
-from tennis.bench.kernels.catalogue import Kernel
+from tennis.bench.kernels.kernel import Kernel
 from tennis.checkout import ROOT
 from tennis.errors import UsageError
 from tennis.match.plan import MatchPlan, OneRally, Skip, read_plan, repeated

@@ -10,7 +10,7 @@ import re
 import pytest
 
 from tennis.bench.kernels import catalogue
-from tennis.bench.kernels.catalogue import Kernel
+from tennis.bench.kernels.kernel import Kernel
 from tennis.course import load_lab, work
 from tennis.course.checking import match_work
 from tennis.course.checking.evidence import there

@@ -14,7 +14,8 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
-from tennis.bench.kernels import catalogue, modules
+from tennis.bench.kernels import modules
+from tennis.bench.kernels.kernel import Kernel
 from tennis.bench.qemu import plugins
 from tennis.bench.targets import snapshot
 from tennis.bench.virtual import initramfs
@@ -66,7 +67,7 @@ sleep 1000
 """
 
 
-def racquets_initramfs(kernel: catalogue.Kernel) -> bytes:
+def racquets_initramfs(kernel: Kernel) -> bytes:
     """Return an initramfs that loads the Racquet, says what the target is, and waits."""
     racquet = modules.kernel_module(ROOT / "target/racquet/racquet.c", kernel)
     files: dict[str, bytes | Path] = {

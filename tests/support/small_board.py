@@ -15,6 +15,7 @@ from pathlib import Path
 from tennis.bench.cache import digest, once
 from tennis.bench.debian import Suite
 from tennis.bench.kernels import catalogue, modules
+from tennis.bench.kernels.kernel import Kernel
 from tennis.bench.qemu import device_tree
 from tennis.bench.qemu import plugins as instrument
 from tennis.bench.virtual import drivers, initramfs
@@ -101,9 +102,7 @@ class SmallBoard:
         )
         self._process = self._start(folder, catalogue.find(kernel), port)
 
-    def _start(
-        self, folder: Path, kernel: catalogue.Kernel, port: int
-    ) -> "subprocess.Popen[bytes]":
+    def _start(self, folder: Path, kernel: Kernel, port: int) -> "subprocess.Popen[bytes]":
         image = initramfs.pack(_files(folder, kernel), ["openssh-server", "stress", "rt-tests"])
         command = [
             *(str(instrument.find_qemu().path), "-M", "virt,gic-version=2", "-cpu", "cortex-a57"),
@@ -136,7 +135,7 @@ class SmallBoard:
         self._process.wait()
 
 
-def _files(folder: Path, kernel: catalogue.Kernel) -> dict[str, bytes | Path]:
+def _files(folder: Path, kernel: Kernel) -> dict[str, bytes | Path]:
     programs = _programs()
     racquet = modules.kernel_module(ROOT / "target" / "racquet" / "racquet.c", kernel)
     options = b"options racquet gpiochip=9030000.pl061 ping_line=0 reply_line=1\n"

@@ -12,7 +12,8 @@ from typing import Any
 
 import pyarrow as pa
 
-from tennis.bench.kernels.catalogue import Kernel, find
+from tennis.bench.kernels.catalogue import find
+from tennis.bench.kernels.kernel import Kernel
 from tennis.bench.kernels.modules import kernel_module
 from tennis.bench.registry import bench_for
 from tennis.bench.virtual.bench import Extras, VirtualBench

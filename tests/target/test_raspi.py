@@ -13,6 +13,7 @@ import pytest
 
 from tennis.bench.kernels import boards, catalogue
 from tennis.bench.kernels.gpio_lines import RacquetLines, racquet_lines
+from tennis.bench.kernels.kernel import Kernel
 from tennis.bench.qemu.plugins import find_qemu
 from tennis.bench.targets import snapshot
 from tennis.checkout import ROOT
@@ -27,7 +28,7 @@ COMMAND_LINE = "console=ttyS1,115200 isolcpus=managed_irq,domain,3\n"
 pytestmark = pytest.mark.virtual
 
 
-def provisioned(root: Path, pi: raspi.Pi, kernel: catalogue.Kernel) -> Target:
+def provisioned(root: Path, pi: raspi.Pi, kernel: Kernel) -> Target:
     """Return a target with a kernel as its package installs it, and the overlay."""
     target = Target(root, STOCK)
     target.model(pi.model)

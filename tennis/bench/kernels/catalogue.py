@@ -6,74 +6,25 @@ import json
 import re
 import shutil
 import tomllib
-from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass
+from collections.abc import Iterable
+from dataclasses import asdict
 from functools import cache
 from pathlib import Path
 
 from tennis.bench import configuration
-from tennis.bench.cache import digest, kept, once
-from tennis.bench.configuration import Flavour, read_config
+from tennis.bench.cache import kept, once
+from tennis.bench.configuration import Flavour
 from tennis.bench.debian import Package, Suite, host_architecture
+from tennis.bench.kernels.kernel import Kernel, options_of
 from tennis.checkout import ROOT, cache_folder
 from tennis.errors import BenchError, UsageError
 from tennis.log import log
 
 CATALOGUE = ROOT / "target" / "kernels" / "debian.toml"
-# of packages: a table as the file above has them
-GROUP = "tennis.kernels"
-NEEDED = ("about", "suite", "image", "headers")
 OLDEST = (5, 10)  # GPIO character device v2, which racquet-ready uses
 
 # what a tree was built with; its .config may have been edited since
 BUILT_CONFIG = "include/config/auto.conf"
-
-
-@dataclass(frozen=True)
-class Kernel:
-    """A kernel that can be booted and for which modules can be built."""
-
-    name: str  # as asked for; of a tree flavour and release, whatever its folder is called
-    release: str  # uname -r
-    origin: str  # package and version; of a tree nothing of where it lies
-    image: Path
-    build: Path  # where `make -C` builds modules
-    config: Path
-
-    @property
-    def options(self) -> Mapping[str, str]:
-        """Return its configuration: option -> value; what is not set is not there."""
-        return _options(self.config)
-
-    @property
-    def flavour(self) -> Flavour:
-        """What answers in real time, as the kernel's configuration says."""
-        return configuration.flavour_of(self.options)
-
-    @property
-    def is_tree(self) -> bool:
-        """Tell whether somebody built it in a folder: modules are built where its image is."""
-        return self.image.is_relative_to(self.build)
-
-    @property
-    def fingerprint(self) -> str:
-        """Return a key that changes when the kernel does."""
-        parts = [self.config, self.build / "Module.symvers"]
-        what = [self.release, self.origin]
-        if self.is_tree:
-            # a tree of somebody's own: a header may have changed since
-            what.append(str(self.build))
-            parts += sorted(
-                path
-                for folder in ("include", "arch/arm64/include")
-                for path in (self.build / folder).rglob("*.h")
-                if path.is_file()
-            )
-        return digest(*what, *parts)
-
-
-def _options(config: Path) -> dict[str, str]:
-    return read_config(config.read_text(errors="replace"))
 
 
 @cache  # asked for each rally of a match
@@ -172,7 +123,7 @@ def flavour_of(name_or_folder: str) -> Flavour:
     config = Path(name_or_folder, BUILT_CONFIG)
     if not name_or_folder or not _is_file(config):
         return "mainline"
-    return configuration.flavour_of(_options(config))
+    return configuration.flavour_of(options_of(config))
 
 
 def is_folder(path: Path) -> bool:
@@ -303,7 +254,7 @@ def _tree(folder: Path) -> Kernel:
     from tennis.bench.kernels.requirements import virtual_needs  # noqa: PLC0415 (it loads pydantic)
 
     # what was built, not what somebody wrote into .config since
-    options = _options(folder / BUILT_CONFIG)
+    options = options_of(folder / BUILT_CONFIG)
     missing = [
         f"{name} ({option.reason})"
         for name, option in virtual_needs().required.items()

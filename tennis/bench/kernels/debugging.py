@@ -12,7 +12,7 @@ from pathlib import Path
 from tennis.bench.cache import digest, kept, once
 from tennis.bench.debian import Suite
 from tennis.bench.kernels import catalogue, modules, packages
-from tennis.bench.kernels.catalogue import Kernel
+from tennis.bench.kernels.kernel import Kernel
 from tennis.checkout import ROOT, cache_folder
 from tennis.errors import BenchError
 from tennis.log import log

@@ -10,7 +10,7 @@ from pathlib import Path
 from tennis import environment
 from tennis.bench.cache import made_of
 from tennis.bench.commands import run, says_of_itself
-from tennis.bench.kernels.catalogue import Kernel
+from tennis.bench.kernels.kernel import Kernel
 from tennis.share import processors
 
 PREFIX = "aarch64-linux-gnu-"

@@ -18,7 +18,7 @@ from pathlib import Path
 from tennis.bench import box
 from tennis.bench.cache import digest, once
 from tennis.bench.kernels import modules
-from tennis.bench.kernels.catalogue import Kernel
+from tennis.bench.kernels.kernel import Kernel
 from tennis.checkout import ROOT, cache_folder
 from tennis.errors import BenchError, NotBuiltError
 from tennis.rally.disk import read_source

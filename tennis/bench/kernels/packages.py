@@ -21,7 +21,7 @@ from tennis.bench.cache import digest, once
 from tennis.bench.commands import run
 from tennis.bench.configuration import Flavour, read_config
 from tennis.bench.kernels import modules
-from tennis.bench.kernels.catalogue import Kernel
+from tennis.bench.kernels.kernel import Kernel
 from tennis.bench.kernels.requirements import check_config, fragment, requirements
 from tennis.checkout import ROOT, cache_folder
 from tennis.errors import BenchError, TennisError, UsageError

@@ -19,7 +19,7 @@ from tennis.bench import witnesses
 from tennis.bench.configuration import FLAVOURS, Flavour
 from tennis.bench.findings import Finding, Mark
 from tennis.bench.kernels import boards, loading
-from tennis.bench.kernels.catalogue import Kernel
+from tennis.bench.kernels.kernel import Kernel
 from tennis.bench.targets.snapshot import Snapshot
 from tennis.checkout import ROOT
 from tennis.errors import TennisError, UsageError

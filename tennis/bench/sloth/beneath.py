@@ -13,7 +13,7 @@ from pathlib import Path
 from tennis import environment
 from tennis.bench.cache import digest, once
 from tennis.bench.commands import run
-from tennis.bench.kernels.catalogue import Kernel
+from tennis.bench.kernels.kernel import Kernel
 from tennis.bench.kernels.modules import PREFIX, kernel_module, toolchain
 from tennis.checkout import ROOT
 from tennis.errors import BenchError

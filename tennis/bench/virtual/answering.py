@@ -8,7 +8,7 @@ from pathlib import Path
 
 from tennis.bench import flavours
 from tennis.bench.kernels import modules, own_module, own_program, program_packages
-from tennis.bench.kernels.catalogue import Kernel
+from tennis.bench.kernels.kernel import Kernel
 from tennis.bench.sloth import beneath
 from tennis.bench.virtual import program
 from tennis.bench.virtual.initramfs import Link

@@ -6,7 +6,7 @@ import lzma
 import re
 from pathlib import Path
 
-from tennis.bench.kernels.catalogue import Kernel
+from tennis.bench.kernels.kernel import Kernel
 from tennis.bench.kernels.requirements import virtual_needs
 from tennis.errors import BenchError, UsageError
 

@@ -11,7 +11,7 @@ from tennis import entries
 from tennis.bench import loads as load_folder
 from tennis.bench import witnesses
 from tennis.bench.kernels import catalogue, modules
-from tennis.bench.kernels.catalogue import Kernel
+from tennis.bench.kernels.kernel import Kernel
 from tennis.bench.loads import Load
 from tennis.bench.qemu import plugins
 from tennis.bench.qemu.plugins import Qemu, QemuPlugin

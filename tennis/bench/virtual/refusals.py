@@ -5,7 +5,7 @@
 from tennis.bench import flavours, isolation
 from tennis.bench import loads as load_folder
 from tennis.bench.kernels import catalogue, loading
-from tennis.bench.kernels.catalogue import Kernel
+from tennis.bench.kernels.kernel import Kernel
 from tennis.bench.kernels.requirements import check_witness
 from tennis.bench.qemu import plugins
 from tennis.bench.virtual import initramfs, memory

@@ -19,7 +19,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from tennis.bench.cache import digest, once
-from tennis.bench.kernels.catalogue import Kernel
+from tennis.bench.kernels.kernel import Kernel
 from tennis.bench.virtual import elf, program
 from tennis.bench.virtual.machine import Extras, Machine
 from tennis.bench.virtual.parts import Parts

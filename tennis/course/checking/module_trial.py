@@ -37,7 +37,7 @@ from numpy.typing import NDArray
 from tennis.bench import box
 from tennis.bench.cache import digest, once
 from tennis.bench.kernels import own_module
-from tennis.bench.kernels.catalogue import Kernel
+from tennis.bench.kernels.kernel import Kernel
 from tennis.bench.kernels.own_module import OwnModule
 from tennis.bench.qemu import plugins
 from tennis.bench.targets.console import LIMIT_BYTES

@@ -1,0 +1,59 @@
+# SPDX-FileCopyrightText: The Tennis authors
+# SPDX-License-Identifier: MIT
+"""A kernel: its image, what modules are built with, and its configuration."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from tennis.bench import configuration
+from tennis.bench.cache import digest
+from tennis.bench.configuration import Flavour
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """A kernel that can be booted and for which modules can be built."""
+
+    name: str  # as asked for; of a tree flavour and release, whatever its folder is called
+    release: str  # uname -r
+    origin: str  # package and version; of a tree nothing of where it lies
+    image: Path
+    build: Path  # where `make -C` builds modules
+    config: Path
+
+    @property
+    def options(self) -> Mapping[str, str]:
+        """Return its configuration: option -> value; what is not set is not there."""
+        return options_of(self.config)
+
+    @property
+    def flavour(self) -> Flavour:
+        """Return what answers in real time, as the kernel's configuration says."""
+        return configuration.flavour_of(self.options)
+
+    @property
+    def is_tree(self) -> bool:
+        """Tell whether somebody built it in a folder: modules are built where its image is."""
+        return self.image.is_relative_to(self.build)
+
+    @property
+    def fingerprint(self) -> str:
+        """Return a key that changes when the kernel does."""
+        parts = [self.config, self.build / "Module.symvers"]
+        what = [self.release, self.origin]
+        if self.is_tree:
+            # a tree of somebody's own: a header may have changed since
+            what.append(str(self.build))
+            parts += sorted(
+                path
+                for folder in ("include", "arch/arm64/include")
+                for path in (self.build / folder).rglob("*.h")
+                if path.is_file()
+            )
+        return digest(*what, *parts)
+
+
+def options_of(config: Path) -> dict[str, str]:
+    """Return a configuration file: option -> value; an option that is not set is not there."""
+    return configuration.read_config(config.read_text(errors="replace"))
