@@ -36,7 +36,7 @@ ANSIBLE = (
 SIGROK = ("SIGROK_FIRMWARE_DIR", "SIGROKDECODE_DIR", "XDG_DATA_HOME", "XDG_DATA_DIRS")
 # of a Tennis that a Tennis starts: what its user told it, and how it speaks to that user
 OWN = ("LANG", "LC_ALL", "LC_CTYPE", "TZ", "NO_COLOR", "MPLCONFIGDIR", "VIRTUAL_ENV")
-OWN_KINDS = ("TENNIS_", "XDG_", "AWS_")  # the first letters of names: the store asks for AWS_
+OWN_KINDS = ("TENNIS_", "XDG_")  # the first letters of names
 
 
 def for_programs(**more: str) -> dict[str, str]:

@@ -297,7 +297,7 @@ static enum shots_how begin_shot(int64_t now, int64_t when)
 		shots_end();
 		end_rally(NO_ANSWER, now);
 	}
-	machine_shot = shots_begun(); /* before: priority.c asks while the child begins */
+	machine_shot = shots_begun(); /* before: memory.c asks while the child begins */
 	how = shots_fork(when, fd);
 	if (how != IN_CHILD)
 		machine_shot = -1;
