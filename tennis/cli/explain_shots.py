@@ -12,11 +12,11 @@ from tennis.cli.completion import Folder
 from tennis.cli.numbers import Whole
 from tennis.cli.progress import watching
 from tennis.cli.words import echo_json, print_line
-from tennis.explain.instants import storage
 from tennis.explain.instants.storage import Instants, Until
 from tennis.explain.instants.words import sentences
 from tennis.play.worst_instant import SHOTS, SHOTS_MAX, find_worst
 from tennis.rally import Rally, open_rally
+from tennis.rally.folder import INSTANTS
 from tennis.rally.text import plain
 
 
@@ -71,14 +71,14 @@ def shots(folder: Path, *, count: int, until: Until, kernel: str | None, as_json
         "It says nothing of other runs.",
         "dim",
     )
-    line(f"All instants: {plain(str(rally.path / storage.INSTANTS))}", "dim")
+    line(f"All instants: {plain(str(rally.path / INSTANTS))}", "dim")
 
 
 def _as_json(rally: Rally, found: Instants) -> dict[str, object]:
     played = found.played()
     at_ns, rise_ns, fall_ns = found.rows[played.worst].tolist()
     return {
-        "file": str(rally.path / storage.INSTANTS),
+        "file": str(rally.path / INSTANTS),
         "until": found.about.until,
         "worst": {"at_ns": at_ns, "rise_ns": rise_ns, "fall_ns": fall_ns},
         "played": int(played.at.size),

@@ -16,6 +16,7 @@ from tennis.cli.words import echo_json, print_line
 from tennis.explain import stages as recorded
 from tennis.play.explain import record_stages
 from tennis.rally import Rally, open_rally
+from tennis.rally.folder import STAGES
 from tennis.rally.text import plain
 from tennis.units import format_count, format_ns
 
@@ -53,7 +54,7 @@ def show_stages(rally: Rally, *, kernel: str | None, as_json: bool = False) -> N
     latest = max(1, rally.balls // LATEST_ONE_IN)
     steps, causes = recorded.stages(rows), recorded.causes(rows, latest)
     held, stalled = recorded.held(rows), recorded.stalled(rows)
-    path = rally.path / recorded.STAGES
+    path = rally.path / STAGES
     if as_json:
         content = {
             "file": str(path),

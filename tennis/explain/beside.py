@@ -6,16 +6,18 @@ from pathlib import Path
 from typing import TypeVar
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from tennis.errors import RallyError
-from tennis.rally import Rally
+from tennis.rally import Rally, footer
+from tennis.rally.balls import FOOTER_LIMITS
 from tennis.rally.disk import writing
 from tennis.rally.folder import BALLS
+from tennis.rally.opening import check_file
 from tennis.rally.text import plain
 
-SIZE_LIMIT = 1 << 30  # bytes; the rows limit what is read
 _BALLS_KEY, _ABOUT_KEY = b"balls_sha256", b"about"
 
 
@@ -49,19 +51,26 @@ def read_table(
     Raises RallyError where the file is not this rally's, or not what ``write_table`` wrote.
     """
     path = rally.path / name
+    check_file(rally.path, name)
+    words = [field.name for field in schema if field.type == pa.string()]
     try:
-        if path.is_symlink() or path.stat().st_size > SIZE_LIMIT:
-            raise RallyError(f"{path} is a link, or larger than it can be", next_step="remove it")
-        file = pq.ParquetFile(path)
-        metadata = file.schema_arrow.metadata or {}
-        same = file.schema_arrow.remove_metadata().equals(schema)
-        of_balls = metadata.get(_BALLS_KEY, b"").decode("ascii", "replace")
-        if not same or of_balls != rally.manifest.files[BALLS]:
+        form = footer.read(path)
+        if form.rows not in rows or sum(form.groups) != form.rows:
             raise not_of(rally, name)
-        if file.metadata.num_rows not in rows:
-            raise not_of(rally, name)
-        return file.read(), about.model_validate_json(metadata.get(_ABOUT_KEY, b"{}"))
-    except (OSError, ValueError, ValidationError, pa.ArrowException) as error:
+        # words stay in their dictionaries: a few bytes could stand for a long one in each row
+        with pq.ParquetFile(path, read_dictionary=words, **FOOTER_LIMITS) as file:
+            metadata = file.schema_arrow.metadata or {}
+            of_balls = metadata.get(_BALLS_KEY, b"").decode("ascii", "replace")
+            same = file.metadata.schema.to_arrow_schema().remove_metadata().equals(schema)
+            if not same or of_balls != rally.manifest.files[BALLS]:
+                raise not_of(rally, name)
+            table = file.read()
+        for chunk in (chunk for word in words for chunk in table[word].chunks):
+            sizes = pc.binary_length(chunk.dictionary).take(chunk.indices)
+            if (pc.sum(sizes).as_py() or 0) > footer.column_bytes(form.rows):
+                raise not_of(rally, name)
+        return table.cast(schema), about.model_validate_json(metadata.get(_ABOUT_KEY, b"{}"))
+    except (OSError, ValueError, KeyError, ValidationError, pa.ArrowException) as error:
         raise RallyError(
             f"{path} is damaged: {plain(str(error), 200)}", next_step="remove it"
         ) from error

@@ -18,9 +18,9 @@ from tennis.explain.between import Interrupt, LockHeld, Moved
 from tennis.explain.story import Story
 from tennis.explain.ways import woken_task
 from tennis.rally import Rally
+from tennis.rally.folder import STAGES
 from tennis.rally.memory import NONE
 
-STAGES = "stages.parquet"
 _TIMES = {
     "taken_ns": "interrupt taken",
     "woken_ns": "its thread is woken",

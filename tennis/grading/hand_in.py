@@ -36,12 +36,20 @@ from tennis.course.work import (
     seed_of,
 )
 from tennis.errors import BenchError, RallyError, UsageError
-from tennis.explain.instants.storage import INSTANTS
-from tennis.explain.stages import STAGES
 from tennis.match.folder import MATCH, open_match
 from tennis.rally import Rally, open_rally
 from tennis.rally.disk import write_whole, writing
-from tennis.rally.folder import AFTER, BALLS, BEFORE, CAPTURE, CONSOLE, EVENTS, MANIFEST
+from tennis.rally.folder import (
+    AFTER,
+    BALLS,
+    BEFORE,
+    CAPTURE,
+    CONSOLE,
+    EVENTS,
+    INSTANTS,
+    MANIFEST,
+    STAGES,
+)
 from tennis.rally.text import plain
 from tennis.sweep.folder import SWEEP, open_sweep
 from tennis.units import format_count

@@ -27,8 +27,6 @@ from tennis.bench.protocol import Bench, RunRecord, Session
 from tennis.bench.registry import bench_for
 from tennis.edition import KEY
 from tennis.errors import BenchError, DiskFullError, RallyError, UsageError
-from tennis.explain.instants.storage import INSTANTS
-from tennis.explain.stages import STAGES
 from tennis.play import capture
 from tennis.play.rally import Watch, play_on
 from tennis.play.repeat import (
@@ -43,7 +41,7 @@ from tennis.play.repeat import (
 from tennis.play.sealing import instrument_counts
 from tennis.rally import Rally, open_folder
 from tennis.rally.balls import records
-from tennis.rally.folder import BALLS, CAPTURE, CONSOLE, EVENTS, MANIFEST
+from tennis.rally.folder import BALLS, CAPTURE, CONSOLE, EVENTS, INSTANTS, MANIFEST, STAGES
 from tennis.rally.in_play import RallyInPlay
 from tennis.rally.journal import Frame
 from tennis.rally.manifest import Manifest, StrictModel

@@ -29,6 +29,8 @@ GROUP_ROWS = 1 << 18
 # Larger ones than any version wrote are refused, and smaller ones before the last.
 MAX_GROUP_ROWS = 1 << 22
 MIN_GROUP_ROWS = 1 << 16
+# a footer made up to exhaust the memory is refused by the reader
+FOOTER_LIMITS = {"thrift_string_size_limit": 1 << 20, "thrift_container_size_limit": 1 << 18}
 # Rows that are gathered from frames, and that are read at once.
 BATCH_ROWS = 1 << 18
 
@@ -218,12 +220,10 @@ def check(path: Path, *, balls: int, tick_hz: int) -> list[int]:
 
     Raises RallyError where it is not what ``write`` writes.
     """
-    # bounded: a footer made up to exhaust the memory is refused by the reader
-    limits = {"thrift_string_size_limit": 1 << 20, "thrift_container_size_limit": 1 << 18}
     with Reading(path):
         form = footer.read(path)
         _check_form(form, balls)
-        with pq.ParquetFile(path, **limits) as file:
+        with pq.ParquetFile(path, **FOOTER_LIMITS) as file:
             _check_columns(file.schema_arrow, tick_hz)
     return list(itertools.accumulate(form.groups, initial=0))
 

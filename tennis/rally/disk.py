@@ -8,8 +8,9 @@ import fcntl
 import os
 import stat
 from collections.abc import Iterable, Iterator
+from io import BufferedReader
 from pathlib import Path, PurePosixPath
-from typing import IO, BinaryIO
+from typing import IO
 
 from tennis.errors import DiskFullError, RallyError, UsageError
 
@@ -54,7 +55,7 @@ def lock(file: int | IO[bytes], path: Path) -> bool:
     return True
 
 
-def open_regular(path: Path) -> BinaryIO:
+def open_regular(path: Path) -> BufferedReader:
     """Open a plain file, or a link to one, that the user named.
 
     Nothing else is opened: a FIFO is waited for without end, a device may do something. Raises
@@ -63,7 +64,7 @@ def open_regular(path: Path) -> BinaryIO:
     return _open_plain(path, None, 0)
 
 
-def open_below(folder: Path, place: str) -> BinaryIO:
+def open_below(folder: Path, place: str) -> BufferedReader:
     """Open a plain file of a folder that somebody else may have made: no link is followed.
 
     A link would show a file of the user's own to others. Raises OSError as ``open_regular``.
@@ -83,7 +84,7 @@ def open_below(folder: Path, place: str) -> BinaryIO:
         os.close(at)
 
 
-def _open_plain(path: str | Path, at: int | None, follow: int) -> BinaryIO:
+def _open_plain(path: str | Path, at: int | None, follow: int) -> BufferedReader:
     flags = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | follow
     if stat.S_ISREG(os.stat(path, dir_fd=at, follow_symlinks=not follow).st_mode):
         file = os.fdopen(os.open(path, flags, dir_fd=at), "rb")

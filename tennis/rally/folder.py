@@ -38,6 +38,9 @@ CAPTURE = "capture.sr"
 # what a managed target said about itself before the rally and behind its last ball
 BEFORE = "target-before.txt"
 AFTER = "target-after.txt"
+# made afterwards, by `tennis explain`
+STAGES = "stages.parquet"
+INSTANTS = "instants.parquet"
 PEER = "peer"  # where a load's other end works; a folder
 PLAN = "plan.json"
 JOURNAL = "frames.bin"

@@ -10,7 +10,9 @@ compact protocol of Apache Thrift.
 import struct
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
+
+from tennis.rally.disk import open_below
 
 MAGIC = b"PAR1"
 # a hundred million balls in the smallest row groups take a fifth of it
@@ -21,7 +23,10 @@ DEPTH_MAX = 8  # of structures in structures; a footer of balls has 5
 ROWS, ROW_GROUPS = 3, 4
 COLUMNS, GROUP_ROWS = 1, 3
 CHUNK = 3
-CHUNK_ENCODINGS, CHUNK_CODEC, DICTIONARY_PAGE = 2, 4, 11
+CHUNK_ENCODINGS, CHUNK_CODEC, VALUES, PACKED, DATA_PAGE, DICTIONARY_PAGE = 2, 4, 5, 7, 9, 11
+PAGE_UNPACKED, PAGE_PACKED = 2, 3  # PageHeader
+PAGE_HEAD_MAX = 1 << 13
+PAGE_COSTS = 1 << 10  # bytes that a page counts for beside its own: empty ones come to an end, too
 ENCODINGS = {
     0: "PLAIN",
     2: "PLAIN_DICTIONARY",
@@ -52,6 +57,9 @@ class Chunk:
     encodings: frozenset[str]
     codec: str
     dictionary: bool
+    rows: int
+    begin: int
+    end: int
 
 
 @dataclass(frozen=True)
@@ -63,9 +71,17 @@ class Footer:
     chunks: list[Chunk]  # of all row groups
 
 
+def column_bytes(rows: int) -> int:
+    """Return how many bytes a column of so many rows takes at most, unpacked."""
+    return rows * 128 + (1 << 20)
+
+
 def read(path: Path) -> Footer:
-    """Read the footer of a Parquet file. Raises ValueError where there is none, and OSError."""
-    with path.open("rb") as file:
+    """Read the footer of a Parquet file, and the heads of its pages.
+
+    Raises OSError, and ValueError if there is none, or if a column unpacks to more than it can be.
+    """
+    with open_below(path.parent, path.name) as file:
         end = file.seek(0, 2)
         file.seek(max(0, end - 8))
         tail = file.read(8)
@@ -76,22 +92,47 @@ def read(path: Path) -> Footer:
             raise ValueError("a footer larger than its file, or than any of balls")
         file.seek(end - 8 - size)
         data = file.read(size)
-    try:
-        meta = _Reader(data).structure()
-        return Footer(_whole(meta[ROWS]), *_groups(meta.get(ROW_GROUPS, [])))
-    except (IndexError, KeyError, TypeError, AttributeError) as error:
-        raise ValueError("a damaged footer") from error
+        try:
+            meta = _Reader(data).structure()
+            footer = Footer(_whole(meta[ROWS]), *_groups(meta.get(ROW_GROUPS, [])))
+            for chunk in footer.chunks:
+                if not 0 < chunk.begin <= chunk.end <= end:
+                    raise ValueError("a column that is not in its file")
+                _check_pages(file, chunk)
+        except (IndexError, KeyError, TypeError, AttributeError) as error:
+            raise ValueError("a damaged footer") from error
+    return footer
+
+
+def _check_pages(file: BinaryIO, chunk: Chunk) -> None:
+    """Raise ValueError if a column unpacks to more than its rows can take."""
+    at, left = chunk.begin, column_bytes(chunk.rows)
+    while at < chunk.end:
+        file.seek(at)
+        reader = _Reader(file.read(PAGE_HEAD_MAX))
+        head = reader.structure()
+        unpacked, packed = _whole(head[PAGE_UNPACKED]), _whole(head[PAGE_PACKED])
+        left -= unpacked + PAGE_COSTS
+        if left < 0 or unpacked < 0 or packed < 0:
+            raise ValueError("a column that is larger than its rows")
+        at += reader.at + packed
 
 
 def _groups(described: list[dict[int, Any]]) -> tuple[list[int], list[Chunk]]:
     rows, chunks = [], []
     for group in described:
-        rows.append(_whole(group[GROUP_ROWS]))
+        count = _whole(group[GROUP_ROWS])
+        rows.append(count)
         for column in group[COLUMNS]:
             meta = column[CHUNK]
             encodings = frozenset(ENCODINGS.get(n, str(n)) for n in meta[CHUNK_ENCODINGS])
             codec = meta[CHUNK_CODEC]
-            chunks.append(Chunk(encodings, CODECS.get(codec, str(codec)), DICTIONARY_PAGE in meta))
+            codec = CODECS.get(codec, str(codec))
+            if meta[VALUES] != count:
+                raise ValueError("a column of another length than its rows")
+            begin = min(_whole(meta[at]) for at in (DATA_PAGE, DICTIONARY_PAGE) if meta.get(at))
+            end = begin + _whole(meta[PACKED])
+            chunks.append(Chunk(encodings, codec, DICTIONARY_PAGE in meta, count, begin, end))
     return rows, chunks
 
 

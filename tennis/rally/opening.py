@@ -16,7 +16,18 @@ from tennis.edition import PUBLIC_VERSION
 from tennis.errors import AlteredError, RallyError
 from tennis.rally import balls as table
 from tennis.rally import rows
-from tennis.rally.folder import AFTER, BALLS, BEFORE, CONSOLE, EVENTS, MANIFEST, Rally
+from tennis.rally.folder import (
+    AFTER,
+    BALLS,
+    BEFORE,
+    CAPTURE,
+    CONSOLE,
+    EVENTS,
+    INSTANTS,
+    MANIFEST,
+    STAGES,
+    Rally,
+)
 from tennis.rally.in_play import part_path
 from tennis.rally.manifest import SCHEMA_VERSION, Manifest, seal_of
 from tennis.rally.record_file import RecordFile
@@ -33,6 +44,9 @@ SIZE_LIMITS = {
     BALLS: 1 << 32,
     BEFORE: 1 << 22,
     AFTER: 1 << 22,
+    CAPTURE: 1 << 32,
+    STAGES: 1 << 30,
+    INSTANTS: 1 << 30,
 }
 
 
@@ -100,8 +114,9 @@ def open_folder(path: Path) -> Rally:
 def open_unjudged(path: Path) -> Rally:
     """Open the sealed folder ``path`` and check all of it. Raises RallyError."""
     manifest = read_manifest(path)
-    for name in manifest.files:
-        _check_file(path, name)
+    beside = {name for name in SIZE_LIMITS if name != MANIFEST and os.path.lexists(path / name)}
+    for name in {**manifest.files, **dict.fromkeys(sorted(beside))}:
+        check_file(path, name)
     # Hashing and reading release the interpreter: they share the cores. A thread a core: whoever
     # has finished hashing helps to count.
     with ThreadPoolExecutor(WORKERS, "open-rally") as pool:
@@ -175,8 +190,11 @@ def _count(balls: Path, manifest: Manifest, pool: ThreadPoolExecutor) -> tuple[T
     return rise, width
 
 
-def _check_file(path: Path, name: str) -> None:
-    """Raise RallyError unless ``name`` is a plain file of a sane size in the folder ``path``."""
+def check_file(path: Path, name: str) -> None:
+    """Raise RallyError unless ``name`` is a plain file of a sane size in the folder ``path``.
+
+    All that a command opens in a rally's folder comes by here, listed or not.
+    """
     if name in {"", ".", "..", MANIFEST} or not name.isprintable() or "/" in name or "\\" in name:
         raise RallyError(
             f"{path / MANIFEST} lists {name[:80]!a}, which is not a name of a file in the rally's "

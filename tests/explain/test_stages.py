@@ -14,6 +14,7 @@ from tennis.errors import RallyError, UsageError
 from tennis.explain import stages
 from tennis.play.explain import STAGES_BALLS_MAX, explain, record_stages
 from tennis.rally import open_rally
+from tennis.rally.folder import STAGES
 from tests.support.synthetic import make_rally
 from tests.support.virtual import played, table
 
@@ -66,11 +67,22 @@ def test_stages_of_other_balls_are_refused(tmp_path):
     stages.write(other, [(ball, *row[1:]) for ball in range(20)])
     assert stages.read(other).num_rows == 20
     open_rally(other.path)  # the rally is what it was
-    (other.path / stages.STAGES).rename(rally.path / stages.STAGES)
+    (other.path / STAGES).rename(rally.path / STAGES)
     with pytest.raises(RallyError, match=r"is not of this rally's balls.*explain stages"):
         stages.read(rally)
-    (rally.path / stages.STAGES).write_bytes(b"PAR1 and more")
+    (rally.path / STAGES).write_bytes(b"PAR1 and more")
     with pytest.raises(RallyError, match="is damaged"):
+        stages.read(rally)
+
+
+def test_words_that_take_the_memory_are_refused(tmp_path):
+    """387 kB with one word of 100 kB, which stood in each of 30,000 rows, took 3 GB."""
+    rise = np.full(500, 1000)
+    rally = make_rally(tmp_path / "r", rise=rise, schedule=rise)
+    row = (*[5] * 8, 0, "interrupt", "x" * 100_000, 7, "")
+    stages.write(rally, [(ball, *row) for ball in range(500)])
+    assert (rally.path / STAGES).stat().st_size < 10**5
+    with pytest.raises(RallyError, match="is not of this rally's balls"):
         stages.read(rally)
 
 

@@ -9,8 +9,8 @@ from click.testing import CliRunner
 
 from tennis.cli import cli
 from tennis.course import load_course
-from tennis.explain.stages import STAGES
 from tennis.grading.hand_in import RECORDED_LATER
+from tennis.rally.folder import STAGES
 from tests.support.hand_ins import INSTANTS, STAGED, make_work
 
 LABS = load_course()[1]

@@ -13,13 +13,22 @@ import pytest
 
 from tennis.bench.protocol import RunRecord
 from tennis.errors import RallyError
-from tennis.explain.stages import STAGES
 from tennis.play.capture import simulated_again
 from tennis.play.check import COMPARED_OTHERWISE, NOT_COMPARED, compare, first_difference
 from tennis.play.repeat import compare_balls
 from tennis.rally import open_folder
 from tennis.rally.balls import RECORD
-from tennis.rally.folder import AFTER, BALLS, BEFORE, CAPTURE, CONSOLE, EVENTS, MANIFEST, Rally
+from tennis.rally.folder import (
+    AFTER,
+    BALLS,
+    BEFORE,
+    CAPTURE,
+    CONSOLE,
+    EVENTS,
+    MANIFEST,
+    STAGES,
+    Rally,
+)
 from tennis.rally.manifest import (
     Fault,
     Health,

@@ -30,6 +30,7 @@ from tennis.rally import (
     sealing,
 )
 from tennis.rally.manifest import Fault
+from tennis.rally.opening import SIZE_LIMITS
 from tests.support.forging import reseal
 from tests.support.processes import run_to_end
 from tests.support.synthetic import make_rally, manifest, table
@@ -333,10 +334,43 @@ def test_links_are_refused(rally, name):
     refused(rally, name, "not a plain file")
 
 
-def test_a_fifo_does_not_block(rally):
-    (rally / "console.log").unlink()
-    os.mkfifo(rally / "console.log")
-    refused(rally, "console.log", "not a plain file")
+OPENED = """
+import json, os, sys
+from tennis.cli import main
+folder, words, opened = sys.argv[1], sys.argv[2:], []
+def hook(event, args):
+    if event == "open" and str(args[0]).startswith(folder + "/"):
+        opened.append(os.path.basename(args[0]))
+sys.addaudithook(hook)
+sys.argv = ["tennis", *words]
+code = main()
+print(json.dumps(opened), file=sys.stderr)
+sys.exit(code)
+"""
+
+
+@pytest.mark.parametrize("words", [["stats"], ["report", "--out", "page.html"], ["plot"]])
+def test_what_commands_open_is_bounded_in_size(rally, tmp_path, words):
+    """No command opens a file of the folder that ``open_rally`` did not look at."""
+    arguments = [*words, str(rally), *(["--out", "pictures"] if words == ["plot"] else [])]
+    done = run_to_end([sys.executable, "-c", OPENED, str(rally), *arguments], cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    opened = set(json.loads(done.stderr.splitlines()[-1]))
+    assert opened <= SIZE_LIMITS.keys()
+
+
+@pytest.mark.parametrize("name", SIZE_LIMITS)
+@pytest.mark.parametrize("listed", [True, False])
+def test_a_fifo_does_not_block(rally, name, listed):
+    content = json.loads((rally / "manifest.json").read_text())
+    (rally / name).unlink(missing_ok=True)
+    os.mkfifo(rally / name)
+    if name != "manifest.json":
+        content["files"].update({name: "0" * 64})
+        if not listed and name not in {"balls.parquet", "events.jsonl"}:
+            del content["files"][name]
+        reseal(rally, content)
+    refused(rally, name, "not a plain file")
 
 
 def forge(rally, columns, **options):

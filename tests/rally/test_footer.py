@@ -64,6 +64,17 @@ def test_no_footer(content, tmp_path):
         footer.read(path)
 
 
+@pytest.mark.parametrize("form", ["plain", "dictionary", "statistics", "old"])
+def test_a_column_that_is_larger_than_its_rows_is_refused(form, tmp_path):
+    path = tmp_path / "t.parquet"
+    for size in (900_000, 1_200_000):
+        pq.write_table(pa.table({"a": ["x" * size]}), path, **FORMS[form])
+        if size < footer.column_bytes(1):
+            assert footer.read(path).rows == 1
+    with pytest.raises(ValueError, match=r"larger than its rows|damaged"):
+        footer.read(path)
+
+
 def test_pyarrow_still_ends_a_process_where_the_footer_is_damaged(tmp_path):
     """Why the footer is read here; once this fails, `tennis.rally.footer` may go.
 

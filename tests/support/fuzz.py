@@ -46,7 +46,7 @@ from tennis.match.folder import MATCH, open_match
 from tennis.match.plan import read_plan
 from tennis.pages.commission import page
 from tennis.rally import open_folder, open_rally, program
-from tennis.rally.folder import JOURNAL, PLAN
+from tennis.rally.folder import INSTANTS, JOURNAL, PLAN, STAGES
 from tennis.rally.inside import read_inside
 from tennis.rally.journal import Journal
 from tennis.rally.manifest import Drill, seal_of
@@ -377,7 +377,7 @@ def recorded_instants(scratch: Path) -> Run:
         if found is not None:
             instants_words.sentences(found)
 
-    return folder_of(rally.path, scratch / "damaged", read, (instants.INSTANTS,))
+    return folder_of(rally.path, scratch / "damaged", read, (INSTANTS,))
 
 
 @target("stages")
@@ -393,7 +393,7 @@ def recorded_stages(scratch: Path) -> Run:
             stages.stages(table)
             stages.causes(table, 10)
 
-    return folder_of(rally.path, scratch / "damaged", read, (stages.STAGES,))
+    return folder_of(rally.path, scratch / "damaged", read, (STAGES,))
 
 
 @target("witness", slow=4)

@@ -17,8 +17,8 @@ from pydantic import Field
 from tennis.explain.beside import StrictAbout, not_of, read_table, write_table
 from tennis.explain.instants.coverage import Played
 from tennis.rally import Rally
+from tennis.rally.folder import INSTANTS
 
-INSTANTS = "instants.parquet"
 SCHEMA = pa.schema(
     [
         pa.field("at_ns", pa.int64(), nullable=False),  # when the ball was served
