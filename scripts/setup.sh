@@ -56,8 +56,7 @@ unsupported() {
     die "$1" \
         "" \
         "Tennis sets itself up on Debian 12 or 13, on Raspberry Pi OS (64-bit, 12 or newer) and on Ubuntu" \
-        "(24.04 or newer), on x86-64 and arm64. On other Linux systems, try the wheel and 'tennis setup'" \
-        "(docs/install.md), or play in a container. In this folder:" \
+        "(24.04 or newer), on x86-64 and arm64. On other Linux systems, play in a container. In this folder:" \
         "" \
         "  docker run --rm -it -v \"\$PWD\":/tennis -v tennis-cache:/root/.cache -w /tennis debian:13 \\" \
         "    sh -c 'apt-get update && apt-get install -y --no-install-recommends make && make demo'" \

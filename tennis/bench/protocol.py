@@ -101,7 +101,7 @@ class Bench(Protocol):
 
 
 class RegisteredBench(Bench, Protocol):
-    """A bench that a plan finds: its class is an entry point of ``tennis.benches``."""
+    """A bench that a plan finds: ``registry`` or a package names its class."""
 
     can: ClassVar[Capabilities]
     kernels: ClassVar[Collection[str]]  # names of --kernel that are this bench's own
