@@ -9,9 +9,8 @@ from click.testing import CliRunner
 
 from tennis.cli import cli
 from tennis.course import load_course
-from tennis.grading.hand_in import RECORDED_LATER
 from tennis.rally.folder import STAGES
-from tests.support.hand_ins import INSTANTS, STAGED, make_work
+from tests.support.hand_ins import STAGED, make_work
 
 LABS = load_course()[1]
 
@@ -30,9 +29,6 @@ def test_a_lab_is_handed_in(lab, tmp_path):
         pdf = archive.read("notebook.pdf")
     assert {"answers.toml", "notebook.md", *lab.files} <= names
     assert {f"{rally.name}/manifest.json" for rally in lab.to_play} <= names
-    instants = {name for slug, name in INSTANTS if slug == lab.slug}
-    of_instants = RECORDED_LATER - {STAGES}
-    assert {f"{name}/{file}" for name in instants for file in of_instants} <= names
     assert {f"{name}/{STAGES}" for slug, name in STAGED if slug == lab.slug} <= names
     recorded = {rally.name for rally in lab.rallies if rally.recorded}
     assert not {name for name in names if name.partition("/")[0] in recorded}
