@@ -230,16 +230,12 @@ def check(number: str, folder: Path | None, *, as_json: bool) -> None:
       tennis lab check 01 --in work/01
       tennis lab check 01 --json
     """
-    from tennis.course import predictions, work
+    from tennis.course import work
     from tennis.course.checking import running as checking
     from tennis.grading import hand_in
 
     found = work.find_lab(number)
     opened = work.read(_work_folder(found, folder), found)
-    try:
-        predictions.keep(opened)
-    except TennisError as error:  # a folder that cannot be written can be checked
-        warn(f"your prediction is not kept: {error}")
     _wait_for_trials(found)
     report = checking.run_checks(opened.folder, blind=True)
     asked = checking.questions(found, report)

@@ -43,7 +43,7 @@ Text = Annotated[str, StringConstraints(max_length=TEXT_MAX)]
 
 
 class Seal(BaseModel):
-    """What a prediction was at a time; an empty one was not made yet."""
+    """What a prediction was when a rally was begun; an empty one was not made yet."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -51,7 +51,7 @@ class Seal(BaseModel):
     number: Text
     reason: Text
     at: datetime
-    begun: Name = ""  # the rally that was begun then; "": none, somebody only looked
+    begun: Name = ""  # the rally; "": of earlier versions, when somebody only looked
     played: Annotated[list[Name], Field(max_length=100)] = []  # that lay there already
 
     @property
@@ -101,21 +101,6 @@ def sealing(out: Path, tell: Callable[[str], None]) -> Iterator[None]:
                 tell(f"your prediction is not sealed: {plain(str(error), 200)}")
 
 
-def keep(work: Work) -> None:
-    """Keep what the predictions are while no rally of the lab was played. Raises DiskFullError."""
-    if _there(work.folder, work.lab):
-        return
-    known = {seal.question: seal for seal in read_seals(work.folder)}  # the last of each
-    seals = [
-        seal
-        for _, seal in _seals(work.lab, work.answers.predictions, "", [])
-        if (seal.number or seal.reason)
-        and (seal.question not in known or not _same(known[seal.question], seal.prediction, ""))
-    ]
-    if seals:
-        _keep(work.folder, seals)
-
-
 def standing(work: Work, question: str) -> Standing:
     """Return what is known of a prediction that was handed in."""
     unit = work.lab.question(question).unit or ""
@@ -123,11 +108,6 @@ def standing(work: Work, question: str) -> Standing:
     seals = [seal for seal in read_seals(work.folder) if seal.question == question]
     first = next((seal for seal in seals if seal.begun), None)
     if first is None:
-        looks = [seal for seal in seals if not seal.played]
-        if looks and _same(looks[-1], prediction, unit):
-            return Standing(
-                "unchanged", f"{_when(looks[-1])}, before any rally of the lab was there"
-            )
         return Standing("nothing", "no rally sealed it: nobody knows when it was made")
     if first.played:
         before = f"{plain(first.played[0], 40)} was there before anything was sealed"

@@ -96,21 +96,17 @@ def read(path: Path) -> ClassList:
         raise UsageError(
             f"{shown} is larger than {LIST_MAX >> 20} MB", next_step="name the list of one class"
         )
-    try:
-        return _parsed(text, shown)
-    except csv.Error as error:
-        raise UsageError(
-            f"{shown} is not a table: {plain(str(error), 100)}", next_step="save it as CSV, UTF-8"
-        ) from error
+    return _parsed(text, shown)
 
 
 def _parsed(text: str, label: str) -> ClassList:
     reader = csv.reader(io.StringIO(text), delimiter=_delimiter(text), strict=True)
-    columns = [" ".join(heading.split()) for heading in next(reader, [])]
-    meant = _columns_by_kind(columns, label)
+    rows = _rows(reader, label)
+    columns = [" ".join(heading.split()) for heading in next(rows, (1, []))[1]]
+    by_kind = _columns_by_kind(columns, label)
     possible: dict[str, str] = {}
     found: dict[int, Student] = {}
-    for line, row in _rows(reader, label):
+    for line, row in rows:
         if not any(cell.strip() for cell in row):
             continue
         if len(row) != len(columns):
@@ -121,8 +117,10 @@ def _parsed(text: str, label: str) -> ClassList:
         cells = dict(zip(columns, row, strict=True))
         if POINTS_POSSIBLE in row[0].casefold():
             possible = cells
-        elif any(row[at].strip() for at in meant.values()):  # not Canvas's line of hidden grades
-            found[line] = _student(cells, {key: row[at] for key, at in meant.items()}, label, line)
+        elif any(row[at].strip() for at in by_kind.values()):  # not Canvas's line of hidden grades
+            found[line] = _student(
+                cells, {key: row[at] for key, at in by_kind.items()}, label, line
+            )
         if len(found) > STUDENTS_MAX:
             raise UsageError(
                 f"{label} holds more than {STUDENTS_MAX:,} students", next_step="mark in parts"
@@ -134,20 +132,18 @@ def _parsed(text: str, label: str) -> ClassList:
 def _rows(reader: Any, label: str) -> Iterator[tuple[int, list[str]]]:
     """Yield each row with the line in which it begins: a cell may have several. Raises UsageError.
 
-    ``reader``: of csv, behind the headings.
+    ``reader``: of csv.
     """
-    while True:
-        line = reader.line_num + 1
-        try:
-            row = next(reader)
-        except StopIteration:
-            return
-        except csv.Error as error:
-            raise UsageError(
-                f"{label} is not a table from its line {line} on: {plain(str(error), 100)}",
-                next_step="close the quotation marks there, or save it again as CSV, UTF-8",
-            ) from error
-        yield line, row
+    line = 1
+    try:
+        for row in reader:
+            yield line, row
+            line = reader.line_num + 1
+    except csv.Error as error:
+        raise UsageError(
+            f"{label} is not a table from its line {line} on: {plain(str(error), 100)}",
+            next_step="close the quotation marks there, or save it again as CSV, UTF-8",
+        ) from error
 
 
 def _delimiter(text: str) -> str:
@@ -222,20 +218,14 @@ def _student(
 
 
 def _refuse_twins(students: Mapping[int, Student], label: str) -> None:
-    """Raise UsageError where two students have one identifier: either could get the points."""
-    for key, identifier, lines in _shared(students):
-        raise UsageError(
-            f"{label}: lines {lines[0]} and {lines[1]} have one {key}, {plain(identifier, 60)}",
-            next_step="give each student an own one",
-        )
-
-
-def _shared(students: Mapping[int, Student]) -> Iterator[tuple[str, str, list[int]]]:
+    """Raise UsageError if two students have one identifier: either could get the points."""
     for key in IDENTIFIERS:
-        lines: dict[str, list[int]] = {}
+        lines: dict[str, int] = {}
         for line, student in students.items():
-            if identifier := getattr(student, key):
-                lines.setdefault(folded(identifier), []).append(line)
-        for identifier, several in lines.items():
-            if len(several) > 1:
-                yield key, identifier, several
+            identifier: str = getattr(student, key)
+            first = lines.setdefault(folded(identifier), line)
+            if identifier and first != line:
+                raise UsageError(
+                    f"{label}: lines {first} and {line} have one {key}, {plain(identifier, 60)}",
+                    next_step="give each student an own one",
+                )

@@ -8,12 +8,10 @@ import zipfile
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner
 
-from tennis.cli import cli
 from tennis.course import load_lab, work
 from tennis.course.checking import running as checking
-from tennis.course.predictions import Seal, keep, read_seals, sealing, standing
+from tennis.course.predictions import Seal, read_seals, sealing, standing
 from tennis.errors import BenchError, UsageError
 from tennis.grading import hand_in
 from tests.support import terminal
@@ -155,27 +153,6 @@ def test_what_nobody_sealed_is_not_called_changed(folder):
     assert "mainline-idle was there before anything was sealed" in known(folder)[1]
     edit(folder, "number = '3'", "number = '4'")
     assert known(folder)[0] == "nothing"
-
-
-def test_a_look_before_any_rally_is_kept(folder):
-    keep(work.read(folder))
-    edit(folder, "number = '2'", "number = '5'")
-    keep(work.read(folder))
-    keep(work.read(folder))
-    assert [seal.number for seal in read_seals(folder)] == ["2", "5"]
-    make_rally(folder / "mainline-idle")  # by another way: nobody sealed it
-    keep(work.read(folder))
-    assert len(read_seals(folder)) == 2
-    assert known(folder)[0] == "unchanged"
-    edit(folder, "number = '5'", "number = '6'")  # before or after that rally: nobody knows
-    assert known(folder)[0] == "nothing"
-
-
-def test_a_file_that_cannot_be_written_leaves_a_folder_to_be_checked(folder):
-    (folder / "predictions.jsonl").mkdir()
-    done = CliRunner().invoke(cli, ["lab", "check", "01", "--in", str(folder)])
-    assert "your prediction is not kept: cannot write" in done.output
-    assert "5 of 5 answered" in done.output
 
 
 def test_a_sweep_that_was_interrupted_has_sealed(tmp_path):

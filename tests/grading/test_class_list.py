@@ -83,7 +83,7 @@ REFUSED = {
     "control": ((OWN + "Zoë,1\x1b[2J,,,,,\n").encode(), "number '1 .2J' cannot be found"),
     "a user": ((OWN + "Zoë,,,,x12,,\n").encode(), "'x12' is not a number of a user"),
     "two of one number": ((OWN + "Z,1,,,,,\nB,1,,,,,\n").encode(), "lines 2 and 3 have one number"),
-    "two of one e-mail": ((OWN + "Z,,a@b,,,,\nB,,A@b,,,,\n").encode(), "have one email, a@b"),
+    "two of one e-mail": ((OWN + "Z,,a@b,,,,\nB,,A@b,,,,\n").encode(), "have one email, A@b"),
     "an ID of what": (b"name,ID\nZoe,12\n", "ID may be a register's number, or a user's in Canvas"),
     "two of one kind": (b"name,email,e-mail\nZoe,a,b\n", "email and e-mail are the same"),
     "two of one heading": (b"name,x,x\nZoe,a,b\n", "two columns of one heading"),
