@@ -74,12 +74,3 @@ def test_what_would_lie_is_refused_and_the_sign_is_named(tmp_path, name):
     assert done.exit_code == 1
     assert REFUSED[name] in str(done.exception or done.output)
     assert not folder.exists()
-
-
-def test_names_that_differ_by_such_signs_have_files_of_their_own(tmp_path):
-    alike = ["Raju a/l Kumaran", "Raju a.l Kumaran", "Raju a l Kumaran", "Raju al Kumaran"]
-    files = set()
-    for number, name in enumerate(alike):
-        work.start(LAB, name, tmp_path / str(number))
-        files.add(file_name(work.read(tmp_path / str(number), LAB)))
-    assert len(files) == len(alike)

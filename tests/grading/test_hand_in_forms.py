@@ -163,6 +163,7 @@ def test_two_students_have_two_file_names():
     students = [
         *("李明", "王芳", "محمد علي", "Ольга", "नमिता", "นิดา"),
         *("Zoë Müller", "Zoe Muller", "zoe-muller", "zoe.muller", "zoe  muller"),
+        *("Raju a/l Kumaran", "Raju a.l Kumaran", "Raju a l Kumaran", "Raju al Kumaran"),
         *("O'Brien", "O\u2019Brien", "obrien", "group 3", "group3", "-a", "_"),
         *("あ" * 60, "あ" * 59 + "い", "a" * 59 + "b", "x" * 60, "con", "nul."),
     ]  # fmt: skip

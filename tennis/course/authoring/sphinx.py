@@ -28,7 +28,6 @@ from sphinx.util.docutils import SphinxDirective, SphinxRole
 from sphinx.util.typing import ExtensionMetadata, OptionSpec
 
 from tennis.course.authoring.sessions import SESSIONS, Planned, load_sessions, needs_of
-from tennis.course.authoring.sphinx import GeneratedDirective
 from tennis.course.lab_files import Kind, figures_us, place
 from tennis.course.labs import (
     LABS,
@@ -98,6 +97,17 @@ class LabRole(SphinxRole):
         self.env.note_dependency(str(place(lab, match[1]) / MANIFEST))
         kind: Kind = "interrupt" if match[2] == "interrupt" else "scheduling"
         return ", ".join(f"{us:.2f}" for us in figures_us(lab, match[1], kind))
+
+
+class GeneratedDirective(SphinxDirective):
+    """A directive that writes what code or data say; the book leaves its own content out.
+
+    A page is also read without its book: in an editor, or on a forge, which shows a directive as a
+    box. The lines inside it are for those readers. They say what the book has there, and where that
+    comes from. ``tests/test_forge.py`` finds boxes without such a line.
+    """
+
+    has_content = True
 
 
 class LabDirective(GeneratedDirective):
@@ -360,9 +370,3 @@ def setup(app: "Sphinx") -> ExtensionMetadata:
         app.add_directive(name, directive)
     app.connect("env-check-consistency", check)
     return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}
-
-
-class GeneratedDirective(SphinxDirective):
-    """A directive whose own content the book leaves out."""
-
-    has_content = True
