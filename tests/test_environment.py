@@ -67,6 +67,7 @@ def built():
     }
 
 
+@pytest.mark.more
 @pytest.mark.virtual
 def test_fifty_variables_change_no_byte_of_what_is_built(tmp_path, monkeypatch):
     assert len(SET) >= 50

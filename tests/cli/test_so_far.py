@@ -88,6 +88,7 @@ def test_an_interval_is_as_sure_as_it_says(boots):
     assert "100 %" not in line.said_interval
 
 
+@pytest.mark.more
 @pytest.mark.virtual
 def test_the_demo_plays_a_boot_of_each_cell_first():
     names = [one.name for one in demonstration(6000, 10, 1).scheduled]

@@ -81,6 +81,7 @@ def test_a_sweep_is_played_by_the_marker_and_compared(played, tmp_path):
     assert sweep_here(opened(forged), plays, boards=False).rates == ours.rates
 
 
+@pytest.mark.more
 @pytest.mark.virtual
 def test_what_is_missing_and_what_is_another(played, tmp_path):
     half = tmp_path / "half"

@@ -328,6 +328,7 @@ def test_two_lanes_are_drawn_and_what_is_between_them():
 HOLD_US, PERIOD_US = 150, 1000
 
 
+@pytest.mark.more
 @pytest.mark.virtual
 def test_a_lock_that_is_fought_over_and_an_interrupt_that_wakes(tmp_path, capsys):
     """Known: processor 0 holds the lock for 150 of 1000 us, and processor 1 waits for it.

@@ -159,6 +159,7 @@ def test_instructions_and_stalls_are_the_whole_wait(cold_rally):
     assert 0.5 * longer < more < longer
 
 
+@pytest.mark.more
 @pytest.mark.virtual
 def test_a_cost_of_zero_takes_its_stalls_away(cold_rally):
     story, found = without(cold_rally, list(COSTS), ball=0)
@@ -173,6 +174,7 @@ def test_a_cost_of_zero_takes_its_stalls_away(cold_rally):
     assert said["without"][0]["share_ns"] == found[1].share_ns
 
 
+@pytest.mark.more
 @pytest.mark.virtual
 def test_stages_have_the_stalls_of_every_ball(cold_rally):
     record_stages(cold_rally)

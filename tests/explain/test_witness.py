@@ -78,7 +78,7 @@ echo 1 > events/irq/irq_handler_exit/enable
 """
 
 
-@pytest.mark.cases(more=["forced*"])
+@pytest.mark.more
 @pytest.mark.virtual
 @pytest.mark.parametrize(("top_half", "load"), [("hard", "hog"), ("forced", "stress")])
 def test_pings_tie_two_clocks_as_the_ready_line_does(tmp_path, top_half, load):

@@ -297,6 +297,7 @@ def looked_at(levels: list[int], phase: int) -> list[int]:
     return words
 
 
+@pytest.mark.cases(more=["[1-3]"])
 @pytest.mark.parametrize("batch", range(4))
 def test_an_edge_is_where_a_level_begins_that_stays(batch, pico):
     """Single ticks before it, as of a plug that chatters, move no edge, and none is unmarked.

@@ -70,7 +70,7 @@ def test_it_boots_from_flash_and_says_who_it_is():
         assert host.answers[wire.NO_NUMBER][0]["ok"]["boot"] == hello["boot"]
 
 
-@pytest.mark.cases(more=["125*"])
+@pytest.mark.more
 @pytest.mark.parametrize("hz", [MHZ_125, MHZ_250])
 def test_five_thousand_balls_without_an_error(hz, tmp_path):
     """Known delays from 2 cycles up; the truth is what the emulator did at the pads."""
@@ -134,6 +134,7 @@ def test_nobody_answers(host):
     assert played.end.reason == "complete"
 
 
+@pytest.mark.more
 def test_answers_that_come_twice(host):
     host.respond("twice", rise=300, width=200)
     played = host.play(balls=200)
@@ -145,6 +146,7 @@ def test_answers_that_come_twice(host):
         assert event.value == 1
 
 
+@pytest.mark.more
 def test_a_line_that_is_held(host):
     host.respond("held")
     played = host.play(balls=30, timeout_ns=100_000)
@@ -204,7 +206,7 @@ LISTEN = {
 FROM = MHZ_125 // 10  # it listens by then
 
 
-@pytest.mark.cases(more=["1000"])
+@pytest.mark.more
 @pytest.mark.parametrize("rate_hz", [1_000, 20_000])
 def test_it_only_listens(rate_hz, tmp_path, host):
     """Every pulse to the cycle; the truth is what the emulator did at the pad."""
@@ -230,6 +232,7 @@ def test_pulses_that_come_too_fast_are_an_overrun(host):
     assert [event.what for event in played.events][-1:] == ["overrun"]
 
 
+@pytest.mark.more
 def test_a_play_is_stopped_and_another_one_begins(host):
     host.respond("answer", rise=300, width=200)
     for _ in range(3):
@@ -316,7 +319,7 @@ def test_a_ping_that_does_not_rise_is_a_fault():
     assert [event[1:] for event in played.events] == [("overrun", 3)]
 
 
-@pytest.mark.cases(more=["internal"])
+@pytest.mark.more
 @pytest.mark.parametrize("source", ["internal", "jumpers"])
 def test_the_generator_answers_as_it_was_told(source):
     given = {

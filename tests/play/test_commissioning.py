@@ -111,6 +111,7 @@ def test_an_analyser_looks_on(tmp_path):
     assert abs(found["interrupt_bias_ns"]) < 50
 
 
+@pytest.mark.more
 @pytest.mark.virtual
 def test_the_command_is_left_and_gone_on_with_behind_other_wires(tmp_path):
     """A Pico on a port; nobody manages the target. The wires are plugged anew in between."""
@@ -262,6 +263,7 @@ def test_the_model_misses_as_often_for_each_ball(tmp_path):
 # --- a second Pico ---
 
 
+@pytest.mark.more
 @pytest.mark.virtual
 def test_a_second_emulated_pico_agrees(tmp_path):
     """Two crystals 30 ppm apart; wires of 7 ns and pads of 3 ns, there and back."""

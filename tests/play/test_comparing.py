@@ -74,6 +74,7 @@ def test_the_same_command_plays_nothing_twice(compared):
     assert CompareRecord.model_validate_json((out / "compare.json").read_text()).looks == [9]
 
 
+@pytest.mark.more
 def test_a_recorded_side_is_met_by_boots_of_its_seeds(compared, tmp_path):
     before = compared[0] / "before"
     code, _, said = tennis("compare", before, "sloth-m33", "--balls", 9, "--out", tmp_path / "o")
@@ -82,6 +83,7 @@ def test_a_recorded_side_is_met_by_boots_of_its_seeds(compared, tmp_path):
     assert "9 boots a side, pairs of one seed" in said
 
 
+@pytest.mark.more
 def test_of_two_plans_only_what_both_have_is_played(tmp_path):
     """Nobody waits for boots that decide nothing; without a common combination none is played."""
     head = 'title = "t"\nseed = 3\nballs = {}\nloads = ["idle"]\n'

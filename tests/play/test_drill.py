@@ -86,6 +86,7 @@ allocate kernel mainline, vmalloc kernel rt
         "allocate-kernel*",
         "vmalloc*",
         "periodic*",
+        "semaphore-user*",
     ]
 )
 @pytest.mark.parametrize(
@@ -151,6 +152,7 @@ def test_a_hog_is_in_the_latest_repetition(tmp_path, name, context):
     assert late.mean() / 2 == pytest.approx(90 / 3700, rel=0.35)
 
 
+@pytest.mark.more
 def test_a_period_that_cannot_be_kept_is_counted(tmp_path):
     """A process that writes the line takes some 7 us for that alone: 10 us are too short.
 
@@ -187,6 +189,7 @@ def test_memory_over_its_size(tmp_path):
     assert done.exit_code == 2
 
 
+@pytest.mark.more
 def test_the_same_seed_gives_the_same_bytes(periodic):
     """All of it is played again and compared."""
     done = run("check", periodic)
@@ -233,6 +236,7 @@ def test_a_repetition_that_took_long_is_held_against_a_typical_one(tmp_path):
     assert durations[int(told[1])] == np.sort(durations)[REPETITIONS // 2]
 
 
+@pytest.mark.more
 def test_an_umpire_looks_on(tmp_path):
     done = run(*words("periodic", "hrtimer", kernel="rt"), "--umpire", "--out", tmp_path / "d")
     assert done.exit_code == 0, done.output
@@ -313,6 +317,7 @@ def test_a_replay_finds_times_that_the_target_never_told(periodic, tmp_path):
     assert "does not repeat: its console.log differs from byte" in done.output
 
 
+@pytest.mark.more
 def test_the_brickwall_listens_as_well(tmp_path):
     """A second opinion: the real firmware on an emulated Pico, of the same target."""
     out = tmp_path / "d"

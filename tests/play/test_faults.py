@@ -96,6 +96,7 @@ def test_the_page_says_what_each_fault_is_called(pico, tmp_path):
     assert unseen == {"no ground wire, one supply for both"}
 
 
+@pytest.mark.more
 def test_no_failure_blames_the_other_wire():
     """A fault of one wire is called by what is wrong with that wire."""
     found = written()

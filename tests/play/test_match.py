@@ -307,6 +307,7 @@ def test_a_damaged_rally_is_kept_and_said(tmp_path, path, whole):
     assert "The report, table by table" in done.stdout
 
 
+@pytest.mark.more
 def test_a_kernel_that_is_missing_is_reported_and_may_come_later(tmp_path, path):
     path.write_text(
         'balls = 50\nloads = ["idle"]\n[kernels.sloth]\n[kernels.own]\noptional = true\n'

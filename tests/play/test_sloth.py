@@ -58,6 +58,7 @@ def test_the_ceiling_decides_who_waits(hog):
     assert 90_000 < (fall - rise).max() < 100_200
 
 
+@pytest.mark.cases(more=["sloth-m0*"])
 @pytest.mark.parametrize(("kernel", "rise"), [("sloth-m33", 26), ("sloth-m0", 32)])
 def test_other_processors_play(tmp_path, kernel, rise):
     rally = played(tmp_path / "r", kernel=kernel, balls=100)
@@ -212,6 +213,7 @@ def picos(tmp_path_factory):
     return played(out, kernel="sloth-pico", balls=200, load="hog", load_options=options)
 
 
+@pytest.mark.more
 def test_two_picos_play_each_other(picos):
     """The Brickwall's PIO stamps what the other Pico's processor does, to the cycle."""
     manifest = picos.manifest

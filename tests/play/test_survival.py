@@ -150,6 +150,7 @@ def test_ctrl_c_seals_what_there_is(tmp_path, request, kernel):
     assert [path.name for path in tmp_path.iterdir()] == ["r"]
 
 
+@pytest.mark.more
 def test_gone_on_with_it_is_stopped_once_more_where_it_had_been(tmp_path):
     """On Linux: SLOTH would have played the rest before the second Ctrl-C."""
     out = tmp_path / "r"
@@ -175,6 +176,7 @@ def test_what_was_interrupted_needs_its_journal_to_go_on(tmp_path):
     assert "r.part is gone, which is needed to continue" in done.stderr
 
 
+@pytest.mark.cases(more=["[12]"])
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_stopped_before_the_first_ball_nothing_is_left(tmp_path, number):
     out = tmp_path / "r"
@@ -223,6 +225,7 @@ def test_a_complete_journal_is_sealed_without_a_bench(tmp_path, quick, monkeypat
     assert rally.manifest.tool == quick.manifest.tool
 
 
+@pytest.mark.more
 def test_the_look_behind_the_last_ball_is_made_up_for(tmp_path, whole):
     """The host was killed while the target looked after its load; Tennis once kept END before."""
     part = tmp_path / "r.part"

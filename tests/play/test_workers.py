@@ -51,6 +51,7 @@ def test_workers_play_the_same_match_and_go_on_with_it(tmp_path):
     assert first.manifest.files != second.manifest.files
 
 
+@pytest.mark.more
 def test_workers_of_a_match_that_was_killed_end(tmp_path):
     """kill -9 of the match alone: its workers seal what they play and end; nothing is lost."""
     (tmp_path / "plan.toml").write_text(

@@ -186,6 +186,7 @@ def test_a_ceiling_that_is_too_low_is_found_by_the_storm(tmp_path, core):
     assert np.mean(balls["fall"] == wire.NONE_TICKS) > 0.5
 
 
+@pytest.mark.more
 def test_the_same_seed_gives_the_same_bytes(tmp_path):
     defines = {"HOLD_US": 100}
     sent = []
@@ -197,6 +198,7 @@ def test_the_same_seed_gives_the_same_bytes(tmp_path):
     assert sent[0] != sent[2]
 
 
+@pytest.mark.more
 def test_a_ball_on_an_emulated_pico_takes_as_long_as_counted():
     """Whatever the ping's moment; the bottom half follows without the stack between."""
     rng = np.random.default_rng(1)
@@ -207,7 +209,7 @@ def test_a_ball_on_an_emulated_pico_takes_as_long_as_counted():
     assert set(found.falls - found.pings) == {135}
 
 
-@pytest.mark.cases(more=["[12]"])
+@pytest.mark.more
 @pytest.mark.parametrize("ceiling", [3, 2, 1])
 def test_who_waits_on_an_emulated_pico_the_ceiling_decides(ceiling):
     defines = {"HOLD_US": 100, "PERIOD_US": 1000, "CEILING": ceiling}
@@ -221,7 +223,7 @@ def test_who_waits_on_an_emulated_pico_the_ceiling_decides(ceiling):
         assert (11_000 < spans.max() < 12_700) if waits else (spans.max() < 200)
 
 
-@pytest.mark.cases(more=["2*"])
+@pytest.mark.more
 @pytest.mark.parametrize(("shared", "answers"), [(2, 10_000), (1, 0)])
 def test_a_ping_at_any_instruction_on_an_emulated_pico(shared, answers):
     rng = np.random.default_rng(3)

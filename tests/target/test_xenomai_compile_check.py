@@ -93,6 +93,7 @@ int main(void)
 """
 
 
+@pytest.mark.more
 @pytest.mark.parametrize("stopped", [0, 1])
 @pytest.mark.parametrize("module", WAITS)
 def test_a_bottom_half_that_cannot_wait_ends(tmp_path, module, stopped):

@@ -81,6 +81,7 @@ def test_an_empty_pico_is_flashed_once(empty):
         assert "the jumpers of the self-test" in done.stdout
 
 
+@pytest.mark.more
 def test_other_programs_are_not_removed_unasked(empty):
     with EmulatedPico(flash=empty) as pico:
         execute(pico, "for n in 'mine', 'main': open(n + '.py', 'w').write('x = 1')")
@@ -92,7 +93,7 @@ def test_other_programs_are_not_removed_unasked(empty):
         assert "removing mine.py" in done.stderr
 
 
-@pytest.mark.cases(more=["wires[014567]*"])
+@pytest.mark.cases(more=["wires[014567]*", "wires3*"])
 @pytest.mark.parametrize(
     ("wires", "code", "words"),
     [

@@ -131,6 +131,7 @@ def test_an_instrument_that_loses_its_power(tmp_path):
     assert served == sorted(set(served))
 
 
+@pytest.mark.more
 def test_a_line_that_does_not_come_back_leaves_something_to_resume(tmp_path):
     out = tmp_path / "r"
     with EmulatedPico(*ANSWER) as pico:
@@ -188,6 +189,7 @@ def test_a_host_that_stands_still_for_ten_seconds(tmp_path):
     assert played.manifest.line.reconnects == 0
 
 
+@pytest.mark.more
 def test_a_host_that_is_killed_goes_on(tmp_path):
     out = tmp_path / "r"
     with EmulatedPico(*ANSWER) as pico:

@@ -141,6 +141,7 @@ def test_a_program_answers_as_nobody_and_leaves_the_board_as_it_was(target, tmp_
     assert target.run(looked, what="looking") == before
 
 
+@pytest.mark.more
 def test_a_program_answers_behind_the_racquet(target, tmp_path):
     target.run("modprobe racquet bottom_half=workqueue", what="loading")  # as at boot
     looked = f"{STATE}; {OF_A_PROGRAM}"
@@ -157,6 +158,7 @@ def test_a_program_answers_behind_the_racquet(target, tmp_path):
     assert target.run(looked, what="looking") == before
 
 
+@pytest.mark.more
 def test_a_loop_of_ones_own_wakes_by_itself_on_a_board(target, tmp_path):
     """The fake instrument makes up when it woke; that it runs and has its line is real."""
     target.run("modprobe racquet bottom_half=workqueue", what="loading")  # as at boot
@@ -200,6 +202,7 @@ def test_a_bad_program_ends_the_rally_and_is_gone(target, tmp_path, code, said):
     assert target.run(looked, what="looking") == before
 
 
+@pytest.mark.more
 def test_a_program_that_ends_during_the_rally_is_a_fault_of_it(target, tmp_path):
     killed = []
 
@@ -331,6 +334,7 @@ def test_the_doctor_looks_at_the_board(target):
         target.run("rmmod racquet", what="unloading it")
 
 
+@pytest.mark.more
 def test_a_commissioning_counts_pings_there_and_leaves_the_board_as_it_was(target, tmp_path):
     """The fake instrument pings nobody: the Racquet of a real kernel says so."""
     before = state(target)

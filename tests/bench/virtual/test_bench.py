@@ -31,7 +31,7 @@ pytestmark = pytest.mark.virtual
 WITHOUT_DATES = ("balls.parquet", "events.jsonl", "console.log")
 
 
-@pytest.mark.cases(more=["mainline-stress*", "rt-stress-thread-600"])
+@pytest.mark.more
 @pytest.mark.parametrize(
     ("kernel", "load", "bottom_half", "balls"),
     [
@@ -112,6 +112,7 @@ def test_a_driver_may_ask_for_its_thread(tmp_path, kernel, bottom_half):
     assert rally.label.endswith("/ irq=60 / explicit")
 
 
+@pytest.mark.more
 def test_a_process_may_poll(tmp_path):
     """And a read that fails loses no ping: its program takes each ball's twice."""
     answer = program(GUEST / "poll-answer.c")
@@ -164,6 +165,7 @@ def drawn_gaps(rally, low_us, high_us):
         assert gap - gap_ns(5, index, *limits) in {0, 1}
 
 
+@pytest.mark.more
 def test_the_ping_itself_costs_no_time(tmp_path):
     """However long a ping is up, an idle target answers its beginning: tick for tick."""
     lengths_us = (0.5, 40)
@@ -201,7 +203,8 @@ def test_faulty_answers_are_counted_as_what_they_are(tmp_path):
     assert (named.count("stray"), named.count("double")) == (20, 10)
 
 
-@pytest.mark.cases(more=["user-rt"], release=["thread*"])
+@pytest.mark.more
+@pytest.mark.cases(release=["thread*"])
 @pytest.mark.parametrize(
     ("bottom_half", "kernel"), [("tasklet", "rt"), ("user", "rt"), ("thread", "mainline")]
 )

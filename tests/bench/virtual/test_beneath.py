@@ -42,7 +42,7 @@ def after(*lines):
 TELL = "sed 's/^/figure /' /sys/kernel/debug/sloth > /dev/console"
 
 
-@pytest.mark.cases(more=["mainline"])
+@pytest.mark.more
 @pytest.mark.parametrize("kernel", ["mainline", "rt"])
 def test_a_hog_is_not_seen(tmp_path, kernel):
     """100 us without interrupts, as Linux says: the same module, and Linux' Racquet waits."""
@@ -164,6 +164,7 @@ def texts(name):
     )
 
 
+@pytest.mark.more
 def test_alarms_and_pipes_of_text_beneath_linux(tmp_path):
     """Under stress: alarms keep their phase; locked texts are whole, others are mangled."""
     where = ROOT / "tests" / "target" / "slothful" / "pipes.c"
@@ -226,6 +227,7 @@ def test_alarms_and_pipes_of_text_beneath_linux(tmp_path):
     assert rise.max() <= RISE + 2 * 2 * WINDOW
 
 
+@pytest.mark.more
 def test_how_long_masked_code_keeps_a_task_waiting():
     """From the binary: every path, counted; the first of them counted by hand, too."""
     elf = beneath.image(find("mainline")).with_name("monitor.elf")

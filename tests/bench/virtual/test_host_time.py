@@ -18,6 +18,7 @@ SETTINGS = {
 }
 
 
+@pytest.mark.cases(more=["2"])
 @pytest.mark.virtual
 @pytest.mark.parametrize("processors", [1, 2])
 def test_a_machine_in_the_hosts_time_is_left_alone(processors, tmp_path: Path):

@@ -48,7 +48,7 @@ def under(tmp_path_factory):
     return rally
 
 
-@pytest.mark.cases(more=["ping-flood"], release=["memory", "xload"])
+@pytest.mark.cases(more=["ping-flood", "hog"], release=["memory", "xload"])
 @pytest.mark.parametrize("load", FIGURES)
 def test_a_load_says_what_it_does(under, load):
     rally = under(load)
@@ -63,7 +63,8 @@ def test_a_load_says_what_it_does(under, load):
     assert len(events) == 2 * len(found)
 
 
-@pytest.mark.cases(more=["mainline-ping-flood"], release=["rt-ping-flood"])
+@pytest.mark.more
+@pytest.mark.cases(release=["rt-ping-flood"])
 @pytest.mark.parametrize(
     ("kernel", "load"),
     [("mainline", "network"), ("mainline", "ping-flood"), ("rt", "ping-flood")],
@@ -149,6 +150,7 @@ def test_a_load_that_stands_still_in_mid_rally(tmp_path):
     assert cpu.start > 10 > cpu.end
 
 
+@pytest.mark.more
 def test_xload_removes_its_tasks_if_one_cannot_be_created(tmp_path):
     """There is address space for some of the stacks, and not for all."""
     before = """
@@ -174,7 +176,7 @@ def test_xload_removes_its_tasks_if_one_cannot_be_created(tmp_path):
     assert "refused: 2" in console
 
 
-@pytest.mark.cases(more=["*6.1"])
+@pytest.mark.cases(more=["*6.1", "mainline"])
 @pytest.mark.parametrize("kernel", ["mainline", "rt", "mainline-6.1", "rt-6.1"])
 def test_the_drivers_of_debians_kernels(kernel):
     found = list(network(find(kernel)))

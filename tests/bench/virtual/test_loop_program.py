@@ -111,6 +111,7 @@ def test_a_loop_that_is_late_by_a_known_time(tmp_path):
         assert done.exit_code == 0, (command, done.output)
 
 
+@pytest.mark.cases(more=["loop.c*"])
 @pytest.mark.virtual
 @pytest.mark.parametrize(
     ("source", "low", "high"), [("loop.c", -100, 100), ("bad-drift.c", 3_000, 60_000)]
@@ -120,6 +121,7 @@ def test_only_a_relative_sleep_drifts(tmp_path, source, low, high):
     assert low < summarize_drill(open_folder(tmp_path / "d")).drift_ns < high
 
 
+@pytest.mark.more
 @pytest.mark.virtual
 def test_two_loops_are_played_and_compared(tmp_path):
     sides = (f"program={PROGRAMS / name}" for name in ("loop.c", "bad-drift.c"))

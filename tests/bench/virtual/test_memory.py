@@ -176,6 +176,7 @@ def test_known_answers(tmp_path):
     assert 0 <= took["far"] <= 700
 
 
+@pytest.mark.more
 @virtual
 @pytest.mark.usefixtures("own")
 def test_known_answers_of_another_replacement(tmp_path):
@@ -214,7 +215,7 @@ def test_a_profile_that_costs_nothing_changes_no_ball(tmp_path, load):
     assert other.manifest.target.memory == profiles.canonical("free")
 
 
-@pytest.mark.cases(more=["mainline-*"])
+@pytest.mark.more
 @virtual
 @pytest.mark.parametrize(
     ("kernel", "load", "name"),
@@ -237,6 +238,7 @@ def test_the_same_seed_gives_the_same_folder(tmp_path, kernel, load, name):
         assert check_rally(rally.path).balls == 60
 
 
+@pytest.mark.more
 @virtual
 def test_a_drill_takes_it_and_repeats(tmp_path):
     """Its line is in the GPIO controller: the instrument sees that a write takes 40 ns there."""

@@ -26,6 +26,7 @@ def before() -> str:
     return text
 
 
+@pytest.mark.cases(more=["wheel-before.c"])
 @pytest.mark.parametrize("name", ["wheel.c", "wheel-before.c"])
 def test_the_racquet_of_the_page_is_built_and_answers(name, tmp_path):
     assert name in PAGE

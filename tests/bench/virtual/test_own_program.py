@@ -122,6 +122,7 @@ def test_a_rally_says_which_program_answered(played):
     )
 
 
+@pytest.mark.more
 @virtual
 @together
 def test_it_repeats_and_only_with_this_program(played):
@@ -146,6 +147,7 @@ def test_it_repeats_and_only_with_this_program(played):
     assert "all the same in every tick" in said
 
 
+@pytest.mark.more
 @virtual
 def test_python_answers_and_repeats(tmp_path):
     for name in ("one", "two"):
@@ -245,7 +247,15 @@ limits = { start_s = 3 }
 """
 
 
-@pytest.mark.cases(more=["takes no line", "ends early", "writes to the console"])
+@pytest.mark.cases(
+    more=[
+        "takes no line",
+        "ends early",
+        "writes to the console",
+        "answers?twice",
+        "takes?all?memory",
+    ]
+)
 @virtual
 @pytest.mark.parametrize("name", BAD)
 def test_a_bad_program_is_named_in_one_line(tmp_path, name):

@@ -59,6 +59,7 @@ def twice(tmp_path_factory):
     return plan, {name: open_rally(made / name) for name in ("builtin", "pico")}
 
 
+@pytest.mark.more
 def test_same_seed_gives_the_same_bytes(twice, tmp_path):
     plan, rallies = twice
     first, second = rallies["pico"], played(tmp_path / "r", instrument="pico", **plan)

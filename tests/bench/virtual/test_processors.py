@@ -148,6 +148,7 @@ def apart(tmp_path_factory):
     return played(tmp_path_factory.mktemp("apart") / "r", **APART)
 
 
+@pytest.mark.more
 @virtual
 def test_a_turn_changes_no_answer_of_a_processor_that_runs_alone(apart, tmp_path):
     """Most pings find the hog at rest: longer turns would show if it were taken for busy."""
@@ -159,6 +160,7 @@ def test_a_turn_changes_no_answer_of_a_processor_that_runs_alone(apart, tmp_path
     assert min(count for _, count in usual) >= 20
 
 
+@pytest.mark.more
 @virtual
 def test_the_same_seed_gives_the_same_folder(apart):
     """All of it is played again and compared: balls, events, console."""
@@ -188,6 +190,7 @@ def test_threads_follow_the_ping_and_a_process_does_not(tmp_path, bottom_half, p
         assert check_rally(rally.path).balls == 60  # it is pinned again
 
 
+@pytest.mark.more
 @virtual
 @pytest.mark.parametrize("here", [0, 1])
 def test_each_processor_keeps_its_speed_while_the_other_runs(tmp_path, here):
@@ -208,6 +211,7 @@ def test_each_processor_keeps_its_speed_while_the_other_runs(tmp_path, here):
 PICO = {**APART, "instrument": "pico", "settle_s": 0.01}
 
 
+@pytest.mark.more
 @virtual
 def test_the_brickwall_plays_them(tmp_path):
     """It cannot see processors: QEMU counts where its balls were answered."""

@@ -129,7 +129,7 @@ def test_a_shot_is_what_a_boot_of_its_own_gives(shots):
 PROGRAM = ROOT / "target" / "programs" / "answer.c"
 
 
-@pytest.mark.cases(more=["program"])
+@pytest.mark.more
 @virtual
 @pytest.mark.parametrize(
     "settings",
@@ -170,6 +170,7 @@ def test_a_shot_without_a_cost_is_what_its_own_boot_would_be(tmp_path):
     assert first_of_a_boot(plan, protocol, tmp_path, memory=freed) == (shot[0], *found[0].now)
 
 
+@pytest.mark.more
 @virtual
 def test_bytes_do_not_depend_on_how_many_children_run(shots, tmp_path):
     other = played(tmp_path / "r", Extras(children=Children(5)), shots=60, **ASKED)
