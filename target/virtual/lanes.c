@@ -7,8 +7,9 @@
  * A lane is a processor's. When a translated block begins, its registers are looked at: the
  * exception level, whether interrupts are masked, and the chain of frame records that x29 points to,
  * which gives the call stack. The time until its next block is that stack's, asleep or while another
- * processor had its turn. Tasks are told apart by watching cpu_switch_to(previous, next); a task's
- * name is found as the init task's, "swapper".
+ * processor had its turn. Tasks are told apart by watching cpu_switch_to(previous, next), by their
+ * addresses: threads of a program may have one name. Where a task has its name and its real-time
+ * priority is found in the init task, whose name is "swapper".
  */
 #include "lanes.h"
 
@@ -67,7 +68,7 @@ size_t program_task_count;
 
 static struct lane *lanes[LANES_MAX];
 static int lane_count;
-static int64_t name_offset = -1;
+static int64_t name_offset = -1, priorities_offset = -1;
 
 int32_t function_at(uint64_t pc)
 {
@@ -142,14 +143,25 @@ uint64_t lane_task(const struct lane *lane)
 
 /* --- tasks --- */
 
-/* The first task that is switched away from is the init task, and its name is known. */
+/* In this order in task_struct since Linux 2.6.23. */
+struct priorities {
+	int32_t prio, static_prio, normal_prio, rt_priority;
+};
+#define MAX_RT 100
+
+/* The first task that is switched away from is the init task: its name and priorities are known. */
 static void find_names(struct lane *lane, uint64_t init_task)
 {
 	static const char name[] = "swapper";
+	static const struct priorities usual = { 120, 120, 120, 0 };
 	char memory[16384];
 
 	if (!read_memory(lane->cpu, init_task, memory, sizeof(memory)))
 		return;
+	for (size_t at = 0; at + sizeof(usual) <= sizeof(memory) && priorities_offset < 0; at += 4) {
+		if (!memcmp(memory + at, &usual, sizeof(usual)))
+			priorities_offset = at;
+	}
 	for (size_t at = 0; at + sizeof(name) <= sizeof(memory); at += 8) {
 		if (!memcmp(memory + at, name, sizeof(name) - 1)) {
 			name_offset = at;
@@ -161,6 +173,20 @@ static void find_names(struct lane *lane, uint64_t init_task)
 static bool read_name(struct lane *lane, uint64_t task, char name[16])
 {
 	return name_offset >= 0 && read_memory(lane->cpu, task + name_offset, name, 16);
+}
+
+/* The priority of SCHED_FIFO and SCHED_RR, 0: it has none, -1: not known. What is lent is not in it. */
+static int32_t real_time_priority(struct lane *lane, uint64_t task)
+{
+	struct priorities found;
+
+	if (priorities_offset < 0 ||
+	    !read_memory(lane->cpu, task + priorities_offset, &found, sizeof(found)))
+		return -1;
+	if (found.rt_priority > 0 && found.rt_priority < MAX_RT &&
+	    found.normal_prio == MAX_RT - 1 - found.rt_priority)
+		return found.rt_priority;
+	return !found.rt_priority && found.normal_prio == found.static_prio ? 0 : -1;
 }
 
 void lane_switches(struct lane *lane)
@@ -206,14 +232,17 @@ static void enter_task(struct lane *lane)
 	if (!read_name(lane, lane->task, context.name))
 		memcpy(context.name, lane->name, sizeof(context.name));
 	for (c = 0; c < lane->context_count; c++) {
-		if (!memcmp(&lane->contexts[c], &context, sizeof(context)))
+		if (lane->contexts[c].task == context.task &&
+		    !memcmp(lane->contexts[c].name, context.name, sizeof(context.name)))
 			break;
 	}
 	if (c == lane->context_count) {
 		if (lane->context_count == ELEMENTS(lane->contexts))
 			c--; /* so many tasks in one wait: the last one stands for the rest */
-		else
+		else {
+			context.priority = real_time_priority(lane, context.task);
 			lane->contexts[lane->context_count++] = context;
+		}
 	}
 	lane->root = child(lane, -1, c);
 	lane->depth = 0;
@@ -475,7 +504,7 @@ static void put(int fd, const void *data, size_t size)
 void lane_ends(struct lane *lane, struct head head, int fd)
 {
 	lane_accounts(lane, head.ended);
-	memcpy(head.magic, "TNP3", sizeof(head.magic));
+	memcpy(head.magic, "TNP4", sizeof(head.magic));
 	head.contexts = lane->context_count;
 	head.nodes = lane->node_count;
 	head.segments = lane->segment_count;

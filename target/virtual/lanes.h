@@ -43,6 +43,7 @@ struct __attribute__((packed)) head {
 struct __attribute__((packed)) context {
 	uint64_t task;
 	char name[16];
+	int32_t priority; /* real-time; 0: none, -1: not known */
 };
 /* A function in its stack; a root (parent -1) stands for a task: its function is the context. */
 struct __attribute__((packed)) node {

@@ -31,6 +31,7 @@ class LockHeld:
     ended: int
     waiter: int  # the processor that wanted it
     task: str
+    thread: int  # that task's number
     wanted: str  # the function that did
     sleeps: bool
     holders: int  # tasks that had it in turn
@@ -66,7 +67,7 @@ class _Turn:
     began: int
     ended: int
     part: Segments
-    task: str
+    node: int
 
     @property
     def ns(self) -> int:
@@ -85,6 +86,7 @@ class Interrupt:
     function: str  # that sent it
     task: str
     wakes: str  # the task that is to run; empty: none
+    wakes_thread: int  # its number; 0: none
 
     def __str__(self) -> str:
         """Say it in words."""
@@ -103,6 +105,7 @@ class Moved:
     at: int
     by: int
     task: str
+    thread: int  # the task's number
     to: int
     function: str
 
@@ -131,26 +134,27 @@ def locks(lanes: Lanes) -> list[LockHeld]:
 def _held(
     part: Segments, wanted: Event, ended: int, gave: Sequence[tuple[Segments, Event]]
 ) -> LockHeld:
-    turns: dict[tuple[int, str], list[_Turn]] = defaultdict(list)
+    turns: dict[tuple[int, int], list[_Turn]] = defaultdict(list)  # by processor and task
     began = wanted.at
     for other, event in gave:
         if began <= event.at <= ended:
-            turn = _Turn(began, event.at, other, other.task(event.node))
-            turns[other.processor, turn.task].append(turn)
+            turn = _Turn(began, event.at, other, event.node)
+            turns[other.processor, other.thread(event.node)].append(turn)
             began = event.at
-    task = part.task(wanted.node)
+    thread = wanted.other & ~SLEEPING
     longest = max(turns.values(), key=_ns, default=[])
     return LockHeld(
         began=wanted.at,
         ended=ended,
         waiter=part.processor,
-        task=wanted.name or task,
+        task=wanted.name or part.task(wanted.node),
+        thread=thread,
         # a task that has slept since before the phase: what its processor was at says nothing
-        wanted=_caller(part, wanted, _LOCKING) if wanted.name in {"", task} else "",
+        wanted=_caller(part, wanted, _LOCKING) if thread == part.thread(wanted.node) else "",
         sleeps=bool(wanted.other & SLEEPING),
         holders=len(turns),
         holder=longest[0].part.processor if longest else None,
-        owner=longest[0].task if longest else "",
+        owner=longest[0].part.task(longest[0].node) if longest else "",
         held_ns=_ns(longest),
         cause=_cause(longest),
     )
@@ -174,22 +178,22 @@ def interrupts(lanes: Lanes) -> list[Interrupt]:
     Several of one sender that were sent before one is taken are one: the first counts. Of several
     senders the interrupt controller takes that with the lowest number first (QEMU's GICv2).
     """
-    pending: dict[tuple[int, int], dict[int, tuple[Segments, Event, str]]] = defaultdict(dict)
+    pending: dict[tuple[int, int], dict[int, tuple[Segments, Event, Event | None]]]
+    pending = defaultdict(dict)
     woken: dict[int, Event] = {}
     found = []
     for part, event in _in_order(lanes):
         if event.kind == WAKES:
             woken[part.processor] = event
         elif event.kind == SENDS:
-            name = ""
-            if "try_to_wake_up" in part.stack(event.node) and part.processor in woken:
-                name = woken[part.processor].name
+            wakes = "try_to_wake_up" in part.stack(event.node)
+            woke = woken.get(part.processor) if wakes else None
             for other in lanes:
                 if event.other >> other.processor & 1:
                     key = (other.processor, event.what & 0xFFFFFFFF)
-                    pending[key].setdefault(part.processor, (part, event, name))
+                    pending[key].setdefault(part.processor, (part, event, woke))
         elif event.kind == TAKES and (senders := pending[part.processor, event.what]):
-            sender, sent, name = senders.pop(min(senders))
+            sender, sent, woke = senders.pop(min(senders))
             found.append(
                 Interrupt(
                     sent.at,
@@ -199,7 +203,8 @@ def interrupts(lanes: Lanes) -> list[Interrupt]:
                     sent.what >> 32,
                     _caller(sender, sent, _SENDING),
                     sender.task(sent.node),
-                    name,
+                    woke.name if woke else "",
+                    woke.what if woke else 0,
                 )
             )
     return found
@@ -208,7 +213,14 @@ def interrupts(lanes: Lanes) -> list[Interrupt]:
 def moves(lanes: Lanes) -> list[Moved]:
     """Return the tasks that were given to another processor in a phase."""
     return [
-        Moved(event.at, part.processor, event.name, event.other, _caller(part, event, _MOVING))
+        Moved(
+            event.at,
+            part.processor,
+            event.name,
+            event.what,
+            event.other,
+            _caller(part, event, _MOVING),
+        )
         for part, event in _in_order(lanes)
         if event.kind == MOVES
     ]

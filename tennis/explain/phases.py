@@ -39,7 +39,9 @@ class Phase:
     """What one processor was at from the serve to the rise (0), or from there to the fall (1).
 
     Times are in ns of virtual time. ``nodes``: a calling context tree, parents before children;
-    ``parent`` -1 is a task, whose ``function`` is the index of its name in ``tasks``. ``segments``:
+    ``parent`` -1 is a task, whose ``function`` is its index in ``tasks`` (names, for people only:
+    threads of a program may have one), ``threads`` (a number of its own) and ``priorities``
+    (real-time; 0: it has none, -1: not known). ``segments``:
     what it was at in a row; they cover the phase. ``events``: when (``at``) in which ``node`` what
     happened (``kind``: ``WANTS`` and so on) that another processor may be the reason of.
     ``stalls``: when (``at``) in which ``node`` it waited how long (``ns``) for which part of a
@@ -52,6 +54,8 @@ class Phase:
     began: int
     ended: int
     tasks: list[str]
+    threads: list[int]
+    priorities: list[int]
     nodes: NDArray[Any]
     segments: NDArray[Any]
     events: NDArray[Any]

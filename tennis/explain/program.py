@@ -7,11 +7,14 @@ wakes the program, which answers by a system call.
 """
 
 from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
-from tennis.explain.kinds import What, base, errand
-from tennis.explain.segments import Blame, Segments
+from tennis.explain.answer import Answer, Why, answers_again, entry, groups, ran, sum_ns
+from tennis.explain.kinds import base, errand
+from tennis.explain.segments import Segments
+from tennis.explain.story import Moments
+from tennis.explain.ways import Lanes, way_to_bottom_half, way_to_program
 from tennis.units import format_ns
 
 # of a line's events: version 2 of the character device, and version 1
@@ -42,7 +45,6 @@ TAKES = frozenset(
 )
 GONE = "{gone}"  # in a reason, where the time stands
 SLEEPS = frozenset({"system call nanosleep", "system call clock_nanosleep"})
-Named = Callable[[int], str]  # the task of a segment: its priority, and where it ran
 
 
 @dataclass(frozen=True)
@@ -50,70 +52,91 @@ class ProgramWay:
     """How a ping came to a program's code: indices of segments; None: it came another way."""
 
     handler: int | None  # the line's hard handler begins
-    thread: int | None  # the line's thread has the event
+    line: int | None  # the line's thread has the event
     runs: int  # the task that answers is in its own code
-    context: int  # that task
+    thread_of_it: int  # that task's number
 
 
-def program_way(part: Segments) -> ProgramWay | None:
+class ProgramAnswer(Answer):
+    """A ball that a program answered, or should have."""
+
+    def __init__(self, lanes: list[Lanes], rise: int | None, home: int) -> None:
+        first = way_to_program(lanes[0], home)
+        parts = (first, *(way_to_bottom_half(later, first.processor) for later in lanes[1:]))
+        # without a way it never ran, or was cut off
+        self._way = way = _way(first) if rise is not None else None
+        taken = None if way is None or way.handler is None else entry(first, way.handler)
+        super().__init__(lanes, parts, range(len(first.whats) if taken is None else taken))
+        again = answers_again(parts[1]) if rise is not None and len(parts) > 1 else None
+        self.moments = Moments(
+            taken=None if taken is None else int(first.began[taken]),
+            masked_ns=self.masked_ns,
+            thread_runs=None if way is None or way.line is None else int(first.began[way.line]),
+            top_half=None if way is None else int(first.began[way.runs]),
+            bottom_half=None if again is None else (rise or 0) + int(parts[1].began[again]),
+            answerer="" if again is None else parts[1].task(int(parts[1].node[again])),
+        )
+
+    def until_the_rise(self, *, missed: bool) -> Why:
+        """Say what took most of the time from the ping to the rise."""
+        del missed  # then there is no way
+        part, way = self.parts[0], self._way
+        if self.is_masked:
+            return self.interrupts_off()
+        if way is None:
+            cause = part.blame(part.weights)
+            return cause, f"the program did not answer; most of the time {ran(cause)}"
+        return self._late(part, way)
+
+    def _late(self, part: Segments, way: ProgramWay) -> Why:
+        who, begins = self.named(part, way.runs), way.handler or 0
+        stretches = {
+            "handler": range(begins),
+            "line": range(begins, way.line or begins),
+            "program": range(way.line or begins, way.runs),
+            "answer": range(way.runs, len(part.whats)),
+        }
+        longest = max(stretches, key=lambda name: sum_ns(part, stretches[name]))
+        its = stretches[longest]
+        if longest == "answer":
+            cause, why = _own_time(part, its, way.thread_of_it)
+            return cause, f"{who} ran after {format_ns(int(part.began[way.runs]))}, and {why}"
+        cause = part.blame(part.weights_of(its))
+        most = f"most of the time the processor was in {cause}" if cause else "nothing ran"
+        took = format_ns(sum_ns(part, its))
+        if longest == "handler":
+            return cause, f"the interrupt was taken after {took}; {most}"
+        if longest == "line" and way.line is not None:
+            line = self.named(part, way.line)
+            return cause, f"the line's thread {line} did not run for {took}; {most}"
+        after = "after its line's thread had the ping" if way.line is not None else "after the ping"
+        late = f"did not get to its own code for {took} {after}"
+        return cause, f"{who} {_busy(part, its, way.thread_of_it)}{late}; {most}"
+
+    def until_the_fall(self) -> Why:
+        """Say what took most of the time from the rise to the fall."""
+        part = self.parts[1]
+        cause, why = _own_time(part, range(len(part.whats)), part.thread_at(0))
+        return cause, f"{self.named(part, 0)} had raised the line, and {why}"
+
+
+def _way(part: Segments) -> ProgramWay | None:
     """Return how the program came to answer at the end of a phase; None: its code did not run."""
     if not part.whats:
         return None
-    context = part.context(len(part.whats) - 1)
-    handler = next((i for i in range(len(part.whats)) if HANDLERS & _bases(part, i)), None)
-    begin = 0 if handler is None else handler
-    thread = next((i for i in range(begin, len(part.whats)) if THREADS & _bases(part, i)), None)
-    after = begin if thread is None else thread
-    own = (
-        i
-        for i in range(after, len(part.whats))
-        if part.whats[i].kind == "program" and part.context(i) == context
-    )
+    every = range(len(part.whats))
+    answers = part.thread_at(every[-1])
+    handler = next((i for i in every if HANDLERS & _bases(part, i)), None)
+    line = next((i for i in every[handler or 0 :] if THREADS & _bases(part, i)), None)
+    after = every[(handler or 0) if line is None else line :]
+    own = (i for i in after if part.whats[i].kind == "program" and part.thread_at(i) == answers)
     runs = next(own, None)
-    return None if runs is None else ProgramWay(handler, thread, runs, context)
+    return None if runs is None else ProgramWay(handler, line, runs, answers)
 
 
-def until_the_rise(
-    part: Segments, way: ProgramWay | None, named: Named
-) -> tuple[Blame | None, str]:
-    """Say what took most of the time from the ping to the rise.
-
-    Without a way the program did not answer.
-    """
-    if way is None:
-        cause = part.blame(part.weights)
-        ran = f"the processor was in {cause}" if cause else "nothing ran"
-        return cause, f"the program did not answer; most of the time {ran}"
-    who = named(way.runs)
-    stretches = {
-        "handler": range(way.handler or 0),
-        "thread": range(way.handler or 0, way.thread or way.handler or 0),
-        "program": range(way.thread or way.handler or 0, way.runs),
-        "answer": range(way.runs, len(part.whats)),
-    }
-    longest = max(stretches, key=lambda name: _sum(part, stretches[name]))
-    its = stretches[longest]
-    if longest == "answer":
-        ran = format_ns(int(part.began[way.runs]))
-        cause, why = _own_time(part, its, way.context)
-        return cause, f"{who} ran after {ran}, and {why}"
-    cause = part.blame(part.weights_of(its))
-    most = f"most of the time the processor was in {cause}" if cause else "nothing ran"
-    took = format_ns(_sum(part, its))
-    if longest == "handler":
-        return cause, f"the interrupt was taken after {took}; {most}"
-    if longest == "thread":
-        assert way.thread is not None  # noqa: S101 (or this stretch has no length)
-        line = named(way.thread)
-        return cause, f"the line's thread {line} did not run for {took}; {most}"
-    after = "after its line's thread had the ping" if way.thread is not None else "after the ping"
-    late = f"did not get to its own code for {took} {after}"
-    return cause, f"{who} {_busy(part, its, way.context)}{late}; {most}"
-
-
-def _busy(part: Segments, its: range, context: int) -> str:
+def _busy(part: Segments, its: range, thread: int) -> str:
     """Say what a program was at when its ping came, if it did not wait for one; empty: it did."""
-    own = (i for i in its if part.context(i) == context and not SWITCHES & _bases(part, i))
+    own = (i for i in its if part.thread_at(i) == thread and not SWITCHES & _bases(part, i))
     errands = (errand(part.stack(int(part.node[i]))) for i in own)
     doing = next((one for one in errands if one == PAGE_FAULT or "system call " in one), "")
     if doing in SLEEPS:
@@ -123,36 +146,28 @@ def _busy(part: Segments, its: range, context: int) -> str:
     return f"was still at something else when the ping came ({doing}), and "
 
 
-def after_the_rise(part: Segments, named: Named) -> tuple[Blame | None, str]:
-    """Say what took most of the time from the rise to the fall."""
-    context = part.context(0)
-    cause, why = _own_time(part, range(len(part.whats)), context)
-    return cause, f"{named(0)} had raised the line, and {why}"
-
-
-def _own_time(part: Segments, its: range, context: int) -> tuple[Blame | None, str]:
+def _own_time(part: Segments, its: range, thread: int) -> Why:
     """Say what a task was at, or what it waited for, where it should only answer."""
-    away = [i for i in its if part.context(i) != context]
-    took = format_ns(_sum(part, its))
-    if 2 * _sum(part, away) >= _sum(part, its):
-        why, gone = _most(part, its, context)
+    away = [i for i in its if part.thread_at(i) != thread]
+    took = format_ns(sum_ns(part, its))
+    if 2 * sum_ns(part, away) >= sum_ns(part, its):
+        why, gone = _most(part, its, thread)
         cause = part.blame(part.weights_of(gone))
-        waited = why.replace(GONE, format_ns(_sum(part, gone)))
+        waited = why.replace(GONE, format_ns(sum_ns(part, gone)))
         return cause, f"{waited}; most of the time the processor was in {cause}"
-    here = [i for i in its if part.context(i) == context]
-    groups = _groups(part, here)
-    most, ns = groups[0]
+    here = [i for i in its if part.thread_at(i) == thread]
+    most, ns = groups(part, here)[0]
     cause = part.blame(part.weights_of(i for i in here if part.whats[i] == most))
     return cause, f"answered {took} later: {format_ns(ns)} of {most}, most in {cause}"
 
 
-def _most(part: Segments, its: range, context: int) -> tuple[str, list[int]]:
+def _most(part: Segments, its: range, thread: int) -> tuple[str, list[int]]:
     """Return why a task was away for longest, and all segments in which it was away for that."""
     gone: dict[str, list[int]] = defaultdict(list)
     before: list[int] = []
     away: list[int] = []
     for i in (*its, None):
-        if i is not None and part.context(i) != context:
+        if i is not None and part.thread_at(i) != thread:
             away.append(i)
             continue
         if away:
@@ -160,7 +175,7 @@ def _most(part: Segments, its: range, context: int) -> tuple[str, list[int]]:
             away = []
         if i is not None:
             before.append(i)
-    why = max(gone, key=lambda why: _sum(part, gone[why]))
+    why = max(gone, key=lambda why: sum_ns(part, gone[why]))
     return why, gone[why]
 
 
@@ -205,21 +220,8 @@ def _wanted(part: Segments, before: Sequence[int], away: Sequence[int], wanted: 
     if owner is None:
         return f"{lock} (futex)"
     lent = "" if inherits else ", to whom nobody lent a priority"
-    return (
-        f"{lock} (futex), which another thread of it had, {part.task(int(part.node[owner]))}{lent}"
-    )
-
-
-def _groups(part: Segments, indices: Sequence[int]) -> list[tuple[What, int]]:
-    sums: dict[What, int] = defaultdict(int)
-    for index in indices:
-        sums[part.whats[index]] += int(part.length[index])
-    return sorted(sums.items(), key=lambda entry: -entry[1])
+    return f"{lock} (futex), which another thread of it had, {part.named(owner)}{lent}"
 
 
 def _bases(part: Segments, segment: int) -> set[str]:
     return {base(name) for name in part.stack(int(part.node[segment]))}
-
-
-def _sum(part: Segments, indices: Sequence[int] | range) -> int:
-    return int(part.length[list(indices)].sum())

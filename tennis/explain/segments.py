@@ -83,20 +83,34 @@ class Blame:
 
 
 class Names:
-    """Function names by index, safe to show; of tasks their priorities, as in ``FIFO 99``."""
+    """Function names by index, safe to show; tasks with their priorities, as in ``FIFO 99``."""
 
     def __init__(
         self,
         symbols: Sequence[Symbol],
-        priorities: Mapping[str, str] = MappingProxyType({}),
+        policies: Mapping[tuple[str, int], str] = MappingProxyType({}),
         program_tasks: Collection[str] = (),
     ) -> None:
+        """``policies``: of the tasks that answer, by name and priority, as in ``FIFO``."""
         self.symbols = symbols
         # of a program of somebody's own, if it answers
         self.program_tasks = frozenset(plain(task, 40) for task in program_tasks)
-        self.priorities = {plain(task, 40): words for task, words in priorities.items()}
+        self._policies = {(plain(task, 40), n): policy for (task, n), policy in policies.items()}
+        self._answering = self.program_tasks | {task for task, _ in self._policies}
         self.name = cache(self._name)
         self.is_racquet = cache(self._is_racquet)
+
+    def task(self, task: str, priority: int) -> str:
+        """Return a task's name, with its priority if it is one of those that answer.
+
+        ``priority``: of this thread, for another one may have its name; -1: not known.
+        """
+        if priority == 0 and task in self.program_tasks:
+            return f"{task} (no real-time priority)"
+        if priority <= 0 or task not in self._answering:
+            return task
+        policy = self._policies.get((task, priority), "real-time priority")
+        return f"{task} ({policy} {priority})"
 
     def _name(self, function: int) -> str:
         if function == USER:
@@ -125,6 +139,7 @@ class Event:
     """Something that another processor may be the reason or the aim of: ``phases.WANTS`` and so on.
 
     ``at`` is in ns since the phase began. ``name``: of the task that waits, is woken or moved.
+    ``what`` is the lock or the task's number, ``other`` of a wait the task's, and SLEEPING.
     """
 
     at: int
@@ -193,22 +208,32 @@ class Segments:
             node = self._parents[node]
         return tuple(reversed(functions))
 
-    def task(self, node: int) -> str:
-        """Return the name of the task in which a stack was."""
-        while self._parents[node] >= 0:
-            node = self._parents[node]
-        return plain(self.phase.tasks[self._functions[node]], 40)
-
-    def context(self, segment: int) -> int:
-        """Return a number of the task that a segment is of: two tasks may have one name."""
-        node = int(self.node[segment])
+    def _context(self, node: int) -> int:
+        """Return the index of the task in which a stack was."""
         while self._parents[node] >= 0:
             node = self._parents[node]
         return int(self._functions[node])
 
+    def task(self, node: int) -> str:
+        """Return the name of the task in which a stack was: for people, two may have one name."""
+        return plain(self.phase.tasks[self._context(node)], 40)
+
+    def thread(self, node: int) -> int:
+        """Return the number of the task in which a stack was."""
+        return self.phase.threads[self._context(node)]
+
+    def thread_at(self, segment: int) -> int:
+        """Return the number of the task that a segment is of."""
+        return self.thread(int(self.node[segment]))
+
+    def named(self, segment: int) -> str:
+        """Return the name of the task that a segment is of, with its priority."""
+        node = int(self.node[segment])
+        return self.names.task(self.task(node), self.phase.priorities[self._context(node)])
+
     def place(self, segment: int) -> int:
         """Return the processor on which a segment was."""
-        return self.places[self.context(segment)]
+        return self.places[self._context(int(self.node[segment]))]
 
     def stack(self, node: int) -> list[str]:
         """Return the names of a stack, the outermost first."""
@@ -252,15 +277,15 @@ class Segments:
         for i, what in enumerate(found):
             if what.kind != "program":
                 continue
-            context = self.context(i)
+            thread = self.thread_at(i)
             if what.label == GARBAGE:
-                between = range(collector.get(context, i) + 1, i)
+                between = range(collector.get(thread, i) + 1, i)
                 for j in between:
-                    if found[j].kind == "program" and self.context(j) == context:
+                    if found[j].kind == "program" and self.thread_at(j) == thread:
                         found[j] = what
-                collector[context] = i
+                collector[thread] = i
             elif self.leaf(int(self.node[i])).partition(" [")[0] == EVAL_LOOP:
-                collector.pop(context, None)
+                collector.pop(thread, None)
         return found
 
     @cached_property

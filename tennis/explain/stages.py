@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from tennis.explain.beside import StrictAbout, read_table, write_table
 from tennis.explain.between import Interrupt, LockHeld, Moved
 from tennis.explain.story import Story
-from tennis.explain.ways import woken_task
+from tennis.explain.ways import woken_thread
 from tennis.rally import Rally
 from tennis.rally.folder import STAGES
 from tennis.rally.memory import NONE
@@ -109,22 +109,22 @@ def _between(story: Story) -> tuple[object, ...]:
     first, *rest = story.parts
     on_the_way = {part.processor for part in story.parts} | {first.woken_by}
     found = [(one.at, one.event) for one in story.between()]
-    answering = {woken_task(part, -1) for part in story.parts} - {None}
+    answering = {woken_thread(part, -1) for part in story.parts} - {None}
     held = [
         event
         for _, event in found
         if isinstance(event, LockHeld) and event.waiter in on_the_way
         if event.holder not in {None, event.waiter}
         # while another task sleeps until it has a lock, its processor does something else
-        if not event.sleeps or event.task in answering
+        if not event.sleeps or event.thread in answering
     ]
     sent = [
         (at, event)
         for at, event in found
-        if isinstance(event, Interrupt) and event.wakes in answering
+        if isinstance(event, Interrupt) and event.wakes_thread in answering
     ]
     moved = [
-        (at, event) for at, event in found if isinstance(event, Moved) and event.task in answering
+        (at, event) for at, event in found if isinstance(event, Moved) and event.thread in answering
     ]
     longest = max(held, key=lambda one: one.ns, default=None)
     return (

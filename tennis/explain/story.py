@@ -80,9 +80,23 @@ class Happening:
     event: LockHeld | Interrupt | Moved
 
 
-@dataclass(frozen=True)
-class Story:
-    """One ball: when things happened (ns since the ping), what ran, and who is to blame.
+@dataclass(frozen=True, kw_only=True)
+class Moments:
+    """When things happened on the way of a ball, in ns since the ping; None: they did not."""
+
+    taken: int | None = None  # the interrupt that led to the rise
+    masked_ns: int = 0  # interrupts were off for so long before it was taken
+    thread_woken: int | None = None  # the top half's, if it has one
+    thread_runs: int | None = None
+    thread_locks: int | None = None  # it has the lock that it waited for
+    top_half: int | None = None
+    bottom_half: int | None = None
+    answerer: str = ""  # the task in which the bottom half ran; empty: it did not
+
+
+@dataclass(frozen=True, kw_only=True)
+class Story(Moments):
+    """One ball: when things happened, what ran, and who is to blame.
 
     Of a drill it is a repetition; ``served_ns`` is then when its period was over, or it began.
     """
@@ -92,14 +106,6 @@ class Story:
     rise: int | None
     fall: int | None
     waited: int  # until the fall, or until the ball was given up
-    taken: int | None  # the interrupt that led to the rise
-    masked_ns: int  # interrupts were off for so long before it was taken
-    thread_woken: int | None  # the top half's, where it has one
-    thread_runs: int | None
-    thread_locks: int | None  # it has the lock that it waited for
-    top_half: int | None
-    bottom_half: int | None
-    answerer: str  # the task in which the bottom half ran; empty: it did not
     cause: Blame | None
     latency: Latency | Span  # what the cause is about
     sentence: str

@@ -28,14 +28,14 @@ class LockWait:
 
     segments: range
     lock: str
-    owner: str
+    owner: int | None  # the segment in which it unlocks; None: nobody did
 
 
 @dataclass(frozen=True)
 class HandlerThread:
     """The thread of a top half: indices of segments, in the order in which things happened."""
 
-    task: str
+    thread: int  # its number
     woken: int  # the hard interrupt wakes it
     runs: int
     own: int  # the Racquet's handler begins
@@ -46,26 +46,26 @@ def handler_thread(part: Segments, own: int) -> HandlerThread | None:
     """Return how the handler at segment ``own`` was reached; None: not through a thread."""
     if THREAD not in _bases(part, own):
         return None
-    task = part.task(int(part.node[own]))
+    thread = part.thread_at(own)
     woken = [i for i in range(own) if WAKES in _bases(part, i)]
     of_the_line = [i for i in woken if CONTROLLER in _bases(part, i)]
     first = next(iter(of_the_line or woken), 0)
-    runs = next(i for i in range(first, own + 1) if part.task(int(part.node[i])) == task)
-    return HandlerThread(task, first, runs, own, _lock_wait(part, task, range(runs, own)))
+    runs = next(i for i in range(first, own + 1) if part.thread_at(i) == thread)
+    return HandlerThread(thread, first, runs, own, _lock_wait(part, thread, range(runs, own)))
 
 
-def _lock_wait(part: Segments, task: str, segments: range) -> LockWait | None:
+def _lock_wait(part: Segments, thread: int, segments: range) -> LockWait | None:
     """Return the longest wait for a lock: the thread is in its slow path, and others run."""
     longest: LockWait | None = None
     at = segments.start
     while at < segments.stop:
-        if part.task(int(part.node[at])) == task:
+        if part.thread_at(at) == thread:
             at += 1
             continue
         end = at
-        while end < segments.stop and part.task(int(part.node[end])) != task:
+        while end < segments.stop and part.thread_at(end) != thread:
             end += 1
-        awaited = _awaited_lock(part, range(segments.start, at), task)
+        awaited = _awaited_lock(part, range(segments.start, at), thread)
         gap = range(at, end)
         if awaited and (longest is None or _ns(part, gap) > _ns(part, longest.segments)):
             longest = LockWait(gap, awaited, _owner(part, gap))
@@ -73,9 +73,9 @@ def _lock_wait(part: Segments, task: str, segments: range) -> LockWait | None:
     return longest
 
 
-def _awaited_lock(part: Segments, before: range, task: str) -> str:
+def _awaited_lock(part: Segments, before: range, thread: int) -> str:
     """Return which lock the task wanted when it last ran; empty: it wanted none."""
-    at = next((i for i in reversed(before) if part.task(int(part.node[i])) == task), None)
+    at = next((i for i in reversed(before) if part.thread_at(i) == thread), None)
     names = _bases(part, at) if at is not None else []
     place = next((i for i, name in enumerate(names) if name in LOCKS), None)
     if not place:
@@ -83,10 +83,9 @@ def _awaited_lock(part: Segments, before: range, task: str) -> str:
     return "the softirq lock" if SOFTIRQ_LOCK in names else f"a lock of {names[place - 1]}"
 
 
-def _owner(part: Segments, gap: range) -> str:
-    """Return who held the lock: the last to unlock one that somebody waited for."""
-    unlocked = next((i for i in reversed(gap) if UNLOCKS in _bases(part, i)), None)
-    return part.task(int(part.node[unlocked])) if unlocked is not None else ""
+def _owner(part: Segments, gap: range) -> int | None:
+    """Return where who held the lock unlocks it: the last to unlock one that a task waited for."""
+    return next((i for i in reversed(gap) if UNLOCKS in _bases(part, i)), None)
 
 
 def _bases(part: Segments, segment: int) -> list[str]:

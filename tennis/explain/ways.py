@@ -5,16 +5,19 @@
 The interrupt is taken on one processor; what answers may run on another, from when it is woken on.
 """
 
+from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import groupby
 
 import numpy as np
 
-from tennis.explain.kinds import ANSWERS, IRQ_ENTRY
+from tennis.explain.kinds import ANSWERS, IRQ_ENTRY, base
 from tennis.explain.phases import WAKES, Phase
 from tennis.explain.segments import Names, Segments
 
 Lanes = tuple[Segments, ...]  # one phase, by processor
+LINE_THREADS = frozenset({"irq_thread", "edge_irq_thread", "lineevent_irq_thread"})
 
 
 def lanes_of(phases: Sequence[Phase], names: Names) -> list[Lanes]:
@@ -55,7 +58,7 @@ def way_to_program(lanes: Lanes, home: int) -> Segments:
     own = last[runs.processor]
     if own is None:
         return runs
-    return _woken_in_turn(lanes, runs, woken_task(runs, own), int(runs.began[own]))
+    return _woken_in_turn(lanes, runs, own)
 
 
 def way_to_bottom_half(lanes: Lanes, top_half: int) -> Segments:
@@ -72,18 +75,18 @@ def way_to_bottom_half(lanes: Lanes, top_half: int) -> Segments:
     return _woken_elsewhere((lanes[top_half], runs), runs, own)
 
 
-def woken_task(part: Segments, segment: int) -> str | None:
-    """Return the task that a segment is of; None if it only interrupts it, and nobody woke it.
+def woken_thread(part: Segments, segment: int) -> int | None:
+    """Return the number of the task that a segment is of; None if it only interrupts a task.
 
-    The task that an interrupt meets may have the name of another one that somebody did wake.
+    The task that an interrupt meets is not the one that was woken for what the interrupt does.
     """
-    return _task_at(part, int(part.node[segment]))
+    return _thread_of(part, int(part.node[segment]))
 
 
-def _task_at(part: Segments, node: int) -> str | None:
+def _thread_of(part: Segments, node: int) -> int | None:
     if any(IRQ_ENTRY.fullmatch(name) for name in part.stack(node)):
         return None
-    return part.task(node)
+    return part.thread(node)
 
 
 def _first_own(part: Segments) -> int | None:
@@ -96,30 +99,50 @@ def _last_own(part: Segments) -> int | None:
 
 def _woken_elsewhere(lanes: Sequence[Segments], runs: Segments, own: int) -> Segments:
     """Return the waker's time until it woke the task of segment ``own``, and that task's after."""
-    task, began = woken_task(runs, own), int(runs.began[own])
+    thread, began = woken_thread(runs, own), int(runs.began[own])
     wakes = [
         (event.at, part)
         for part in lanes
         for event in part.events
-        if event.kind == WAKES and event.name == task and event.at <= began
+        if event.kind == WAKES and event.what == thread and event.at <= began
     ]
     at, waker = max(wakes, key=lambda one: one[0], default=(0, runs))
     return runs if waker is runs else _joined(waker, runs, at)
 
 
-def _woken_in_turn(lanes: Lanes, runs: Segments, task: str | None, until: int) -> Segments:
-    """Return the way to a task that runs at ``until``, through all who woke each other before."""
-    wakes = [
-        (event.at, part, event.node)
-        for part in lanes
-        for event in part.events
-        if event.kind == WAKES and event.name == task and event.at < until
-    ]
-    if not wakes:
-        return runs
-    at, waker, node = max(wakes, key=lambda one: one[0])
-    before = _woken_in_turn(lanes, waker, _task_at(waker, node), at)
-    return runs if before is runs else _joined(before, runs, at)
+def _woken_in_turn(lanes: Lanes, runs: Segments, own: int) -> Segments:
+    """Return the way to the task of segment ``own``, through all that woke each other before.
+
+    The line's thread and the program's threads wait for what wakes them: so the way goes on to who
+    woke them. An interrupt or another task does not wait for the ping, and the way begins there.
+    """
+    every = [(event, part) for part in lanes for event in part.events if event.kind == WAKES]
+    wakes: dict[int, list[tuple[int, Segments, int]]] = defaultdict(list)
+    for event, part in sorted(every, key=lambda one: one[0].at):
+        wakes[event.what].append((event.at, part, event.node))
+    way = [(runs, 0)]  # the latest first: a lane, and from when on
+    until, node = int(runs.began[own]), int(runs.node[own])
+    thread = _thread_of(runs, node)
+    while thread is not None:
+        while wakes[thread] and wakes[thread][-1][0] >= until:
+            wakes[thread].pop()
+        if not wakes[thread]:
+            break
+        until, waker, node = wakes[thread].pop()
+        way[-1] = (way[-1][0], until)
+        way.append((waker, 0))
+        thread = _thread_of(waker, node) if _waits(waker, node) else None
+    found, *others = (next(lane) for _, lane in groupby(reversed(way), key=lambda one: one[0]))
+    joined = found[0]
+    for part, at in others:
+        joined = _joined(joined, part, at)
+    return joined
+
+
+def _waits(part: Segments, node: int) -> bool:
+    """Tell whether a task waits for its turn in the way of a ping: the line's or the program's."""
+    names = {base(name) for name in part.stack(node)}
+    return bool(names & LINE_THREADS) or part.task(node) in part.names.program_tasks
 
 
 def _joined(first: Segments, second: Segments, at: int) -> Segments:
@@ -149,6 +172,8 @@ def _joined(first: Segments, second: Segments, at: int) -> Segments:
     joined = replace(
         other,
         tasks=[*one.tasks, *other.tasks],
+        threads=[*one.threads, *other.threads],
+        priorities=[*one.priorities, *other.priorities],
         nodes=nodes,
         segments=segments,
         events=other.events[:0],

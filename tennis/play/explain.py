@@ -232,22 +232,20 @@ def profile_balls(  # noqa: PLR0913 (a rally, which of its balls, and what becom
         came, phases = again.phases(table, numbers)
         replayed += 1 if shots else came
         played += phases
-    names = Names(functions, priorities_of(rally), tasks_of(rally))
+    names = Names(functions, policies_of(rally), tasks_of(rally))
     found = []
     for number, its_phases in zip(ordered, played, strict=True):
         found.append(each(telling(number, its_phases, names)))
     return Profiled(found, min(replayed, rally.balls), changed)
 
 
-def priorities_of(rally: Rally) -> dict[str, str]:
-    """Return the priorities of a rally's tasks in words; of a program's own also that it has none.
+def policies_of(rally: Rally) -> dict[tuple[str, int], str]:
+    """Return the policies of a rally's real-time tasks, by name and priority, as in ``FIFO``.
 
-    Of two tasks of one name, the one with a priority is told.
+    Which priority a thread has, the profile says: another one may have its name.
     """
     tasks = rally.manifest.target.tasks
-    known = {t.task: f"{t.policy.removeprefix('SCHED_')} {t.priority}" for t in tasks if t.priority}
-    own = tasks_of(rally)
-    return {t.task: "no real-time priority" for t in tasks if t.task in own} | known
+    return {(t.task, t.priority): t.policy.removeprefix("SCHED_") for t in tasks if t.priority}
 
 
 @dataclass(frozen=True)

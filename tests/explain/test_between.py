@@ -31,7 +31,7 @@ from tennis.pages.explain import NUMBERS, PAGE, TIMELINE, write
 from tennis.pages.timeline import timeline_svg
 from tennis.play.explain import explain
 from tennis.rally import open_rally
-from tests.support.phases import made_phase
+from tests.support.phases import made_phase, thread_of
 from tests.support.virtual import played, table
 
 FUNCTIONS = [
@@ -54,7 +54,8 @@ FUNCTIONS = [
 IRQ, RACQUET, WANT, SPIN, HOLD, IDLE, THREAD, WAKE, TRY, SEND, IPI, SET, BALANCE = range(13)
 RT_LOCK, RT_SLOW = 13, 14
 NAMES = Names(FUNCTIONS)
-LOCK, OTHER_LOCK, TASK, OTHER_TASK = 0xFFFF0000, 0xFFFF1000, 0xFFFF2000, 0xFFFF3000
+LOCK, OTHER_LOCK, OTHER_SH = 0xFFFF0000, 0xFFFF1000, 0xFFFF3000
+TASK, SH, STRESS = map(thread_of, ("irq/9-racquet", "sh", "stress"))
 NUMBER, KIND = 3, 1 << 32  # of the interrupt in the kernel, and what it is for
 
 
@@ -62,10 +63,10 @@ def a_spin():
     """Return both phases of two processors: 1 wants the lock of 0, and gets the ping."""
     waits = [(-1, 0), (0, WANT), (1, SPIN), (0, IRQ), (3, RACQUET), (0, IDLE)]
     wants = [
-        (100, WANTS, 2, OTHER_LOCK, 0, ""),
-        (200, GOT, 2, OTHER_LOCK, 0, ""),
-        (1000, WANTS, 2, LOCK, 0, ""),
-        (5000, GOT, 1, LOCK, 0, ""),
+        (100, WANTS, 2, OTHER_LOCK, SH, ""),
+        (200, GOT, 2, OTHER_LOCK, SH, ""),
+        (1000, WANTS, 2, LOCK, SH, ""),
+        (5000, GOT, 1, LOCK, SH, ""),
     ]
     holds = [(-1, 0), (0, HOLD), (0, USER)]
     gives = [(150, GIVES, 1, OTHER_LOCK, 0, ""), (4900, GIVES, 1, LOCK, 0, "")]
@@ -120,22 +121,23 @@ def test_a_lock_that_the_processor_held_itself_blames_nobody_else():
 def a_queue():
     """Return both phases of three processors: 0, then 1 hold the lock that 2 wants."""
     nodes = [(-1, 0), (0, HOLD), (0, WANT), (2, SPIN), (0, IRQ), (4, RACQUET)]
-    third = [(1500, WANTS, 3, LOCK, TASK, "sh"), (6000, GOT, 2, LOCK, TASK, "sh")]
-    second = [(1000, WANTS, 3, LOCK, OTHER_TASK, "sh"), (3000, GOT, 2, LOCK, OTHER_TASK, "sh")]
+    third = [(1500, WANTS, 3, LOCK, SH, "sh"), (6000, GOT, 2, LOCK, SH, "sh")]
+    second = [(1000, WANTS, 3, LOCK, OTHER_SH, "sh"), (3000, GOT, 2, LOCK, OTHER_SH, "sh")]
     lanes = [
-        ("dd", [(1, 1, 7000)], [(2900, GIVES, 1, LOCK, 0, "")]),
+        ("dd", thread_of("dd"), [(1, 1, 7000)], [(2900, GIVES, 1, LOCK, 0, "")]),
         (
             "sh",
+            OTHER_SH,
             [(2, 1, 1000), (3, 1, 2000), (1, 1, 4000)],
             [*second, (5900, GIVES, 1, LOCK, 0, "")],
         ),
-        ("sh", [(2, 1, 1500), (3, 1, 4500), (4, 1, 500), (5, 1, 500)], third),
+        ("sh", SH, [(2, 1, 1500), (3, 1, 4500), (4, 1, 500), (5, 1, 500)], third),
     ]
     after = [(1, 0, 500)], [(1, 0, 500)], [(5, 0, 500)]
     return [
         *(
-            made_phase(0, nodes, ran, [task], processor=number, events=events)
-            for number, (task, ran, events) in enumerate(lanes)
+            made_phase(0, nodes, ran, [task], threads=[thread], processor=number, events=events)
+            for number, (task, thread, ran, events) in enumerate(lanes)
         ),
         *(made_phase(1, nodes, ran, ["sh"], processor=n) for n, ran in enumerate(after)),
     ]
@@ -254,15 +256,15 @@ def test_what_an_interrupt_interrupts_has_no_part_in_the_answer():
     takes = [(-1, 0), (0, USER), (0, IRQ), (2, RACQUET)]
     wakes = [(-1, 0), (0, IRQ), (1, WAKE), (2, TRY)]
     events = [
-        (300, WAKES, 3, TASK, 0, "stress"),
-        (320, MOVES, 3, TASK, 0, "stress"),
+        (300, WAKES, 3, STRESS, 0, "stress"),
+        (320, MOVES, 3, STRESS, 0, "stress"),
         (340, SENDS, 3, NUMBER | KIND, 0b01, ""),
         (480, GIVES, 3, LOCK, 0, ""),
     ]
     took = [
-        (50, WANTS, 1, LOCK, TASK | SLEEPING, "stress"),
+        (50, WANTS, 1, LOCK, STRESS | SLEEPING, "stress"),
         (400, TAKES, 2, NUMBER, 0, ""),
-        (490, GOT, 1, LOCK, TASK | SLEEPING, "stress"),
+        (490, GOT, 1, LOCK, STRESS | SLEEPING, "stress"),
     ]
     phases = [
         made_phase(0, takes, [(1, 0, 500), (2, 1, 400), (3, 1, 100)], ["stress"], events=took),
@@ -304,7 +306,7 @@ def test_each_of_two_senders_of_an_interrupt_is_named():
 
 def test_the_balancer_that_moves_a_task_is_named():
     nodes = [(-1, 0), (0, USER), (0, BALANCE), (2, SET)]
-    event = (20, MOVES, 3, TASK, 1, "stress")
+    event = (20, MOVES, 3, STRESS, 1, "stress")
     lanes = [
         made_phase(0, nodes, [(1, 0, 100)], ["dd"], events=[event]),
         made_phase(0, nodes, [(1, 0, 100)], ["sh"], processor=1),

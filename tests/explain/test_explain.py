@@ -126,7 +126,8 @@ NODES = [
 def threaded(*segments):
     """Return the story of a ball whose top half runs in a thread."""
     first = phase(0, NODES, segments, tasks=["dd", "irq/9-racquet", "another"])
-    names = Names(THREADED, {"irq/9-racquet": "FIFO 99"})
+    first.priorities[:] = [0, 99, 0]
+    names = Names(THREADED, {("irq/9-racquet", 99): "FIFO"})
     return tell(3, 1000, (first.ended - 1000, None), [first], names)
 
 

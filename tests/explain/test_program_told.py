@@ -22,12 +22,12 @@ from tennis.explain.phases import (
 from tennis.explain.segments import Names
 from tennis.explain.telling import tell
 from tennis.pages.explain import about
-from tennis.play.explain import priorities_of
+from tennis.play.explain import policies_of
 from tennis.rally.manifest import Priority
 from tennis.rally.program import read
 from tennis.stats.summary import summarize
 from tests.support.hand_ins import answered
-from tests.support.phases import made_phase
+from tests.support.phases import made_phase, thread_of
 from tests.support.synthetic import make_rally, saying
 
 FUNCTIONS = [
@@ -59,7 +59,8 @@ MAIN, SET, IRQ, EDGE, THREAD, IDLE, IOCTL, FAULT, LOCK, PAGES, FUTEX, WORK = ran
 PYTHONS, COLLECTOR, RESTORES, LENDS, NANOSLEEP, READ, SWITCH, UNNAMED = range(12, 20)
 PREEMPT, WRITE, SCHEDULE = range(20, 23)
 TASKS = ["swapper/0", "irq/18-answer", "answer", "stress", "helper"]
-PRIORITIES = {"irq/18-answer": "FIFO 50", "answer": "FIFO 50"}
+PRIORITIES = {"irq/18-answer": 50, "answer": 50, "helper": 0}
+POLICIES = {("irq/18-answer", 50): "FIFO", ("answer", 50): "FIFO"}
 SWAPPER, LINE, ANSWER, STRESS, HELPER = range(5)
 # each task, and where it is: parents before children
 NODES = [
@@ -83,9 +84,12 @@ FALLS = [(RAISES, 0, 800), (IN_MAIN, 0, 20), (IN_SET, 0, 80), (RAISES, 0, 2000)]
 
 
 def story(*until_the_rise, names=None):
-    phases = [made_phase(0, NODES, until_the_rise, TASKS), made_phase(1, NODES, FALLS, TASKS)]
+    phases = [
+        made_phase(number, NODES, ran, TASKS, priorities=PRIORITIES)
+        for number, ran in enumerate((until_the_rise, FALLS))
+    ]
     rise = sum(ns for _, _, ns in until_the_rise)
-    names = names or Names(FUNCTIONS, PRIORITIES, ["answer", "helper"])
+    names = names or Names(FUNCTIONS, POLICIES, ["answer", "helper"])
     return tell(3, 1000, (rise, rise + 2900), phases, names)
 
 
@@ -150,14 +154,14 @@ def test_its_moments_are_those_of_a_program():
             [*CAME, (LOCKS, 0, 50), (ELSEWHERE, 0, 1_000_000), (HELPS, 0, 200), (IN_MAIN, 0, 9)],
             (
                 "for a lock of its own without priority inheritance (futex), which another thread "
-                "of it had, helper, to whom nobody lent a priority; most of the time"
+                "of it had, helper (no real-time priority), to whom nobody lent a priority; most of the time"
             ),
         ),
         (
             [*CAME, (LENT, 0, 50), (HELPS, 0, 200_000), (IN_MAIN, 0, 9)],
             (
-                "for a lock of its own (futex), which another thread of it had, helper; most of "
-                "the time the processor was in"
+                "for a lock of its own (futex), which another thread of it had, helper (no real-time "
+                "priority); most of the time the processor was in"
             ),
         ),
         # CPython
@@ -267,13 +271,17 @@ def test_each_of_three_processors_has_its_part():
             NODES,
             segments,
             TASKS,
+            priorities=PRIORITIES,
             processor=number,
-            events=[(at, WAKES, node, 0, 0, TASKS[whom]) for at, node, whom in wakes],
+            events=[
+                (at, WAKES, node, thread_of(TASKS[whom]), 0, TASKS[whom])
+                for at, node, whom in wakes
+            ],
         )
         for number, (segments, wakes) in enumerate(lanes)
     ]
     falls = [made_phase(1, NODES, FALLS, TASKS, processor=number) for number in range(3)]
-    names = Names(FUNCTIONS, PRIORITIES, ["answer"])
+    names = Names(FUNCTIONS, POLICIES, ["answer"])
     told = tell(3, 1000, (whole, whole + 2900), [*phases, *falls], names)
     assert told.moments[:5] == [
         ("ping rises", 0),
@@ -289,21 +297,83 @@ def test_each_of_three_processors_has_its_part():
     assert (told.parts[0].woken_by, told.parts[0].processor) == (0, 2)
 
 
-def test_a_program_without_a_priority_says_so(tmp_path):
-    """Its own tasks only; and of two threads of one name it is the one with a priority."""
+def three_of_one_name(*, ran_before, policies):
+    """Return the story of a ball that a thread without a priority answered, and two like it not."""
+    tasks = ["irq/18-answer", "answer", "answer", "answer"]
+    nodes = [(-1, 0), (0, THREAD), (-1, 1), (2, USER), (3, MAIN), (-1, 2), (5, USER)]
+    nodes += [(2, FUTEX), (6, WORK), (2, IOCTL), (-1, 3), (10, USER)]
+    ran = [(1, 0, 900), *ran_before, (4, 0, 100), (9, 0, 2000)]
+    phases = [
+        made_phase(0, nodes, ran, tasks, threads=[16, 32, 48, 64]),
+        made_phase(
+            1, nodes, [(9, 0, 800), (4, 0, 80), (9, 0, 2000)], tasks, threads=[16, 32, 48, 64]
+        ),
+    ]
+    for phase in phases:
+        phase.priorities[:] = [50, 0, 80, 0]
+    rise = sum(ns for _, _, ns in ran)
+    names = Names(FUNCTIONS, policies, ["answer"])
+    return tell(3, 1000, (rise, rise + 2880), phases, names)
+
+
+def test_each_thread_of_one_name_has_its_own_priority_and_its_own_turn():
+    """The one that answers has none, and waits for another one that has 80: that is the cause."""
+    policies = {("irq/18-answer", 50): "FIFO", ("answer", 80): "FIFO"}
+    told = three_of_one_name(ran_before=[(6, 0, 2_930_000)], policies=policies)
+    assert (
+        "answer (no real-time priority) did not get to its own code for 2.93 ms after its line's"
+    ) in told.sentence
+    assert told.top_half == 900 + 2_930_000  # and not when the other one ran
+    told = three_of_one_name(
+        ran_before=[(4, 0, 100), (7, 0, 50), (6, 0, 800_000)], policies=policies
+    )
+    assert "answer (no real-time priority) ran after 900 ns, and waited 800 µs for a lock" in (
+        told.sentence
+    )
+    assert "which another thread of it had, answer (FIFO 80), to whom" in told.sentence
+
+
+def test_policies_are_those_of_the_manifests_real_time_tasks(tmp_path):
     tasks = [
         Priority(task=task, policy=f"SCHED_{policy}", priority=priority)
         for task, policy, priority in (
             ("answer", "OTHER", 0),
             ("two", "FIFO", 50),
-            ("two", "OTHER", 0),
+            ("two", "RR", 51),
             ("ksoftirqd/0", "OTHER", 0),
         )
     ]
     made = make_rally(tmp_path / "made", balls=3)
     settings = {**answered(ROOT / "target/programs/answer.c"), "tasks": tasks}
     rally = saying(made, target=settings)
-    assert priorities_of(rally) == {"answer": "no real-time priority", "two": "FIFO 50"}
+    assert policies_of(rally) == {("two", 50): "FIFO", ("two", 51): "RR"}
+
+
+CHAIN = 4400
+
+
+@pytest.mark.parametrize("whom", [STRESS, HELPER])
+def test_a_long_chain_of_wakes_has_an_end(whom):
+    """Two tasks of one name wake each other all the time, and at last one wakes the program.
+
+    An ordinary process waits for no ping, so the way begins there; threads of the program may.
+    """
+    mine, other = thread_of(TASKS[whom]), thread_of("answer") + 16
+    runs_at = ELSEWHERE if whom == STRESS else HELPS
+    turns = [(10 * n, WAKES, runs_at, (mine, other)[n % 2], 0, TASKS[whom]) for n in range(CHAIN)]
+    ends = 10 * CHAIN
+    turns.append((ends - 5, WAKES, runs_at, thread_of("answer"), 0, "answer"))
+    lanes = [
+        made_phase(0, NODES, [(runs_at, 0, ends + 3000)], TASKS, events=turns),
+        made_phase(
+            0, NODES, [(IDLES, 0, ends), (IN_MAIN, 0, 1000), (RAISES, 0, 2000)], TASKS, processor=1
+        ),
+    ]
+    falls = [made_phase(1, NODES, FALLS, TASKS, processor=number) for number in range(2)]
+    names = Names(FUNCTIONS, POLICIES, ["answer", "helper"])
+    told = tell(3, 1000, (ends + 3000, ends + 5900), [*lanes, *falls], names)
+    assert (told.parts[0].woken_by, told.parts[0].processor) == (0, 1)
+    assert told.top_half == ends
 
 
 @pytest.mark.parametrize(("pulse_ns", "said"), [(1_000, False), (250_000, True)])

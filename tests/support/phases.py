@@ -2,12 +2,19 @@
 # SPDX-License-Identifier: MIT
 """Made-up phases of a wait, as the profiler writes them."""
 
-from collections.abc import Sequence
+import zlib
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 
 import numpy as np
 
 from tennis.bench.virtual.profiler import _EVENT, _NODE, _SEGMENT, _STALL
 from tennis.explain.phases import Phase
+
+
+def thread_of(task: str) -> int:
+    """Return the number of the only task of a name."""
+    return zlib.crc32(task.encode()) << 4
 
 
 def made_phase(
@@ -16,6 +23,8 @@ def made_phase(
     segments: Sequence[tuple[int, int, int]],
     tasks: Sequence[str],
     *,
+    threads: Sequence[int] | None = None,
+    priorities: Mapping[str, int] = MappingProxyType({}),
     processor: int = 0,
     events: Sequence[tuple[int, int, int, int, int, str]] = (),
     stalls: Sequence[tuple[int, int, int, int]] = (),
@@ -24,6 +33,7 @@ def made_phase(
 
     ``nodes``: (parent, function), ``segments``: (node, masked, ns), ``events``: (ns since the phase
     began, kind, node, what, other, name), ``stalls``: (ns since the phase began, kind, node, ns).
+    ``threads``: the tasks' numbers, by default ``thread_of`` their names; ``priorities`` by name.
     """
     times = [[0, 0] for _ in nodes]
     for node, masked, ns in segments:
@@ -36,6 +46,8 @@ def made_phase(
         began=1000,
         ended=1000 + sum(ns for _, _, ns in segments),
         tasks=list(tasks),
+        threads=list(map(thread_of, tasks)) if threads is None else list(threads),
+        priorities=[priorities.get(task, -1) for task in tasks],
         nodes=np.array([(*node, *ns) for node, ns in zip(nodes, times, strict=True)], _NODE),
         segments=np.array(list(segments), _SEGMENT),
         events=np.array([(1000 + at, *rest, name.encode()) for at, *rest, name in events], _EVENT),

@@ -61,7 +61,7 @@ _HEAD = np.dtype(
         ("cut", "<u4"),
     ]
 )
-_CONTEXT = np.dtype([("task", "<u8"), ("name", "S16")])
+_CONTEXT = np.dtype([("task", "<u8"), ("name", "S16"), ("priority", "<i4")])
 _NODE = np.dtype([("parent", "<i4"), ("function", "<i4"), ("ns", "<u8"), ("masked_ns", "<u8")])
 _SEGMENT = np.dtype([("node", "<u4"), ("flags", "<u4"), ("ns", "<u8")])
 _EVENT = np.dtype(
@@ -161,7 +161,7 @@ class Profile:
             if len(head) < _HEAD.itemsize:
                 raise BenchError("the profile ends in the middle: is the disk full?")
             fields = np.frombuffer(head, _HEAD)[0]
-            if fields["magic"] != b"TNP3":
+            if fields["magic"] != b"TNP4":
                 raise BenchError("the profile is damaged")
             contexts, nodes, segments, events, stalls = (
                 self._array(kind, fields[field]) for kind, field in _PARTS
@@ -173,6 +173,8 @@ class Profile:
                 began=int(fields["began"]),
                 ended=int(fields["ended"]),
                 tasks=[name.decode("utf-8", "replace") for name in contexts["name"].tolist()],
+                threads=contexts["task"].tolist(),
+                priorities=contexts["priority"].tolist(),
                 nodes=nodes,
                 segments=segments,
                 events=events,
