@@ -154,14 +154,14 @@ def test_its_moments_are_those_of_a_program():
             [*CAME, (LOCKS, 0, 50), (ELSEWHERE, 0, 1_000_000), (HELPS, 0, 200), (IN_MAIN, 0, 9)],
             (
                 "for a lock of its own without priority inheritance (futex), which another thread "
-                "of it had, helper (no real-time priority), to whom nobody lent a priority; most of the time"
+                "of it had, helper (no real-time priority), to whom nobody lent a priority; most"
             ),
         ),
         (
             [*CAME, (LENT, 0, 50), (HELPS, 0, 200_000), (IN_MAIN, 0, 9)],
             (
-                "for a lock of its own (futex), which another thread of it had, helper (no real-time "
-                "priority); most of the time the processor was in"
+                "for a lock of its own (futex), which another thread of it had, helper (no "
+                "real-time priority); most of the time the processor was in"
             ),
         ),
         # CPython

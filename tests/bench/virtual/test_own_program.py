@@ -89,6 +89,17 @@ def test_interrupt_and_program_are_where_they_were_put(tmp_path):
 
 
 @virtual
+def test_each_of_two_threads_of_one_name_has_its_own_priority(tmp_path):
+    """Read from the kernel's memory: a kernel that has them elsewhere fails here."""
+    code, told = rally(tmp_path / "r", PROGRAMS / "bad-mutex.c", "--kernel", "rt", balls=60)
+    assert code == 0, told
+    code, told = tennis("explain", tmp_path / "r", "--program", PROGRAMS / "bad-mutex.c")
+    assert code == 0, told
+    assert "bad-mutex (FIFO 50) ran after" in told
+    assert "which another thread of it had, bad-mutex (no real-time priority), to whom" in told
+
+
+@virtual
 def test_memory_that_is_not_locked_is_faulted_in_ball_by_ball(tmp_path):
     """The compiler left out a store that nobody reads, and the bad program was a good one."""
     code, said = rally(tmp_path / "pages", PROGRAMS / "bad-pages.c", balls=60)
