@@ -18,7 +18,6 @@ from tennis.bench.kernels import debugging
 from tennis.checkout import ROOT
 from tennis.cli import cli
 from tennis.course import Lab, load_course, load_lab
-from tennis.course.checking import running as checking
 from tennis.course.checking.plays import Plays
 from tennis.course.checking.running import Result, run_checks
 from tennis.course.checks import Wrong
@@ -238,23 +237,21 @@ def test_a_wrong_answer_fails(wrong_name, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("about", "verdict", "words"),
+    ("about", "boards", "words"),
     [
-        ({"bench": "pi", "interrupt_cpu": 3}, "pass", ""),  # as provisioning puts it there
-        ({"interrupt_cpu": 0}, "fail", "its interrupt is on processor 0, not where the kernel"),
-        ({"bottom_half_cpu": 0}, "fail", "its bottom half is on processor 0, not where the kernel"),
-        ({"processors": 2}, "fail", "its number of processors is 2, not 1"),
-        ({"added": "nohz=off"}, "fail", "its addition to the command line is nohz=off, not none"),
+        ({"bench": "pi", "interrupt_cpu": 3}, True, ""),  # as provisioning puts it there
+        ({"bench": "pi"}, False, "this class has no boards"),
+        ({"interrupt_cpu": 0}, True, "its interrupt's CPU is 0"),
     ],
 )
-def test_where_a_rally_ran_is_asked_of_the_virtual_bench(tmp_path, about, verdict, words):
-    """A board has processors and a place of its own."""
+def test_a_board_has_a_place_of_its_own_and_a_class_may_have_boards(tmp_path, about, boards, words):
     lab = load_lab("04-under-load")
     work = make_work(tmp_path / "w", lab, "zoe", rallies={"mainline-idle": about})
-    report = run_checks(work, blind=False, boards=about.get("bench") == "pi")
+    report = run_checks(work, blind=False, boards=boards)
     found = {result.check: result for result in report.results}["check_rally[mainline-idle]"]
-    assert found.verdict == verdict
-    assert words in (found.message or "")
+    assert found.verdict == ("fail" if words else "pass")
+    assert words in found.message
+    assert found.in_doubt is not boards
 
 
 def test_recorded_rallies_are_nobodys_work(tmp_path):
@@ -309,22 +306,6 @@ def test_stages_are_handed_in_and_recorded_again_by_whoever_marks(tmp_path, monk
     monkeypatch.setattr(checks, "record_stages", record)
     with pytest.raises(Wrong, match="the stages of your rally say otherwise"):
         checks.check_waiting(work, Plays(tmp_path / "played"))
-
-
-PROBE = """
-import numpy
-
-def check_probe():
-    assert "Rewriting" not in type(numpy.__spec__.loader).__name__
-"""
-
-
-def test_only_checks_are_rewritten_for_pytest(tmp_path, monkeypatch):
-    """Not each module that they import: that took four fifths of the time of all checks."""
-    work = make_work(tmp_path / "w", LABS[0], "zoe")
-    (tmp_path / "probe.py").write_text(PROBE)
-    monkeypatch.setattr(checking, "COMMON", tmp_path / "probe.py")
-    assert results(work)["check_probe"].verdict == "pass"
 
 
 def test_every_lab_has_wrong_answers_for_every_check_that_judges():

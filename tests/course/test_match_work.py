@@ -90,17 +90,3 @@ def test_a_match_is_played_by_the_marker_and_compared(played, monkeypatch, tmp_p
     whole_match(work.read(forged))
     with pytest.raises(Wrong, match=f"{FIRST} does not repeat: ball 7"):
         compare_match(work.read(forged), plays, boards=False)
-
-
-@pytest.mark.virtual
-def test_a_match_of_another_plan_is_told(played, monkeypatch):
-    folder, text = played
-    opened = work.read(folder)
-    for words, other in {
-        "another plan": text.replace("repetitions = 2", "repetitions = 3"),
-        "protocol balls": text.replace("balls = 200", "balls = 300"),
-        "your seed is": text.replace(f"seed = {opened.seed}", "seed = 1"),
-    }.items():
-        monkeypatch.setattr(match_work, "plan_of_match", lambda *_, it=other: it)
-        with pytest.raises(Wrong, match=words):
-            whole_match(opened)

@@ -76,22 +76,7 @@ FORGERS = {
         "it left a thread behind: somebody (21 in all)",
     ),
 }
-# the other kinds of bottom half that a Racquet of one's own may have
-TASKLET = [
-    ("static struct kthread_worker *worker;", "static struct tasklet_struct tasklet;"),
-    (" /* a thread that does one piece of work after the other */", ""),
-    ("static struct kthread_work work; /* what it is to do */\n", ""),
-    (
-        "racquet_bottom_half(struct kthread_work *unused)",
-        "racquet_bottom_half(unsigned long unused)",
-    ),
-    ("kthread_queue_work(worker, &work);", "tasklet_schedule(&tasklet);"),
-    (FREES, "tasklet_kill(&tasklet);\n"),
-    (
-        "kthread_init_work(&work, racquet_bottom_half);",
-        "tasklet_init(&tasklet, racquet_bottom_half, 0);",
-    ),
-]
+# another kind of bottom half that a Racquet of one's own may have
 WORKQUEUE = [
     ("static struct kthread_worker *worker;", "static struct work_struct work;"),
     (" /* a thread that does one piece of work after the other */", ""),
@@ -129,9 +114,8 @@ def test_what_a_module_says_decides_nothing(tmp_path, what):
 
 
 @pytest.mark.cases(more=["[ut]*"])
-@pytest.mark.parametrize("changes", [TASKLET, WORKQUEUE], ids=["tasklet", "workqueue"])
-def test_another_kind_of_bottom_half_passes(tmp_path, changes):
-    done = tried(tmp_path, without_a_worker(changed(changes)))
+def test_another_kind_of_bottom_half_passes(tmp_path):
+    done = tried(tmp_path, without_a_worker(changed(WORKQUEUE)))
     assert not done.complaint, done.console
     assert done.answers > module_trial.ANSWERS_MIN
 

@@ -211,36 +211,6 @@ def test_a_play_is_kept_and_a_machine_in_trouble_accuses_nobody(class_of_two, tm
     assert plays.difference(rally, plan) == ""
 
 
-# --- what a lab does not name ---
-
-
-@pytest.mark.parametrize(
-    ("settings", "words"),
-    [
-        ({"time_note": "virtual time, 1 ns per instruction"}, "its instruction ns is 1, not 2"),
-        ({"time_note": "virtual time, 4 ns per instruction"}, "its instruction ns is 4, not 2"),
-        ({"timeout_ns": 100_000_000}, "its timeout ns is 100000000, not 200000000"),
-        ({"settle_ns": 1}, "its settle ns is 1"),
-        ({"pulse_ns": 2}, "its pulse ns is 2"),
-        ({"gap_min_ns": 1}, "its gap min ns is 1"),
-        ({"witness": "cyclictest"}, "its witness is cyclictest, not none"),
-        ({"instrument": "brickwall"}, "its instrument is pico, not builtin"),
-    ],
-)
-def test_a_setting_that_a_lab_does_not_name_is_refused(tmp_path, settings, words):
-    """With the line that says which, when a student asks, too."""
-    lab = load_lab("01-first-serve")
-    asked = lab.rallies[0]
-    of_protocol = {"timeout_ns", "settle_ns", "pulse_ns", "gap_min_ns"}
-    plan = plan_of_rally(asked, work.seed_of(lab, "zoe"))
-    served = {name: settings[name] for name in settings.keys() & of_protocol}
-    about = {name: settings[name] for name in settings.keys() - of_protocol}
-    about["protocol"] = plan.protocol.model_copy(update=served)
-    made = make_work(tmp_path / "w", lab, "zoe", rallies={asked.name: about})
-    with pytest.raises(Wrong, match=words):
-        there(work.read(made), asked, boards=True)
-
-
 # --- another year's rallies ---
 
 
