@@ -3,6 +3,7 @@
 """What all tests share."""
 
 import gc
+import importlib.util
 import os
 import re
 import signal
@@ -24,8 +25,7 @@ from tennis.log import listening
 # programs there that no package holds: built here, made by a test, Python's own
 OURS = (ROOT, Path(tempfile.gettempdir()), Path.home() / ".cache", Path(sys.prefix))
 LISTED = {program.name for program in programs.programs()}
-MISSING = [p.name for p in programs.programs() if p.name != "-" and not programs.find(p.name)]
-MISSING += [p.package for p in programs.programs() if p.name in MISSING]
+HERE = {name for p in programs.programs() if programs.find(p.name) for name in (p.name, p.package)}
 without_grammars()  # each worker imports the notebooks' tests
 gc.set_threshold(50_000)  # as tennis.cli does: what is imported and collected stays
 STOPPING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
@@ -96,8 +96,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 def _can_boot() -> bool:
-    return "qemu-system-aarch64" not in MISSING and all(
-        map(catalogue.is_fetched, ("mainline", "rt"))
+    return bool(
+        programs.find("qemu-system-aarch64") and all(map(catalogue.is_fetched, ("mainline", "rt")))
     )
 
 
@@ -110,16 +110,22 @@ def pytest_collection_finish(session: pytest.Session) -> None:
                 pytest.exit("this pytest and this pytest-xdist know no groups together", 3)
 
 
+NO_PACKAGE = re.compile(r"No module named '(?!tennis|tests)(\w+)")
+NO_PROGRAM = re.compile(
+    r"([\w+.-]+)(?: is not installed|, which is missing|: command not found)"
+    r"|No such file or directory: '([\w+.-]+)'"
+)
+
+
 def _lacking(report: pytest.TestReport | pytest.CollectReport) -> str:
     """Return what a failed test names that is not installed; empty: that is not why it failed."""
-    if not report.failed:
-        return ""
-    text = report.longreprtext
-    found = re.search(r"No module named '(?!tennis|tests)(\w+)", text)
-    for name in map(re.escape, MISSING if not found else ()):
-        words = rf"\b({name})\b.{{0,40}} (?:not installed|missing)|No such file .*: '({name})'"
-        found = found or re.search(words, text)
-    return next(filter(None, found.groups())) if found else ""
+    text = report.longreprtext if report.failed else ""
+    if found := NO_PACKAGE.search(text):
+        return "" if importlib.util.find_spec(found[1]) else found[1]
+    names = [
+        one[1] or one[2] for one in NO_PROGRAM.finditer(text) if not one[2] or one[2] in LISTED
+    ]
+    return next((one for one in names if one not in HERE and not programs.find(one)), "")
 
 
 @pytest.hookimpl(wrapper=True)
