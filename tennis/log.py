@@ -25,8 +25,9 @@ class _Lines(logging.Handler):
 @contextlib.contextmanager
 def listening(listener: Listener) -> Iterator[None]:
     """Give the lines of a block to this function alone; ``print`` is one."""
-    before, log.handlers = log.handlers, [_Lines(listener)]
+    before = log.handlers, log.propagate
+    log.handlers, log.propagate = [_Lines(listener)], False
     try:
         yield
     finally:
-        log.handlers = before
+        log.handlers, log.propagate = before
