@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tennis import wire
+from tennis import gaps, wire
 
 PAYLOADS = st.lists(st.binary(max_size=200), min_size=1, max_size=8)
 
@@ -94,3 +94,8 @@ def test_a_command_has_limits():
         line = body + b" #%08x" % zlib.crc32(body)
         with pytest.raises(wire.WireError):
             wire.parse_command(line)
+
+
+def test_the_gaps_of_a_seed_are_those_of_every_version():
+    drawn = [gaps.gap_ns(4_000_000_000, ball, 500_000, 1_500_000) for ball in (0, 1, 70_000)]
+    assert drawn == [684_300, 1_294_358, 1_034_804]

@@ -15,6 +15,7 @@ from scipy import stats as reference
 from tennis.rally import Tally
 from tennis.rally.manifest import Fault
 from tennis.stats import quantile_ranks, summarize
+from tennis.stats.balls import edges_ns, latencies_ns
 from tennis.stats.intervals import exceedance_bound_95, quantile_rank
 from tennis.stats.summary import QUANTILES, STATISTICS, latency
 from tests.support.synthetic import make_rally, saying
@@ -131,6 +132,17 @@ def test_a_reply_that_rose_and_did_not_fall(tmp_path):
     assert found.scheduling_ns.missed == 1
     # a period, less the time until the latest rise
     assert found.scheduling_ns.later_than_ns == 999_996 - 3000
+
+
+def test_each_ball_is_in_nanoseconds_whatever_the_clock(tmp_path):
+    """A miss is later than all others, and has no edge."""
+    rise, width = np.array([10, 20, 30]), np.array([5, 6, 7])
+    rally = make_rally(tmp_path / "a", rise=rise, schedule=width, misses=1, tick_hz=125_000_000)
+    assert latencies_ns(rally, "interrupt").tolist() == [np.inf, 160, 240]
+    assert latencies_ns(rally, "scheduling").tolist() == [np.inf, 48, 56]
+    _, up, down = edges_ns(rally)
+    assert (up[1:].tolist(), down[1:].tolist()) == ([160, 240], [208, 296])
+    assert np.isnan([up[0], down[0]]).all()
 
 
 def test_sums_stay_exact_where_int64_would_overflow():
