@@ -2,7 +2,10 @@
 # SPDX-License-Identifier: MIT
 """Run another program, and say clearly when it failed."""
 
+import ctypes
+import os
 import re
+import signal
 import subprocess
 import tempfile
 from collections.abc import Sequence
@@ -16,6 +19,15 @@ from tennis.errors import BenchError, DiskFullError
 
 LIMIT_S = 4 * 3600  # a kernel is built on a small machine
 FULL = re.compile(r"No space left on device|Disk quota exceeded")  # strerror(3)
+
+
+PR_SET_PDEATHSIG = 1
+_prctl = ctypes.CDLL(None).prctl
+
+
+def _end_with_parent() -> None:
+    """Let a program that was just started end if we are killed: apt-get would keep its lock."""
+    _prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
 
 
 def run(
@@ -34,7 +46,7 @@ def run(
     """
     arguments = [str(word) for word in command]
     try:
-        done = subprocess.run(
+        process = subprocess.Popen(
             arguments,
             cwd=cwd,
             env=environment.for_programs(),
@@ -43,9 +55,15 @@ def run(
             stderr=subprocess.STDOUT,
             text=True,
             errors="replace",
-            timeout=limit_s,
-            check=False,
+            start_new_session=True,  # a signal to the group is for us
+            preexec_fn=_end_with_parent,  # noqa: PLW1509 (it makes one system call)
         )
+        try:
+            output, _ = process.communicate(timeout=limit_s)
+        except BaseException:
+            os.killpg(process.pid, signal.SIGKILL)
+            process.communicate()
+            raise
     except subprocess.TimeoutExpired:
         raise BenchError(
             f"{what} did not end within {limit_s:g} s ({arguments[0]})",
@@ -54,24 +72,24 @@ def run(
     except FileNotFoundError:
         how = programs.how_to_get(arguments[0])
         raise BenchError(f"{what}: {arguments[0]} is not installed; {how}") from None
-    if done.returncode:
-        if FULL.search(done.stdout):
+    if process.returncode:
+        if FULL.search(output):
             places = f"{cwd or cache_folder()} and {tempfile.gettempdir()}"
             raise DiskFullError(
                 f"{what}: the disk is full",
                 next_step=f"free some room below {places}, or set TENNIS_CACHE to another disk, "
                 "then run this again",
             )
-        lines = [line.strip() for line in done.stdout.splitlines() if line.strip()]
+        lines = [line.strip() for line in output.splitlines() if line.strip()]
         errors = [
             line for line in lines if re.search(r"\berror\b|\bError: |^E: ", line)
         ]  # make's come later
         tail = " | ".join(errors[:3] or lines[-3:])
         raise BenchError(
-            f"{what} failed ({arguments[0]} gave {done.returncode}): {tail}",
+            f"{what} failed ({arguments[0]} gave {process.returncode}): {tail}",
             next_step="check the network, the proxy and the mirror" if downloads else "",
         )
-    return done.stdout
+    return output
 
 
 def says_of_itself(program: str | Path, *, what: str) -> str:

@@ -8,6 +8,7 @@ import difflib
 import gc
 import importlib
 import os
+import signal
 import sys
 
 import click
@@ -193,6 +194,9 @@ def main() -> None:
     2 for what cannot be meant, 1 for what failed, 130 for a second Ctrl-C.
     """
     gc.set_threshold(COLLECT_EVERY)
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        if signal.getsignal(number) is not signal.SIG_IGN:  # as nohup has it
+            signal.signal(number, signal.default_int_handler)
     streams.prepare(PLAIN)
     said, code = _run()
     gc.freeze()  # the process ends: nobody need look through all of it once more

@@ -9,22 +9,28 @@ match.
 import multiprocessing
 import os
 import signal
+import sys
 import threading
 import time
 from collections.abc import Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from concurrent.futures.process import BrokenProcessPool
+from contextlib import contextmanager
 from dataclasses import dataclass
 from multiprocessing.synchronize import Event
 from pathlib import Path
 
 from tennis.bench.registry import bench_for
-from tennis.errors import UsageError
+from tennis.errors import BenchError, UsageError
 from tennis.match.plan import ScheduledRally
 from tennis.play.player import Player, RallyOutcome
 from tennis.play.rally import Stop, unobserved
 from tennis.rally.manifest import BenchKind
 
 POLL_S = 0.2  # how often the wish to stop is looked for
+SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+# after kill -9, the interpreter's own cleaner would speak of semaphores
+TRACKER = "ignore:resource_tracker:UserWarning"
 
 _stop_requested: Event | None = None  # of a worker
 _left_alone = threading.Event()
@@ -54,11 +60,13 @@ def seen_by_workers(
     """Play rallies, each into a folder, in ``count`` processes; each is yielded when it is there.
 
     Ends early if told to stop: rallies that are being played are sealed first. Raises
-    DiskFullError.
+    DiskFullError, and BenchError if a process was ended from outside.
     """
+    sys.warnoptions.append(TRACKER)  # it is started with these
     # a new interpreter each: nothing of this process's threads and files is inherited
     context = multiprocessing.get_context("spawn")
-    stop_event = context.Event()
+    with _held():  # semaphores have a process of their own
+        stop_event = context.Event()
     waiting = list(reversed(scheduled))
     with ProcessPoolExecutor(
         count, context, initializer=_begin, initargs=(stop_event, os.getpid())
@@ -68,22 +76,41 @@ def seen_by_workers(
             while waiting or playing:
                 while waiting and len(playing) < count and not stop():
                     planned, out = waiting.pop()
-                    playing[pool.submit(_see_to, planned, out)] = planned
+                    with _held():
+                        playing[pool.submit(_see_to, planned, out)] = planned
                 done, _ = wait(playing, POLL_S, FIRST_COMPLETED)
                 for future in done:
                     yield playing.pop(future), future.result()
                 if stop():
                     stop_event.set()
                     waiting.clear()
+        except BrokenProcessPool as error:
+            raise BenchError(
+                "a process that played was ended from outside, as the kernel does for want of "
+                "memory; rallies that are whole are kept",
+                next_step="use the same command again, perhaps with fewer --workers",
+            ) from error
         finally:
             stop_event.set()
 
 
+@contextmanager
+def _held() -> Iterator[None]:
+    """Hold back signals for the length of a block, also in a process that is started in it."""
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, SIGNALS)
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
 def _begin(stop_event: Event, parent: int) -> None:
-    """Prepare a worker: Ctrl-C is for the process that started it, and tells by ``stop_event``."""
+    """Prepare a worker: a signal to the group is for its parent, which tells by ``stop_event``."""
     global _stop_requested  # noqa: PLW0603 (an initializer has no other place)
     _stop_requested = stop_event
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    for number in SIGNALS:
+        signal.signal(number, lambda *_: None)  # not SIG_IGN, which QEMU would inherit
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, SIGNALS)
     threading.Thread(target=_watch, args=(parent,), daemon=True).start()
 
 

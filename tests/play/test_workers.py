@@ -51,18 +51,36 @@ def test_workers_play_the_same_match_and_go_on_with_it(tmp_path):
     assert first.manifest.files != second.manifest.files
 
 
-@pytest.mark.more
-def test_workers_of_a_match_that_was_killed_end(tmp_path):
-    """kill -9 of the match alone: its workers seal what they play and end; nothing is lost."""
+def begun(tmp_path, **how):
+    """Return a match that plays in a group of its own, its words and its folder."""
     (tmp_path / "plan.toml").write_text(
         'kernels = ["sloth"]\nloads = ["idle"]\nballs = 3000\nrepetitions = 3\n'
     )
     out = tmp_path / "m"
     words = [TENNIS, "match", "plan.toml", "--out", str(out), "--workers", "2"]
-    process = subprocess.Popen(words, cwd=tmp_path, start_new_session=True)
+    process = subprocess.Popen(words, cwd=tmp_path, start_new_session=True, text=True, **how)
     wait_until((out / f"{NAME}.part" / "frames.bin").exists, process)
+    return process, words, out
+
+
+@pytest.mark.more
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+def test_a_signal_to_the_group_is_an_interruption(tmp_path, number):
+    """`timeout`, systemd, Slurm and runners send it to all processes of a job at once."""
+    process, words, _ = begun(tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    os.killpg(process.pid, number)
+    said, wrong = process.communicate()
+    assert wrong == "tennis: interrupted; nothing is lost: the same command plays the rest\n"
+    assert "FAILED" not in said
+    assert subprocess.run(words, cwd=tmp_path, check=False, capture_output=True).returncode == 0
+
+
+@pytest.mark.more
+def test_workers_of_a_match_that_was_killed_end(tmp_path):
+    """kill -9 of the match alone: its workers seal what they play and end; nothing is lost."""
+    process, words, out = begun(tmp_path, stderr=subprocess.PIPE)
     os.kill(process.pid, signal.SIGKILL)
-    process.wait()
+    assert "semaphore" not in process.communicate()[1]
     while workers := running(str(out)):
         assert all(processor_s(pid) < LIMIT_S for pid in workers), "it plays without an end"
         time.sleep(0.2)
