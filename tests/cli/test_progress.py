@@ -14,7 +14,7 @@ from rich.console import Console
 
 from tennis import wire
 from tennis.cli import progress as live
-from tennis.cli.words import QUIET
+from tennis.cli.streams import QUIET
 from tennis.play.progress import Progress
 from tennis.rally.balls import RECORD
 
