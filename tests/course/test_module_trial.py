@@ -113,7 +113,6 @@ def test_what_a_module_says_decides_nothing(tmp_path, what):
     assert tried(tmp_path, changed(changes)).complaint.startswith(complaint)
 
 
-@pytest.mark.cases(more=["[ut]*"])
 def test_another_kind_of_bottom_half_passes(tmp_path):
     done = tried(tmp_path, without_a_worker(changed(WORKQUEUE)))
     assert not done.complaint, done.console
