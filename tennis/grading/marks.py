@@ -332,8 +332,8 @@ def marked(
     """Put the checks' points and a person's together, what was found out, and what was decided."""
     decided, nobody = decided or {}, Person({}, "")
     of_file: dict[str, list[IntegrityFinding]] = defaultdict(list)
-    for one in findings(graded, lab, set((rules or ClassRules()).recorded)):
-        of_file[one.file].append(one)
+    for finding in findings(graded, lab, set((rules or ClassRules()).recorded)):
+        of_file[finding.file].append(finding)
     of_owner: dict[tuple[str, ...], list[Marked]] = defaultdict(list)
     for one in sorted(graded, key=lambda one: (one.handed_in or NEVER, one.file)):
         found = of_file[one.file]

@@ -59,16 +59,9 @@ def test_thirty_two_questions_of_each_kind():
 
 
 @pytest.mark.parametrize("one", EXAM, ids=lambda one: one.id)
-def test_a_question_is_answered_and_marked(one):
-    assert 2 <= one.marks <= 4
-    assert one.marks == sum(part.marks for part in one.marking)
-    assert len(one.answer) > 60
-    assert one.text.count("?") + one.text.count(".") >= 2
-
-
-@pytest.mark.parametrize("one", EXAM, ids=lambda one: one.id)
 def test_a_reference_answers_the_question(one):
     """Its pages and headings exist, and hold each figure that was taken from them."""
+    assert one.marks == sum(part.marks for part in one.marking)
     texts = []
     for source in one.sources:
         path, _, anchor = source.partition("#")
@@ -116,15 +109,6 @@ def test_figures_in_other_answers(name, words, value):
     assert words in answer
     number = float(re.sub(r"[^\d.]", "", words.removeprefix("one in")))
     assert number == pytest.approx(value, rel=0.02)
-
-
-def test_the_verdict_is_that_of_the_course():
-    """The ratios in the question, their interval, and the margin."""
-    one = next(one for one in EXAM if one.id == "verdict")
-    ratios = [float(found) for found in re.findall(r"\b\d\.\d\d\b", one.text)][:10]
-    assert ratios == sorted(ratios)
-    assert f"{ratios[1]} to {ratios[8]}" in one.answer
-    assert ratios[1] < 1.1 < ratios[8]
 
 
 def test_a_mistake_in_the_file_is_named(tmp_path):

@@ -13,7 +13,6 @@ from tennis.bench.sloth import KERNELS
 from tennis.checkout import ROOT
 from tennis.course import LabError, load_course, load_lab
 from tennis.course.lab_files import figures_us, load_solution, open_recorded
-from tennis.publications.load import load
 from tennis.rally import open_rally
 from tennis.stats import summarize
 
@@ -108,13 +107,6 @@ def test_a_lab_that_the_course_forgot(tmp_path):
     write(tmp_path, SOUND)
     with pytest.raises(LabError, match="02-more is missing in the list"):
         load_course(tmp_path)
-
-
-@pytest.mark.parametrize("path", ["points.x", "parameters", "parameters.seed", "questions", ""])
-def test_a_value_that_is_not_there(tmp_path, path):
-    write(tmp_path, SOUND)
-    with pytest.raises(LabError, match=r"has no .*: use title"):
-        load_lab("01-a-lab", tmp_path).value(path)
 
 
 def test_the_courses_labs_ask_for_what_exists():
@@ -239,21 +231,3 @@ def test_another_rally_in_its_place_is_refused(tmp_path):
         open_recorded(moved, asked)
     with pytest.raises(LabError, match=r"has no recorded\.rt-stress\.interrupt: .* one of evl-str"):
         figures_us(lab, "rt-stress", "interrupt")
-
-
-def test_lab_8_has_the_figures_of_their_sources():
-    """The paper's own, and those that were measured here, in docs/drills.md."""
-    given = load_lab("08-what-services-cost").parameters
-    (row,) = (
-        row
-        for row in load("arm-2016")["periodic"]
-        if (row["mode"], row["period_us"], row["load"]) == ("oneshot", 1000, True)
-    )
-    assert given["paper_kernel_us"] == row["kernel"]["max"]
-    assert given["paper_hard_us"] == row["user_hard"]["max"]
-    assert given["paper_soft_us"] == row["user_soft"]["max"]
-    words = " ".join((ROOT / "docs/drills.md").read_text().split())
-    assert (
-        f"latest of 2,000 was {given['response_us']} µs; a rally's pings, which come whenever they "
-        f"like, found {given['ping_ms']} ms in one of 1,000" in words
-    )

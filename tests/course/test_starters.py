@@ -5,7 +5,7 @@
 import pytest
 
 from tennis.checkout import ROOT
-from tennis.course import load_course, load_lab
+from tennis.course import load_course
 from tennis.course.lab_files import solved, starter
 from tennis.course.work import starter_of
 
@@ -63,11 +63,3 @@ def test_every_file_of_the_labs_has_gaps_or_mistakes():
         assert "GAP 1" in given or "[mistake]" in source
         assert "[mistake]" in source or len(given) < len(whole)
         assert given != whole
-
-
-def test_the_program_that_ones_own_is_compared_with_is_what_one_begins_with():
-    """Lab 13: but for the comment at its top; and its lines are those of the kit's programs."""
-    lab = load_lab("13-a-program-that-answers-in-time")
-    codes = [starter_of(lab, name).partition("#include")[2] for name in ("before.c", "answer.c")]
-    assert codes[0] == codes[1]
-    assert starter_of(lab, "lines.h") == (ROOT / "target/programs/lines.h").read_text()
