@@ -7,7 +7,7 @@
 set -euo pipefail
 
 out=$(realpath -m "${1:-dist}")
-cd "$(dirname "${BASH_SOURCE[0]}")/.."
+. "$(dirname "${BASH_SOURCE[0]}")/here.sh"
 export GIT_CONFIG_COUNT=1 GIT_CONFIG_KEY_0=safe.directory GIT_CONFIG_VALUE_0=$PWD
 [[ ! -e $out ]] || {
     echo "dist: $out exists: remove it, or name another folder" >&2

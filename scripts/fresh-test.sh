@@ -14,7 +14,7 @@
 # 10 GB below TMPDIR (/var/tmp); the logs are in build/fresh-test.
 set -euo pipefail
 
-cd "$(dirname "${BASH_SOURCE[0]}")/.."
+. "$(dirname "${BASH_SOURCE[0]}")/here.sh"
 HERE=$(pwd -P)
 readonly HERE
 readonly LOGS=$HERE/build/fresh-test

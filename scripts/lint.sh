@@ -9,7 +9,7 @@
 #   scripts/lint.sh CHECK...    those that are named
 set -uo pipefail
 
-cd "$(dirname "${BASH_SOURCE[0]}")/.." || exit 1
+. "$(dirname "${BASH_SOURCE[0]}")/here.sh"
 PATH=$PWD/.venv/bin:$PATH
 # git belongs to whoever mounted this folder into a container
 export GIT_CONFIG_COUNT=1 GIT_CONFIG_KEY_0=safe.directory GIT_CONFIG_VALUE_0=$PWD

@@ -38,7 +38,7 @@ BESIDE=""                                  # the process that fetches kernels me
 readonly SILENT_S=20     # a server that says nothing
 readonly DOWNLOAD_S=3600 # one that says little
 
-cd "$(dirname "${BASH_SOURCE[0]}")/.."
+. "$(dirname "${BASH_SOURCE[0]}")/here.sh"
 HERE=$(pwd -P)
 readonly HERE
 readonly CACHE=${TENNIS_CACHE:-${XDG_CACHE_HOME:-${HOME:-/root}/.cache}/tennis}
@@ -200,7 +200,8 @@ find_python() {
 }
 
 pip() {
-    timeout "$DOWNLOAD_S" .venv/bin/python -m pip --disable-pip-version-check --no-input --quiet \
+    # where a user's pip.conf installs is not here; where it fetches from stays
+    PIP_USER=0 PIP_TARGET='' PIP_PREFIX='' PIP_ROOT='' timeout "$DOWNLOAD_S" .venv/bin/python -m pip --disable-pip-version-check --no-input --quiet \
         --retries 2 --timeout "$SILENT_S" "$@"
 }
 

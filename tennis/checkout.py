@@ -65,6 +65,7 @@ def cache_folder() -> Path:
     """Return the folder for what can be fetched or built again; ``TENNIS_CACHE`` overrides it."""
     named = os.environ.get("TENNIS_CACHE")
     if named:
-        return Path(named)
-    base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
-    return Path(base) / "tennis"
+        return Path(named).expanduser()
+    base = Path(os.environ.get("XDG_CACHE_HOME", ""))
+    # its specification has a relative one ignored
+    return (base if base.is_absolute() else Path.home() / ".cache") / "tennis"

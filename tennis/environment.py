@@ -8,6 +8,7 @@ manifest would know of it.
 """
 
 import os
+import re
 import subprocess
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
@@ -36,7 +37,21 @@ ANSIBLE = (
 SIGROK = ("SIGROK_FIRMWARE_DIR", "SIGROKDECODE_DIR", "XDG_DATA_HOME", "XDG_DATA_DIRS")
 # of a Tennis that a Tennis starts: what its user told it, and how it speaks to that user
 OWN = ("LANG", "LC_ALL", "LC_CTYPE", "TZ", "NO_COLOR", "MPLCONFIGDIR", "VIRTUAL_ENV")
+_TILDE = re.compile(r"(?:^|(?<==))~(?=/|$)")
 OWN_KINDS = ("TENNIS_", "XDG_")  # the first letters of names
+
+
+def settle(words: Sequence[str]) -> list[str]:
+    """Take what is not for us out of the environment; return a command's words without a ``~``.
+
+    A notebook's kernel names a backend that only it has, and 0 columns are a width that nobody
+    knows. Bash expands no ``~`` in ``--out=~/x``: a folder of that name is removed with ``rm -r``.
+    """
+    os.environ.pop("MPLBACKEND", None)
+    for name in ("COLUMNS", "LINES"):
+        if os.environ.get(name) == "0":
+            del os.environ[name]
+    return [_TILDE.sub(lambda _: os.path.expanduser("~"), word) for word in words]  # noqa: PTH111
 
 
 def for_programs(**more: str) -> dict[str, str]:

@@ -14,7 +14,7 @@ import sys
 import click
 from click.shell_completion import CompletionItem
 
-from tennis import entries
+from tennis import entries, environment
 from tennis.cli import plugged, streams
 from tennis.cli.removed import REMOVED, instead_of
 from tennis.cli.streams import QUIET
@@ -197,6 +197,7 @@ def main() -> None:
     for number in (signal.SIGTERM, signal.SIGHUP):
         if signal.getsignal(number) is not signal.SIG_IGN:  # as nohup has it
             signal.signal(number, signal.default_int_handler)
+    sys.argv[1:] = environment.settle(sys.argv[1:])
     streams.prepare(PLAIN)
     said, code = _run()
     gc.freeze()  # the process ends: nobody need look through all of it once more
