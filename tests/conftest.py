@@ -76,9 +76,10 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     order: dict[pytest.Item, int] = {}
     boots = config.option.all or _can_boot()
     for item in items:
+        case = item.name.partition("[")[2].removesuffix("]")
         for marker in item.iter_markers("cases"):
             for tier, patterns in marker.kwargs.items():
-                if any(fnmatchcase(item.callspec.id, one) for one in patterns):  # type: ignore[attr-defined]
+                if any(fnmatchcase(case, one) for one in patterns):
                     item.add_marker(tier)
         if any(map(item.get_closest_marker, ("provision", "virtual"))):
             turns[item.path] += 1
