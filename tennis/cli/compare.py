@@ -14,17 +14,23 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from tennis.cli.numbers import Real, Whole
-from tennis.cli.options import balls_option, bench_option, field_option, workers_option
+from tennis.cli.options import (
+    balls_option,
+    bench_option,
+    field_option,
+    options_of,
+    workers_option,
+)
 from tennis.cli.progress import progress_line, tell
-from tennis.cli.settings import setting_option
+from tennis.cli.settings import settings_options, takes_requests
 from tennis.cli.stop import Stop
 from tennis.cli.tables import print_wide, table
 from tennis.cli.words import aside, echo, echo_json, print_line
-from tennis.comparison import BOOTS_MAX
+from tennis.comparison.request import CompareRequest
 from tennis.errors import UsageError
 from tennis.log import listening
 from tennis.rally.disk import refuse_existing, writing
+from tennis.rally.request import RallyRequest
 from tennis.rally.serving import Serving
 from tennis.rally.text import plain
 from tennis.units import format_count
@@ -48,55 +54,18 @@ PAGE = "compare.html"
     metavar="DIR",
     help="The folder for the boots and the page. [default: compare, if something is played]",
 )
-@setting_option("kernel", "The kernel of a side that names none.")
-@setting_option("load", "The load of a side that names none.")
+@settings_options(
+    "compare",
+    kernel="The kernel of a side that names none.",
+    load="The load of a side that names none.",
+    target="The board, with --bench pi.",
+    port="The Brickwall's serial port, with --bench pi.",
+)
 @balls_option("Balls of a boot.", most=10**8)
-@click.option(
-    "--period-us",
-    type=Real(10, 1_000_000),
-    metavar="US",
-    help="Play control loops of this period in place of balls (`tennis drill periodic`). --balls "
-    "is then how often they wake.",
-)
 @field_option(Serving, "seed", "The first seed. Each pair of boots gets its own seed from it.")
-@click.option(
-    "--margin",
-    type=Real(0.1, 1000),
-    default=10.0,
-    show_default=True,
-    metavar="PERCENT",
-    help="Smaller differences count as equal.",
-)
-@click.option(
-    "--boots",
-    type=Whole(1, BOOTS_MAX),
-    default=32,
-    show_default=True,
-    metavar="COUNT",
-    help="Play at most this many boots of each side.",
-)
-@click.option(
-    "--fail-on",
-    type=click.Choice(["undecided", "worse"]),
-    default="undecided",
-    show_default=True,
-    help="Which verdicts give an exit code other than 0: with worse, undecided gives 0, too.",
-)
-@click.option(
-    "--minutes",
-    type=Real(0.1, 10_000),
-    metavar="MINUTES",
-    help="Stop after this time. The same command continues.",
-)
-@click.option(
-    "--once",
-    is_flag=True,
-    help="Judge once, when all --boots are played. Fewer boots then show that nothing changed.",
-)
+@options_of(CompareRequest, into="asked")
 @workers_option("How many boots to play at once on the virtual bench.")
 @bench_option("The bench for both sides. pi needs --target.")
-@setting_option("target", "The board, with --bench pi.")
-@setting_option("port", "The Brickwall's serial port, with --bench pi.")
 @click.option(
     "--explain/--no-explain",
     "explained",
@@ -106,39 +75,23 @@ PAGE = "compare.html"
 )
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object; times in ns.")
 @click.option(
-    "--markdown",
-    "as_markdown",
-    is_flag=True,
-    help="Print the verdict, the table and the circumstances as Markdown, for a merge request.",
-)
-@click.option(
     "--summary",
     type=click.Path(path_type=Path, dir_okay=False),
     metavar="FILE",
     help="Add the verdict and what changed to FILE as Markdown, as in $GITHUB_STEP_SUMMARY.",
 )
+@takes_requests
 def compare(
     before: str,
     after: str,
-    out: Path | None,
     *,
-    kernel: str | None,
-    load: str | None,
-    balls: int | None,
-    period_us: float | None,
-    seed: int,
-    margin: float,
-    boots: int,
-    fail_on: str,
-    minutes: float | None,
-    once: bool,
+    request: RallyRequest,
+    serving: Serving,
+    asked: CompareRequest,
+    out: Path | None,
     workers: int,
-    bench: str,
-    target: str | None,
-    port: str | None,
     explained: bool,
     as_json: bool,
-    as_markdown: bool,
     summary: Path | None,
 ) -> None:
     """Show what became later or earlier from BEFORE to AFTER, and which code made the difference.
@@ -157,7 +110,7 @@ def compare(
       tennis compare rt "rt command-line=nohz=off" --margin 1
       tennis compare program=loop.c program=other-loop.c --period-us 1000
       tennis compare last-week/before last-week/after --json
-      tennis compare mainline rt --markdown > request.md
+      tennis compare mainline rt --summary request.md
 
     The exit code is 0 for no worse, 1 for worse, 3 for undecided (0 with --fail-on worse). 2 is a
     wrong command, and 4 is anything that failed.
@@ -165,50 +118,40 @@ def compare(
     from tennis.comparison.control import control
     from tennis.play.causes import find_causes
     from tennis.play.compare_record import SIDES
-    from tennis.play.comparing import Budget, Playing, compare_played, compare_recorded
+    from tennis.play.comparing import Playing, compare_played, compare_recorded
     from tennis.play.sides import Recorded, ToPlay, side_of
 
-    _refuse_forms(summary, as_json=as_json, as_markdown=as_markdown)
-    common: dict[str, Any] = {"bench": bench, "target": target, "port": port}
-    common |= {"kernel": kernel, "load": load} | ({} if balls is None else {"balls": balls})
-    common = {key: value for key, value in common.items() if value is not None}
-    period_ns = None if period_us is None else round(period_us * 1000)
-    asked: list[SideRequest] = [side_of(text, common, period_ns) for text in (before, after)]
+    if summary is not None:
+        _refuse_closed(summary)
+    _refuse_unsuitable(asked, serving)
+    sides: list[SideRequest] = [side_of(text, request, serving, asked) for text in (before, after)]
+    one, other = sides
     stop = Stop()
-    playing = Playing(seed, Budget(boots, minutes, once), workers, progress_line, stop)
-    one, other = asked
-    if isinstance(one, Recorded) and isinstance(other, Recorded):
-        _refuse_options(kernel=kernel, load=load, balls=balls, minutes=minutes, target=target)
-        _refuse_options(once=once or None, period_us=period_us)
-    with listening(aside if as_json or as_markdown else tell):
+    with listening(aside if as_json else tell):
         if isinstance(one, Recorded) and isinstance(other, Recorded):
+            _refuse_what_plays(request, serving, asked)
             if out is not None:
                 refuse_existing(out / PAGE)  # somebody may keep a page of that name there
-            compared = compare_recorded(one, other, margin / 100)
+            compared = compare_recorded(one, other, asked.margin_share)
         else:
-            compared = compare_played(
-                one,
-                other,
-                out or Path("compare"),
-                margin=margin / 100,
-                playing=playing,
-            )
+            playing = Playing(serving.seed, asked, workers, progress_line, stop)
+            compared = compare_played(one, other, out or Path("compare"), playing)
         found: list[LevelCauses] = []
         unexplained: list[str] = []
         if explained and not compared.interrupted:
-            sides = zip(SIDES, asked, strict=True)
-            plans = {name: side.plans for name, side in sides if isinstance(side, ToPlay)}
+            named = zip(SIDES, sides, strict=True)
+            plans = {name: side.plans for name, side in named if isinstance(side, ToPlay)}
             found, unexplained = find_causes(compared, plans, stop)
     itself = control(compared.sides.pairs, compared.judgement)
-    form = "json" if as_json else "markdown" if as_markdown else ""
-    _report(compared, found, unexplained, (before, after), compared.out or out, form, itself)
+    place = compared.out or out
+    _report(compared, found, unexplained, (before, after), place, itself, as_json=as_json)
     if summary is not None:
         from tennis.pages.compare_markdown import as_summary
         from tennis.play.causes import shown_cause
 
         causes = [shown_cause(one) for one in found]
         _add(summary, as_summary(compared.sides, compared.judgement, causes, _typed()))
-    sys.exit(_exit_code(compared.judgement.verdict, fail_on))
+    sys.exit(_exit_code(compared.judgement.verdict, asked.fail_on))
 
 
 def _add(summary: Path, text: str) -> None:
@@ -219,14 +162,18 @@ def _add(summary: Path, text: str) -> None:
             file.write(f"{behind}{text}\n")
 
 
-def _refuse_forms(summary: Path | None, *, as_json: bool, as_markdown: bool) -> None:
-    """Refuse two forms at once, a form that there is not, and a place that is not there."""
-    if as_json and as_markdown:
-        raise UsageError("--json and --markdown are two forms", next_step="choose one")
-    if summary is None:
-        return
+def _refuse_closed(summary: Path) -> None:
+    """Raise UsageError for a place to which nothing can be added."""
     if not os.access(summary if summary.exists() else summary.parent, os.W_OK):
         raise UsageError(f"--summary {summary}: it cannot be written", next_step="name another")
+
+
+def _refuse_unsuitable(asked: CompareRequest, serving: Serving) -> None:
+    """Raise UsageError for balls of a loop, and for periods of balls."""
+    if asked.period_us is None and asked.repetitions is not None:
+        raise UsageError("--repetitions are of control loops", next_step="name their --period-us")
+    if asked.period_us is not None and "balls" in serving.model_fields_set:
+        raise UsageError("--balls: control loops have none", next_step="use --repetitions")
 
 
 def _report(
@@ -235,13 +182,13 @@ def _report(
     unexplained: list[str],
     named: tuple[str, str],
     place: Path | None,
-    form: str,
     itself: "Control | None",
+    *,
+    as_json: bool,
 ) -> None:
-    """Write the page into the folder ``place``, and print the result; ``form``: json, markdown."""
+    """Write the page into the folder ``place``, and print the result."""
     from tennis.comparison import words
     from tennis.pages.compare import write_comparison
-    from tennis.pages.compare_markdown import as_markdown
     from tennis.play.causes import shown_cause
 
     sides, judgement = compared.sides, compared.judgement
@@ -253,14 +200,12 @@ def _report(
             sides, judgement, named, causes, unexplained, command, place / PAGE, itself
         )
     again = _again(compared)
-    if form == "json":
+    if as_json:
         content = words.as_json(judgement, sides)
         content["causes"] = [_cause_json(one) for one in found]
         content |= {"unexplained": unexplained, "next": again, "page": page and str(page)}
         content["before_against_itself"] = None if itself is None else vars(itself)
         echo_json(content)
-    elif form == "markdown":
-        echo(as_markdown(sides, judgement, causes, unexplained, command, itself))
     else:
         _print(compared, found, unexplained, again, itself)
         if page:
@@ -282,7 +227,7 @@ def _typed() -> str:
         source = context.get_parameter_source(parameter.name or "")
         if source is not click.core.ParameterSource.COMMANDLINE:
             continue
-        if parameter.name in {"as_json", "as_markdown", "quiet", "summary", "workers"}:
+        if parameter.name in {"as_json", "summary", "workers"}:
             continue
         if isinstance(parameter, click.Argument):
             words.append(str(value))
@@ -293,12 +238,15 @@ def _typed() -> str:
     return shlex.join(words)
 
 
-def _refuse_options(**given: object) -> None:
-    """Refuse what belongs to boots that are played."""
-    for name, value in given.items():
-        if value is not None:
-            option = f"--{name.replace('_', '-')}"
-            raise UsageError(f"{option}: both sides were played already", next_step="leave it out")
+def _refuse_what_plays(request: RallyRequest, serving: Serving, asked: CompareRequest) -> None:
+    """Raise UsageError for what belongs to boots that are played."""
+    given = {*request.explicit, *serving.model_fields_set}
+    given |= {name for name, value in asked if value}
+    for name in ("kernel", "load", "balls", "minutes", "target", "once", "period_us"):
+        if name not in given:
+            continue
+        option = f"--{name.replace('_', '-')}"
+        raise UsageError(f"{option}: both sides were played already", next_step="leave it out")
 
 
 def _again(compared: "Compared") -> str:

@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.text import Text
 
 from tennis.cli.completion import Folder
-from tennis.cli.numbers import time_ns
+from tennis.cli.numbers import Whole, time_ns
 from tennis.cli.progress import watching
 from tennis.cli.tables import latency_rows, table
 from tennis.cli.words import echo_json
@@ -36,7 +36,7 @@ OUTCOMES = {
 @click.option("--over", metavar="TIME", help="Compare the balls that waited longer, as in 100us.")
 @click.option(
     "--boots",
-    type=click.IntRange(1, BOOTS_MAX),
+    type=Whole(1, BOOTS_MAX),
     default=BOOTS,
     show_default=True,
     help=f"How many pairs of boots; fewer than {BOOTS} decide nothing.",

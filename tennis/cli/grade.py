@@ -11,6 +11,7 @@ import click
 
 from tennis.cli.completion import Folder
 from tennis.cli.numbers import Whole
+from tennis.cli.options import UsualOption
 from tennis.cli.stop import Stop
 from tennis.cli.words import echo, warn
 from tennis.errors import TennisError, UsageError
@@ -49,7 +50,7 @@ if TYPE_CHECKING:
 @click.option(
     "--workers",
     type=Whole(1, 64),
-    default=None,
+    cls=UsualOption,
     help="How many hand-ins to mark at once. [default: as many as there are processors]",
 )
 @click.option(

@@ -13,6 +13,8 @@ from pydantic.fields import FieldInfo
 
 from tennis.cli.completion import BenchWord
 from tennis.cli.numbers import Real, Whole
+from tennis.rally.manifest import StrictModel
+from tennis.rally.request import checked
 from tennis.share import free_memory_bytes, processors
 
 TARGET_BYTES = 3 << 29  # of the host's memory: a target's 1 GiB, QEMU, and what plays it
@@ -21,7 +23,7 @@ Command = TypeVar("Command", bound=Callable[..., Any])
 
 
 def options_of(
-    model: type[BaseModel], *, into: str = "", but: Collection[str] = ()
+    model: type[StrictModel], *, into: str = "", but: Collection[str] = ()
 ) -> Callable[[Command], Command]:
     """Return a decorator that gives a command an option for each field of a model, in order.
 
@@ -39,18 +41,46 @@ def options_of(
     return decorate
 
 
-def _gathered(command: Command, model: type[BaseModel], names: Sequence[str], into: str) -> Command:
+def _gathered(
+    command: Command, model: type[StrictModel], names: Sequence[str], into: str
+) -> Command:
     @functools.wraps(command)
     def call(**options: Any) -> Any:
-        options[into] = model.model_validate({name: options.pop(name) for name in names})
+        options[into] = checked(model, given(options, names))
         return command(**options)
 
     return call  # type: ignore[return-value]
 
 
+def given(options: dict[str, Any], names: Collection[str]) -> dict[str, Any]:
+    """Take some options out of all; return those that were typed, and flags."""
+    taken = {name: options.pop(name) for name in names if name in options}
+    return {name: value for name, value in taken.items() if value is not None}
+
+
+class UsualOption(click.Option):
+    """An option that is None if nobody typed it; its help ends with its default, in brackets.
+
+    The default and the limits then stand in one pair of brackets.
+    """
+
+    def __init__(self, *args: Any, **more: Any) -> None:
+        text, separator, usual = str(more["help"]).removesuffix("]").rpartition(" [default: ")
+        self.usual = usual if separator else ""
+        if separator:
+            more["help"] = text
+        super().__init__(*args, **more)
+
+    def get_help_extra(self, ctx: click.Context) -> Any:
+        """Return what stands in the brackets."""
+        extra = super().get_help_extra(ctx)
+        return {**extra, "default": self.usual} if self.usual else extra
+
+
 # what stands behind an option: its unit
 _UNITS = {
-    **{"balls": "COUNT", "decade": "COUNT", "seed": "NUMBER", "percent": "PERCENT"},
+    **dict.fromkeys(["balls", "boots", "decade", "repetitions"], "COUNT"),
+    **{"seed": "NUMBER", "percent": "PERCENT", "margin": "PERCENT", "minutes": "MINUTES"},
     **{"hz": "HZ", "us": "US", "ms": "MS", "s": "S", "port": "PORT", "analyser": "SPEC"},
 }
 
@@ -58,18 +88,19 @@ _UNITS = {
 def field_option(
     model: type[BaseModel], name: str, text: str | None = None
 ) -> Callable[[Command], Command]:
-    """Return a decorator that gives a command the option of one field; ``text``: its own help."""
+    """Return a decorator that gives a command the option of one field; ``text``: its own help.
+
+    An option that nobody typed is None, so that the model tells it from its default.
+    """
     field, option = model.model_fields[name], f"--{name.replace('_', '-')}"
+    words = text or field.description or ""
     if field.annotation is bool:
-        return click.option(option, is_flag=True, help=text or field.description)
-    return click.option(
-        option,
-        type=type_of(field.annotation, field.metadata),
-        metavar=_UNITS.get(name.rpartition("_")[2]),
-        default=field.default,
-        show_default=field.default is not None,
-        help=text or field.description,
-    )
+        return click.option(option, is_flag=True, help=words)
+    kind = type_of(field.annotation, field.metadata)
+    if field.default is not None:
+        words = f"{words} [default: {field.default}]"
+    metavar = _UNITS.get(name.rpartition("_")[2])
+    return click.option(option, cls=UsualOption, type=kind, metavar=metavar, help=words)
 
 
 def fields_options(model: type[BaseModel], but: Collection[str] = ()) -> list[str]:
@@ -96,9 +127,10 @@ def workers_option(text: str) -> Callable[[Command], Command]:
     return click.option(
         "--workers",
         type=Whole(1, 256),
+        cls=UsualOption,
         default=workers_here,
-        show_default="one for each core, if there is memory for its targets",
-        help=text,
+        metavar="COUNT",
+        help=f"{text} [default: one for each core, if there is memory for its targets]",
     )
 
 
@@ -144,6 +176,7 @@ def balls_option(
         default=default,
         show_default=default is not None,
         metavar="COUNT",
+        cls=UsualOption,
         help=text,
     )
 

@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import click
-from click.core import ParameterSource
 
 from tennis.cli.completion import Folder
 from tennis.cli.lab_folder import prediction_sealed
@@ -85,22 +84,18 @@ def rally(*, request: RallyRequest, serving: Serving, out: Path | None) -> None:
     after `kill -9`, a crash or a full disk.
     """
     from tennis.bench.protocol import Access
-    from tennis.bench.registry import bench_for
+    from tennis.bench.registry import bench_for, is_named
+    from tennis.cli.explain_stages import show_stages
     from tennis.play import capture
     from tennis.play import rally as player
+    from tennis.play.explain import check_stages
     from tennis.play.planning import plan_for
 
-    explicit = request.explicit
-    if "shots" in explicit and _is_said("balls"):
-        raise UsageError("--balls and --shots are two kinds of rally", next_step="say one of them")
     if not out:
         raise UsageError("say where to keep the rally", next_step="--out DIR")
-    stages = explicit["stages"]
     with watching(say=warn) as watch, ended_at_once(out):
         plan = plan_for(request, serving)
-        if stages:
-            from tennis.play.explain import check_stages
-
+        if request.stages:
             check_stages(plan)
         bench = bench_for(plan, Access(plan.port, plan.target))
         for warning in capture.warnings(plan) if plan.umpire else []:
@@ -108,17 +103,8 @@ def rally(*, request: RallyRequest, serving: Serving, out: Path | None) -> None:
         with prediction_sealed(out):
             played = player.play(bench, plan, out, watch)
     tell(played)
-    tree = explicit["kernel"] if "/" in explicit.get("kernel", "") else None
-    if stages:
-        from tennis.cli.explain_stages import show_stages
-
-        show_stages(played, kernel=tree)
-
-
-def _is_said(name: str) -> bool:
-    """Tell whether somebody typed an option that has a usual value."""
-    source = click.get_current_context().get_parameter_source(name)
-    return source is ParameterSource.COMMANDLINE
+    if request.stages:
+        show_stages(played, kernel=None if is_named(plan.kernel) else plan.kernel)
 
 
 @contextlib.contextmanager

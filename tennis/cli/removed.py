@@ -47,6 +47,7 @@ OPTIONS = {
         [f"kernels package --{source}" for source in ("git", "ref", "tarball", "tree")],
         "name the source behind the flavour: FOLDER, ARCHIVE or REPOSITORY#COMMIT",
     ),
+    "compare --markdown": "use --summary FILE",
     "demo --seed": "play a match of your own: plans/quick.toml",
     "match --check-every": "leave it out",
     "explain balls --exact": "run 'tennis explain shots RALLY'",

@@ -13,7 +13,7 @@ import click
 from tennis import entries
 from tennis.bench import loads
 from tennis.cli import completion
-from tennis.cli.options import type_of
+from tennis.cli.options import UsualOption, given, type_of
 from tennis.errors import UsageError
 from tennis.rally import memory
 from tennis.rally.request import RallyRequest, requests_of
@@ -39,6 +39,7 @@ def setting_option(
     """
     row = SETTINGS[name]
     about: dict[str, Any] = {"help": text or _help(row), "metavar": metavar or row.metavar}
+    about["cls"] = UsualOption
     if row.field.annotation is bool:
         about["is_flag"] = True
     elif name == LOAD_OPTIONS:
@@ -85,9 +86,9 @@ def takes_requests(command: Command) -> Command:
 
     @functools.wraps(command)
     def call(**options: Any) -> Any:
-        names = {*RallyRequest.model_fields, *Serving.model_fields}
-        own = {name: options.pop(name) for name in names & options.keys()}
-        own[LOAD_OPTIONS] = dict(map(load_option, own[LOAD_OPTIONS]))
+        own = given(options, [*RallyRequest.model_fields, *Serving.model_fields])
+        if LOAD_OPTIONS in own:
+            own[LOAD_OPTIONS] = dict(map(load_option, own[LOAD_OPTIONS]))
         request, serving = requests_of(own)
         return command(request=request, serving=serving, **options)
 

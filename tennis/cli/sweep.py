@@ -25,7 +25,7 @@ from tennis.cli.settings import options_under, settings_options, takes_requests
 from tennis.cli.stop import Stop
 from tennis.cli.tables import print_wide, table
 from tennis.cli.words import echo, echo_json, paragraph
-from tennis.errors import BenchError, UsageError
+from tennis.errors import BenchError
 from tennis.log import listening
 from tennis.rally.request import RallyRequest
 from tennis.rally.serving import BALLS_MAX, Serving
@@ -59,7 +59,7 @@ from tennis.sweep.search import Range
 @field_option(
     Serving, "seed", "The same seed gives the same boots and, on the virtual bench, the same bytes."
 )
-@options_of(Range, but=["paired_percent"])
+@options_of(Range, into="span", but=["paired_percent"])
 @bench_option("The bench, as for `tennis rally`.")
 @click.option(
     "--out",
@@ -73,8 +73,8 @@ def sweep(
     *,
     request: RallyRequest,
     serving: Serving,
+    span: Range,
     out: Path,
-    **rates: float,
 ) -> None:
     """Serve pings at rising rates, and find the rate at which replies can no longer be paired.
 
@@ -92,18 +92,11 @@ def sweep(
 
     Ctrl-C ends it, and so does a target that dies. The same command continues.
     """
-    from pydantic import ValidationError
-
     from tennis.bench.protocol import Access
     from tennis.bench.registry import bench_for
     from tennis.play.planning import plan_for
     from tennis.play.sweep import SweepRequest, play_sweep
 
-    try:
-        span = Range.model_validate(rates)
-    except ValidationError as error:
-        message = str(error.errors()[0]["msg"]).removeprefix("Value error, ")
-        raise UsageError(message, next_step="say another rate") from error
     lowest = {"loop": "open", "rate_hz": float(span.from_hz)}
     plan = plan_for(request, serving.model_copy(update=lowest))
     bench = bench_for(plan, Access(plan.port, plan.target))

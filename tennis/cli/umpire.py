@@ -11,7 +11,7 @@ from rich.console import Console
 
 from tennis.cli.completion import Folder
 from tennis.cli.numbers import Real
-from tennis.cli.options import options_of
+from tennis.cli.options import UsualOption, options_of
 from tennis.cli.stop import Stop
 from tennis.cli.tables import table
 from tennis.cli.words import echo, echo_json, warn
@@ -67,6 +67,7 @@ def install() -> None:
 @click.option(
     "--rate-mhz",
     type=Real(0.001, 1000),
+    cls=UsualOption,
     help="Samples a microsecond. [default: 24, or the next lower that the analyser can]",
 )
 @click.option(
@@ -76,7 +77,10 @@ def install() -> None:
     "--reply", metavar="CHANNEL", help="The channel on the reply wire. [default: the second]"
 )
 @click.option(
-    "--seconds", type=Real(0.001, 1e6), help="How long to capture. [default: until Ctrl-C]"
+    "--seconds",
+    type=Real(0.001, 1e6),
+    cls=UsualOption,
+    help="How long to capture. [default: until Ctrl-C]",
 )
 @click.option(
     "--pulse-us",
@@ -183,6 +187,7 @@ def simulate(
 @click.option(
     "--tolerance-ns",
     type=Real(0, 1e9),
+    cls=UsualOption,
     help="How large a bias may be. [default: a tick of the Brickwall, 8. Beyond 50 and a "
     "tick, more than wires can cause, the check always fails]",
 )

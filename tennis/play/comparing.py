@@ -21,6 +21,7 @@ from tennis.bench.registry import Benches, timeless
 from tennis.comparison import BOOTS_MAX
 from tennis.comparison.before_after import Judgement, first_look, judge, statement_count
 from tennis.comparison.folders import LATENCIES, RECORD, Cell, Sides, matched, read_side
+from tennis.comparison.request import CompareRequest
 from tennis.errors import BenchError, RallyError, UsageError
 from tennis.log import log
 from tennis.match.plan import ScheduledRally
@@ -46,20 +47,11 @@ ShowProgress = Callable[[str], AbstractContextManager[Observer]]
 
 
 @dataclass(frozen=True)
-class Budget:
-    """What may be spent: pairs of boots, and minutes; None: no limit."""
-
-    pairs: int
-    minutes: float | None = None
-    once: bool = False  # judged when all pairs are there, and not before
-
-
-@dataclass(frozen=True)
 class Playing:
-    """How boots are played: from which seed on, how many in all, how many at once; who looks on."""
+    """How boots are played: from which seed on, how many at once, and who looks on."""
 
     seed: int
-    budget: Budget
+    asked: CompareRequest
     workers: int
     shown: ShowProgress
     stop: Stop
@@ -86,12 +78,7 @@ def compare_recorded(before: Recorded, after: Recorded, margin: float) -> Compar
 
 
 def compare_played(
-    before: SideRequest,
-    after: SideRequest,
-    out: Path,
-    *,
-    margin: float,
-    playing: Playing,
+    before: SideRequest, after: SideRequest, out: Path, playing: Playing
 ) -> Compared:
     """Play what is missing of both sides into ``out``, and judge them.
 
@@ -105,14 +92,14 @@ def compare_played(
     planned = {side: _with_versions(benches, one) for side, one in plans.items()}
     _refuse_the_same(planned, before, after)
     _refuse_other_times(benches, planned)
-    seeds = _seeds(before, after, playing.seed, playing.budget.pairs)
+    seeds = _seeds(before, after, playing.seed, playing.asked.boots)
     with writing(out):
         for side in planned:
             (out / side).mkdir(parents=True, exist_ok=True)
     with locked(out):
         words = (_words(before), _words(after))
-        once = len(seeds) if playing.budget.once else None
-        record = read_or_write(out, words, planned, playing.seed, margin, once)
+        once = len(seeds) if playing.asked.once else None
+        record = read_or_write(out, words, planned, playing.seed, playing.asked.margin_share, once)
         game = Game(benches, out, planned, seeds, playing)
         recorded = {
             side: asked.cells
@@ -174,7 +161,7 @@ def warn_of_budget(game: "Game", needed: float, played: int) -> None:
         return
     minutes = game.minutes() / played * needed if played else 0.0
     most = len(game.seeds)
-    budget = game.playing.budget.minutes or inf
+    budget = game.playing.asked.minutes or inf
     if needed <= most and minutes <= budget:
         return
     allowed = f"--boots allows {most}" if needed > most else f"--minutes allows {budget:g}"
@@ -274,24 +261,24 @@ class Game:
         return (time.monotonic() - self.began) / 60
 
     def _late(self) -> bool:
-        minutes = self.playing.budget.minutes
+        minutes = self.playing.asked.minutes
         return minutes is not None and self.minutes() > minutes
 
     def spent(self, there: int) -> str:
         """Say what is spent; all pairs before the minutes, which bring no more of them."""
         if there >= len(self.seeds):
             return f"{format_count(len(self.seeds), 'pair')} of boots"
-        return f"{self.playing.budget.minutes:g} minutes" if self._late() else ""
+        return f"{self.playing.asked.minutes:g} minutes" if self._late() else ""
 
     def next_step(
         self, there: int, wanted: int, judgement: Judgement, recorded: Mapping[str, list[Cell]]
     ) -> str:
         """Say how to go on: what is missing is pairs, or nothing but time."""
         most = len(self.seeds)
-        if self.playing.budget.once:  # these boots had their one look
+        if self.playing.asked.once:  # these boots had their one look
             return "another --out, with more or longer boots (--boots, --balls) or a wider --margin"
         if there >= most:
-            if recorded and most < self.playing.budget.pairs:
+            if recorded and most < self.playing.asked.boots:
                 side = next(iter(recorded))
                 return f"{side} has {format_count(most, 'boot')}: play more of it, then this again"
             likely = most * judgement.more_boots
@@ -301,7 +288,7 @@ class Game:
             more = math.ceil(likely) if likely < BOOTS_MAX else 0
             return f"the same command with --boots {max(2 * most, judgement.boots_needed, more)}"
         words = f"the same command: it goes on with pair {there + 1} of at most {most}"
-        if self.playing.stop() or self.playing.budget.minutes is None or not self.boots_played:
+        if self.playing.stop() or self.playing.asked.minutes is None or not self.boots_played:
             return words
         # as long as it took so far, up to the next look
         boots = (wanted - there) * sum(map(len, self.plans.values()))

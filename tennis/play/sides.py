@@ -11,6 +11,7 @@ from typing import Any
 from tennis.bench.kernels import catalogue
 from tennis.bench.registry import is_named
 from tennis.comparison.folders import RECORD, Cell, read_side
+from tennis.comparison.request import CompareRequest
 from tennis.errors import UsageError
 from tennis.match.folder import MATCH
 from tennis.match.plan import read_plan
@@ -19,7 +20,7 @@ from tennis.play.schedule import cycle_of, scheduled_rallies
 from tennis.rally.folder import MANIFEST
 from tennis.rally.manifest import PROGRAM, Drill, DrillContext
 from tennis.rally.plan import UNKNOWN, Plan
-from tennis.rally.request import RallyRequest, requests_of
+from tennis.rally.request import RallyRequest
 from tennis.rally.serving import Serving
 from tennis.rally.settings import SETTINGS, option_of, rows_of
 from tennis.rally.text import plain
@@ -49,11 +50,12 @@ class Recorded:
 SideRequest = ToPlay | Recorded
 
 
-def side_of(text: str, common: Mapping[str, Any], period_ns: int | None = None) -> SideRequest:
+def side_of(
+    text: str, common: RallyRequest, serving: Serving, asked: CompareRequest
+) -> SideRequest:
     """Read a side: a folder, a plan's file, or words such as ``kernel=rt top-half=explicit``.
 
-    ``common``: what both sides are asked for, by name. ``period_ns``: what is played are control
-    loops of this period, and no balls. Raises UsageError, RallyError.
+    ``common``, ``serving``: what both sides are asked for. Raises UsageError, RallyError.
     """
     path = Path(text)
     if catalogue.is_folder(path) and not _is_tree(path):
@@ -64,7 +66,7 @@ def side_of(text: str, common: Mapping[str, Any], period_ns: int | None = None) 
             )
         return Recorded(path, read_side(path))
     if path.suffix == ".toml":
-        if period_ns is not None:
+        if asked.period_ns is not None:
             raise UsageError(
                 f"--period-us: {text} is a plan, which says itself what is played",
                 next_step='name one combination a side, as in "program=loop.c"',
@@ -79,13 +81,12 @@ def side_of(text: str, common: Mapping[str, Any], period_ns: int | None = None) 
         _set(settings, word)
     if not settings:
         raise UsageError("a side is empty", next_step=f"name {HOW}")
-    options = {**common, **settings}
-    request, serving = requests_of(options)
-    if period_ns is None:
-        plan = plan_for(request, serving)
-    else:
-        plan = _loop(request, period_ns, options.get("balls", REPETITIONS))
-    return ToPlay(text, {"": plan if "balls" in common else _long_enough(plan)})
+    request = RallyRequest.of({**common.explicit, **settings})
+    if asked.period_ns is not None:
+        plan = _loop(request, asked.period_ns, asked.repetitions or REPETITIONS)
+        return ToPlay(text, {"": plan if asked.repetitions else _long_enough(plan)})
+    plan = plan_for(request, Serving(balls=serving.balls))
+    return ToPlay(text, {"": plan if "balls" in serving.model_fields_set else _long_enough(plan)})
 
 
 def _loop(request: RallyRequest, period_ns: int, repetitions: int) -> Plan:

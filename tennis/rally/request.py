@@ -71,4 +71,5 @@ def checked(model: type[Model], options: Mapping[str, Any]) -> Model:
         if option in SETTINGS:
             given = plain(f"{option_of(option)} {first['input']}", 80)
             raise UsageError(f"{given}: {first['msg']}") from error
-        raise UsageError(f"{option}: {first['msg']}") from error
+        message = first["msg"].removeprefix("Value error, ")
+        raise UsageError(f"{option}: {message}" if option else message) from error

@@ -116,6 +116,10 @@ class Serving(StrictModel):
         )
 
     def _shots(self, shots: int) -> Protocol:
+        if "balls" in self.model_fields_set:
+            raise UsageError(
+                "--balls and --shots are two kinds of rally", next_step="use one of them"
+            )
         if self.loop == "open" or self.rate_hz is not None:
             raise UsageError(
                 "--shots are no balls of an open loop", next_step="leave --loop and --rate-hz out"

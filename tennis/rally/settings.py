@@ -81,7 +81,7 @@ AXES = {
 
 # who takes a setting: commands, a side of `tennis compare`, `tennis explain try`, and a match's
 # plan, there for each kernel or for each way to set the target up
-Taker = Literal["rally", "drill", "sweep", "side", "remedy", "kernel", "setting"]
+Taker = Literal["rally", "drill", "sweep", "compare", "side", "remedy", "kernel", "setting"]
 Trait = Literal[
     "no ball depends on it",
     "published or not",  # verdicts on what was published take rallies with any value
@@ -228,7 +228,7 @@ class Settings(StrictModel):
         Text,
         Setting(
             words="kernel",
-            takers={"rally", "drill", "sweep", "side", "remedy"},
+            takers={"rally", "drill", "sweep", "compare", "side", "remedy"},
             traits={"never from a folder"},
             planned=lambda settings: settings.kernel_name,
             heading=FIRST,
@@ -242,7 +242,7 @@ class Settings(StrictModel):
         Text,
         Setting(
             words="load",
-            takers={"rally", "drill", "sweep", "side"},
+            takers={"rally", "drill", "sweep", "compare", "side"},
             found=lambda manifest: manifest.load.name,
             heading=FIRST,
             metavar="NAME",
@@ -557,7 +557,7 @@ class Setup(Settings):
         Text | None,
         Setting(
             words="target",
-            takers={"rally", "drill", "sweep"},
+            takers={"rally", "drill", "sweep", "compare"},
             benches=frozenset({"managed"}),
             traits={"no ball depends on it", "never from a folder"},
             heading=ELSEWHERE,
@@ -572,7 +572,7 @@ class Setup(Settings):
         Text | None,
         Setting(
             words="port",
-            takers={"rally", "drill", "sweep"},
+            takers={"rally", "drill", "sweep", "compare"},
             benches=frozenset({"managed", "wired", "second pico"}),
             traits={"no ball depends on it", "never from a folder"},
             heading=ELSEWHERE,

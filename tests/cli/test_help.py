@@ -33,6 +33,9 @@ def commands() -> Iterator[tuple[str, click.Command]]:
 def test_no_help_is_empty(words, command):
     text = command.get_help(click.Context(command, info_name=f"tennis {words}".strip()))
     usage, sentence, *_ = text.split("\n\n")
+    one_form = " ".join(text.split())  # a default and limits: [default: 5; 1 to 10]
+    assert "] [" not in one_form.partition(" Options")[2]
+    assert not re.search(r"\d<=?x|x<=?\d", one_form)
     assert usage.startswith(f"Usage: tennis {words}".strip())
     assert sentence.strip().endswith((".", ":"))
     for parameter in command.params:

@@ -15,15 +15,18 @@ from tennis.comparison.before_after import Pair, judge
 from tennis.comparison.boots import Boot
 from tennis.comparison.folders import LATENCIES, Cell, matched, read_side
 from tennis.comparison.rallies import boot_of
+from tennis.comparison.request import CompareRequest
 from tennis.comparison.sides import Side
 from tennis.course.lab_files import solved
 from tennis.errors import BenchError, RallyError
 from tennis.log import listening
 from tennis.play.causes import find_causes, sentence
 from tennis.play.compare_record import CompareRecord
-from tennis.play.comparing import Budget, Compared, Game, Playing, compare_played
+from tennis.play.comparing import Compared, Game, Playing, compare_played
 from tennis.play.rally import Watch, play
 from tennis.play.sides import side_of
+from tennis.rally.request import RallyRequest
+from tennis.rally.serving import Serving
 from tests.support import terminal
 from tests.support.plans import plan_of
 
@@ -109,13 +112,18 @@ def unseen(_):
     return nullcontext(lambda _: None)
 
 
+def two_of_sloth():
+    common = RallyRequest(), Serving(balls=9), CompareRequest()
+    return [side_of(words, *common) for words in ("sloth", "sloth-m33")]
+
+
 def test_after_an_interruption_the_same_command_goes_on(tmp_path):
     """More --boots would not: of those that were asked for, most were not played."""
-    asked = [side_of(words, {"balls": 9}) for words in ("sloth", "sloth-m33")]
+    asked = two_of_sloth()
     said: list[str] = []
-    playing = Playing(1, Budget(32), 1, unseen, lambda: len(said) >= 4)
+    playing = Playing(1, CompareRequest(boots=32), 1, unseen, lambda: len(said) >= 4)
     with listening(said.append):
-        found = compare_played(*asked, tmp_path / "o", margin=0.1, playing=playing)
+        found = compare_played(*asked, tmp_path / "o", playing)
     assert found.interrupted
     assert found.next_step == "the same command: it goes on with pair 3 of at most 32"
     assert found.spent == ""
@@ -124,31 +132,31 @@ def test_after_an_interruption_the_same_command_goes_on(tmp_path):
 
 def test_boots_that_are_judged_once_are_judged_when_all_are_there(tmp_path):
     """One look has all of the error, so a second one, or an early one, is refused."""
-    asked = [side_of(words, {"balls": 9}) for words in ("sloth", "sloth-m33")]
+    asked = two_of_sloth()
     out, said = tmp_path / "o", []
-    until = Playing(1, Budget(10, once=True), 1, unseen, lambda: len(said) >= 4)
+    until = Playing(1, CompareRequest(boots=10, once=True), 1, unseen, lambda: len(said) >= 4)
     with (
         listening(said.append),
         pytest.raises(BenchError, match="2 of 10 pairs are there, and they are judged once"),
     ):
-        compare_played(*asked, out, margin=0.1, playing=until)
+        compare_played(*asked, out, until)
     assert json.loads((out / "compare.json").read_text())["looks"] == []
-    once = Playing(1, Budget(10, once=True), 1, unseen, lambda: False)
-    found = compare_played(*asked, out, margin=0.1, playing=once)
+    once = Playing(1, CompareRequest(boots=10, once=True), 1, unseen, lambda: False)
+    found = compare_played(*asked, out, once)
     both = [read_side(out / side)[0] for side in ("before", "after")]
     sides = matched([both[0]], [both[1]], recorded=False)
     assert found.judgement == judge(sides.pairs, margin=0.1, time=sides.time)
     assert found.judgement != judge(sides.pairs, margin=0.1, look=1, time=sides.time)
     # the same command says the same; each other one would be a second look
-    assert compare_played(*asked, out, margin=0.1, playing=once).judgement == found.judgement
-    for budget, margin, why in (
-        (Budget(10), 0.1, "was begun with --once --boots 10"),
-        (Budget(11, once=True), 0.1, "was begun with --once --boots 10"),
-        (Budget(10, once=True), 0.3, "was judged once, with --margin 10"),
+    assert compare_played(*asked, out, once).judgement == found.judgement
+    for request, why in (
+        (CompareRequest(boots=10), "was begun with --once --boots 10"),
+        (CompareRequest(boots=11, once=True), "was begun with --once --boots 10"),
+        (CompareRequest(boots=10, once=True, margin=30), "was judged once, with --margin 10"),
     ):
-        another = Playing(1, budget, 1, unseen, lambda: False)
+        another = Playing(1, request, 1, unseen, lambda: False)
         with pytest.raises(RallyError, match=why):
-            compare_played(*asked, out, margin=margin, playing=another)
+            compare_played(*asked, out, another)
 
 
 def test_one_look_takes_fewer_boots_to_say_that_nothing_changed():

@@ -30,6 +30,9 @@ from tennis.match.plan import parse_plan
 from tests.support.plans import plan_of
 from tennis.play.schedule import scheduled_rallies
 from tennis.play.sides import side_of
+from tennis.comparison.request import CompareRequest
+from tennis.rally.request import RallyRequest
+from tennis.rally.serving import Serving
 from tennis.rally.settings import differences, of_target
 from pathlib import Path
 
@@ -55,7 +58,8 @@ asked = {"preempt": "full"}
 for other in ({"bench": "pi"}, {"kernel": "sloth"}):
     with pytest.raises(UsageError, match="--preempt needs "):
         plan_of(**asked, **other)
-assert side_of("rt preempt=none", {"balls": 60}).plans[""].preempt == "none"
+common = RallyRequest(), Serving(balls=60), CompareRequest()
+assert side_of("rt preempt=none", *common).plans[""].preempt == "none"
 text = b'kernels = ["rt"]\\nloads = ["idle"]\\n[settings.full]\\npreempt = "full"\\n'
 assert parse_plan(text, Path("p")).settings["full"].of_a_match == asked
 # a drill would be done without it
