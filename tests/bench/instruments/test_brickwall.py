@@ -23,7 +23,7 @@ from tennis.errors import BenchError, TennisError
 from tennis.gaps import gap_ns
 from tennis.pages.rally import report
 from tennis.play.doctor.pico import examine_pico, wire_findings
-from tennis.play.loop_delay import Loop
+from tennis.play.loop_delay import Clocks, Loop
 from tennis.play.rally import Watch, play, resume
 from tennis.play.verification import Verification
 from tennis.play.verify import verify
@@ -435,6 +435,19 @@ def test_a_tick_of_bias_is_no_wire():
     found = verified_with_two(TwoClocks(leg_ticks=0.9, ppm=20, bias=1), bias_alone=1)
     assert found.verdict == "fail"
     assert "the instrument is biased" in found.reason
+
+
+def test_a_clock_of_another_rate_may_generate():
+    loop = Clocks(125_000_000, 150_000_000)
+    assert loop.ratio == pytest.approx(5 / 6)
+    assert loop.mean_ticks(2) == pytest.approx(1.5 * 5 / 6 - 0.5)
+
+
+@pytest.mark.parametrize("ppm", [-120, 120])
+def test_crystals_further_apart_than_two_good_ones_are_named(ppm):
+    found = verified_with_two(TwoClocks(leg_ticks=0.9, ppm=ppm))
+    assert found.verdict == "fail"
+    assert f"the two clocks are {-ppm:+.1f} ppm apart" in found.reason
 
 
 def test_what_330_ohms_may_take():
