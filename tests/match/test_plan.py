@@ -259,34 +259,6 @@ def test_a_rally_and_a_skip_name_any_setting(tmp_path):
     assert "own" not in first.model_dump(mode="json")
 
 
-def test_a_skip_goes_by_what_a_combination_is_played_with(tmp_path):
-    settings = "[settings.one]\nwitness = 'cyclictest'\n[settings.two]\nprocessors = 2\n"
-    skip = "[[skip]]\nkernel = 'rt'\n"
-    text = SMALL + "load_cpus = '0'\n" + settings
-    everywhere = names(text)
-    for key, left_out in (
-        ("processors = 2", "two"),
-        ("processors = 1", "one"),
-        ("witness = 'cyclictest'", "one"),
-        ("load_cpus = '0'", ""),
-        ("load_cpus = '1'", "none"),
-    ):
-        left = [n for n in everywhere if not (n.startswith("rt-") and n.endswith(left_out))]
-        assert names(text + skip + key) == left, key
-    evl = {"evl": str(tmp_path / "evl")}
-    (tmp_path / "evl").mkdir()
-    stages = 'loads = ["idle", "stress"]\nkernels = ["evl"]\n[[skip]]\nload = "idle"\nstage = '
-    assert len(names(stages + '"out-of-band"', **evl)) == 1  # which nobody needs to ask for
-    assert len(names(stages + '"in-band"', **evl)) == 2
-    (tmp_path / "answer.c").write_text("int main(void) { return 0; }")
-    text = SMALL + "[settings.kit]\n[settings.own]\nprogram = 'answer.c'\n"
-    asked = plan(text + "[[skip]]\nprogram = 'answer.c'\nload = 'idle'")
-    _, left = scheduled_rallies(asked, {}, tmp_path)
-    assert [one.name.removesuffix("program-own") for one in left] == [
-        f"{kernel}-idle-default-" for kernel in ("mainline", "rt")
-    ]
-
-
 def test_xenomai_where_a_kernel_is_given(tmp_path):
     text = 'loads = ["idle"]\n[kernels.rt]\n[kernels.xenomai]\noptional = true\n'
     scheduled, left = scheduled_rallies(plan(text), {}, Path())
@@ -494,20 +466,6 @@ def test_drills_are_combinations_too():
     beside = names(DRILLS.replace("rallies = false", ""))
     assert len(beside) == len(scheduled) + 4
     assert beside[0] == "mainline-idle-default-tasklet"
-
-
-def test_drills_can_be_skipped_and_are_for_linux_only(tmp_path):
-    skipped = DRILLS + '[[skip]]\nload = "idle"\nwhy = "seen"\n[[skip]]\npriorities = "default"\n'
-    scheduled, left = scheduled_rallies(plan(skipped), {}, Path())
-    assert [one.name for one in scheduled] == [
-        "mainline-stress-response-kernel-1000us",
-        "rt-stress-response-kernel-1000us",
-    ]
-    assert {one.why for one in left} == {"seen"}
-    (tmp_path / "evl").mkdir()
-    xenomai = DRILLS.replace('"mainline", "rt"', '"xenomai", "rt"')
-    _, left = scheduled_rallies(plan(xenomai), {"xenomai": str(tmp_path / "evl")}, Path())
-    assert {one.why for one in left} == {"drills are for Linux so far, not for evl kernels"}
 
 
 def test_the_estimate_knows_what_takes_long():

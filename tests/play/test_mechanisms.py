@@ -5,17 +5,13 @@
 Mocked: the explanation itself, which plays a rally again (tests/explain has real ones).
 """
 
-import json
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
 
-from tennis.cli.replicate import replicate
 from tennis.errors import BenchError
 from tennis.match.folder import MatchFolder, open_match
-from tennis.pages.match import match_report
 from tennis.play import mechanisms
 from tennis.replicate.verdicts import Replication
 from tests.support.synthetic_match import MatchMaker, bursts
@@ -66,16 +62,3 @@ def test_the_latest_ball_of_all_boots_is_asked_about_once(maker, monkeypatch):
     before = len(asked)
     find(maker.path)
     assert len(asked) == before  # known already
-
-
-def test_verdicts_name_it(maker, monkeypatch):
-    asked_of(monkeypatch)
-    find(maker.path)
-    shown = CliRunner().invoke(replicate, [str(maker.path)], terminal_width=400).output
-    assert f"rt chrt forced, idle, the latest: {SAID}"[:-1] in " ".join(shown.split())
-    page = match_report(Replication(open_match(maker.path)))
-    assert "&lt;b&gt;in grab&lt;/b&gt;" in page
-    assert "<b>in grab" not in page
-    told = json.loads(CliRunner().invoke(replicate, [str(maker.path), "--json"]).stdout)
-    side = told["claims"][0]["parts"][0]["sides"][0]
-    assert (side["mechanism"]["sentence"], side["mechanism"]["ball"]) == (SAID, 1234)

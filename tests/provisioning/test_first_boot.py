@@ -107,18 +107,6 @@ def test_the_first_boot_is_in_the_file_that_config_txt_names(boot):
     assert "only the board knows" in str(write(boot).exception)
 
 
-def test_what_config_txt_does_to_the_kernel_is_looked_at(boot):
-    assert write(boot).exit_code == 0
-    with (boot / "config.txt").open("a") as config:
-        config.write(f"dtoverlay=x,{'y' * 100}\n[pi4]\narm_64bit=0\n")
-    said = card(boot)
-    assert (said.exit_code, "only the board knows" in said.output) == (1, True)
-    assert "line 19 is too long" in " ".join(said.output.split())
-    with (boot / "config.txt").open("a") as config:
-        config.write("[all]\narm_64bit=0\n")
-    assert "32 bits: arm_64bit=0" in " ".join(card(boot).output.split())
-
-
 def test_what_imager_2_wrote_is_sound_and_its_password_is_told(boot):
     (boot / "user-data").write_text(IMAGER)
     (boot / "meta-data").write_text("instance-id: rpi-imager-1\n")

@@ -5,21 +5,12 @@
 Nothing is played: rallies are made up, and what folders say of them is altered.
 """
 
-import re
-
 import pytest
 
-from tennis.bench.kernels import catalogue
-from tennis.bench.kernels.kernel import Kernel
 from tennis.course import load_lab, work
-from tennis.course.checking import match_work
 from tennis.course.checking.evidence import there
-from tennis.course.checking.match_work import whole_match
 from tennis.course.checking.sweep_work import sweep_request, whole_sweep
 from tennis.course.checks import Wrong
-from tennis.match.folder import MatchRecord
-from tennis.match.plan import parse_plan
-from tennis.play.schedule import scheduled_rallies
 from tennis.rally.opening import read_manifest
 from tennis.sweep.folder import SweepRecord
 from tests.support.hand_ins import make_work
@@ -52,13 +43,6 @@ def work_of_first_lab(tmp_path_factory):
 def work_of_sweep(tmp_path_factory):
     place = tmp_path_factory.mktemp("sweep") / "w"
     work.start(load_lab("09-faster-until-it-breaks"), "zoe", place)
-    return work.read(place)
-
-
-@pytest.fixture(scope="module")
-def work_of_match(tmp_path_factory):
-    place = tmp_path_factory.mktemp("match") / "w"
-    work.start(load_lab("11-the-report"), "zoe", place)
     return work.read(place)
 
 
@@ -108,44 +92,3 @@ def test_a_sweep_of_another_setting_is_not_the_labs(folder, work_of_sweep, name)
     if name == "kernel":
         assert "not played to its end" in told(asked.plan)
     assert "another sweep" in told(other_plan(folder, asked.plan, name))
-
-
-@pytest.fixture
-def some_kernels(tmp_path, monkeypatch):
-    """Kernels that nobody fetched: a configuration is all that a plan looks at."""
-    known = {}
-    for name, line in (("mainline", "CONFIG_PREEMPT_DYNAMIC=y"), ("rt", "CONFIG_PREEMPT_RT=y")):
-        config = tmp_path / name
-        config.write_text(f"{line}\n")
-        known[name] = Kernel(name, "6.12.0", name, config, tmp_path, config)
-    monkeypatch.setattr(catalogue, "find", known.__getitem__)
-
-
-@pytest.mark.usefixtures("some_kernels")
-@ANY
-def test_a_match_of_another_setting_is_not_the_labs(folder, work_of_match, name, monkeypatch):
-    lab = work_of_match.lab
-    text = work.plan_of_match(lab, work_of_match.answers.student)
-    text = re.sub(r"(?m)^repetitions = \d+", "repetitions = 1", text)
-    monkeypatch.setattr(match_work, "plan_of_match", lambda *_: text)
-    plan = parse_plan(text.encode(), work_of_match.folder)
-    scheduled, _ = scheduled_rallies(plan, {}, work_of_match.folder)
-    place = work_of_match.folder / lab.match.name
-    place.mkdir(exist_ok=True)
-
-    def told(first):
-        record = MatchRecord(
-            **{**MADE, "schema_version": 1, "bench": "virtual", "plan": plan},
-            scheduled=[scheduled[0].model_copy(update={"plan": first}), *scheduled[1:]],
-            not_played=[],
-            troubles={},
-        )
-        record.write(place)
-        with pytest.raises(Wrong) as error:
-            whole_match(work_of_match)
-        return str(error.value)
-
-    first = scheduled[0].plan
-    if name == "kernel":
-        assert "cannot be used" in told(first)
-    assert f"{scheduled[0].name} was played with another" in told(other_plan(folder, first, name))

@@ -32,18 +32,6 @@ def config_of(pi: Target) -> str:
     return (pi.firmware / "config.txt").read_text()
 
 
-def test_registering_twice_changes_nothing(pi):
-    assert pi.register() == "nothing to do\n"
-    assert config_of(pi) == CONFIG
-    said = json.loads(pi.does("list"))
-    assert (said["loader"], said["default"], said["fallback"]) == (
-        "tryboot",
-        "mainline",
-        "mainline",
-    )
-    assert said["running"] == {"release": STOCK, "flavour": "mainline"}
-
-
 def test_a_trial_leaves_config_txt_alone(pi):
     pi.does("once", "rt")
     assert config_of(pi) == CONFIG
@@ -101,28 +89,6 @@ def test_a_full_boot_partition_keeps_what_was_there(pi):
     assert not (pi.firmware / "tennis" / EVL).exists()
 
 
-def test_a_kernel_that_was_replaced_is_copied_again(pi):
-    pi.does("once", "rt")
-    kernel = pi.root / f"boot/vmlinuz-{RT}"
-    kernel.write_text("another one of another size")
-    pi.does("once", "rt")
-    assert (pi.firmware / "tennis" / RT / "vmlinuz").read_text() == kernel.read_text()
-
-
-def test_a_package_that_stands_for_another_is_followed(pi):
-    """The metapackage names the kernel; what was registered may be older."""
-    pi.tool("dpkg-query", f'echo "linux-image-{RT} (= 6.12.47-1)"')
-    pi.does("register", "mainline", f"mainline=linux-image-{STOCK}", "rt=linux-image-rt-arm64")
-    assert json.loads(pi.does("list"))["flavours"]["rt"]["release"] == RT
-    pi.tool("dpkg-query", f'echo "linux-image-{STOCK} (= 6.12.47-1)"')
-    pi.does("register", "mainline", "mainline=linux-image-rpi-v8,stock")
-    newer = "6.12.62+rpt-rpi-v8"
-    pi.install(newer)
-    pi.tool("dpkg-query", f'echo "linux-image-{newer} (= 6.12.62-1)"')
-    pi.running = newer
-    assert json.loads(pi.does("list"))["running"] == {"release": newer, "flavour": "mainline"}
-
-
 def test_a_new_command_line_reaches_the_kernels_that_were_copied(pi):
     pi.does("once", "rt")
     copy = pi.firmware / "tennis" / RT / "cmdline.txt"
@@ -139,33 +105,6 @@ def test_a_new_command_line_reaches_the_kernels_that_were_copied(pi):
     assert copy.read_text() == "root=PARTUUID=1-2 panic=10\n"
 
 
-def test_what_the_firmware_or_a_kernel_would_cut_off_or_lack_is_refused(pi):
-    (pi.root / f"usr/lib/linux-image-{RT}/broadcom/bcm2711-rpi-4-b.dtb").unlink()
-    assert "has no device tree for a Raspberry Pi" in pi.refuses("once", "rt")
-    longer = "6.12.47-" + "x" * 80
-    pi.install(longer)
-    pi.does("register", "mainline", f"mainline=linux-image-{STOCK},stock",
-            f"rt=linux-image-{longer}", f"evl=linux-image-{EVL}")  # fmt: skip
-    assert "is too long a name: the firmware reads 98 bytes" in pi.refuses("once", "rt")
-    (pi.firmware / "cmdline.txt").write_text(f"{'x' * 1400} root=PARTUUID=1-2\n")
-    assert "a line of 14" in pi.refuses("once", "evl")
-    assert not (pi.firmware / "tryboot.txt").exists()
-
-
-def test_a_kernel_that_cannot_ask_for_a_trial_gets_none(pi):
-    pi.does("once", "rt")
-    pi.running = RT
-    pi.does("keep", "rt")
-    (pi.root / "dev/vcio").unlink()
-    assert "boot Raspberry Pi's own kernel first" in pi.refuses("once", "evl")
-    # one that came up before needs no trial, nor does the stock kernel
-    pi.does("once", "rt")
-    pi.does("once", "mainline")
-    assert config_of(pi).rstrip() == CONFIG.rstrip()
-    pi.does("reboot")
-    assert "tryboot" not in (pi.root / "reboots").read_text()
-
-
 def test_a_board_without_trials_boots_it_from_config_txt(pi):
     pi.does("register", "--no-trials", "mainline", f"mainline=linux-image-{STOCK},stock",
             f"rt=linux-image-{RT}")  # fmt: skip
@@ -173,47 +112,6 @@ def test_a_board_without_trials_boots_it_from_config_txt(pi):
     assert f"os_prefix=tennis/{RT}/" in config_of(pi)
     assert not (pi.firmware / "tryboot.txt").exists()
     assert (pi.firmware / "config.txt.before-tennis").read_text() == CONFIG
-
-
-def test_no_kernel_becomes_the_default_unseen(tmp_path):
-    target = Target(tmp_path, STOCK)
-    said = target.does("register", "rt", f"rt=linux-image-{RT}")
-    assert said == "changed\n"
-    assert config_of(target) == CONFIG
-    assert json.loads(target.does("list"))["default"] is None
-    assert target.does("register", "rt", f"rt=linux-image-{RT}") == "nothing to do\n"
-
-
-def test_grubs_menu_is_written_after_a_run_that_stopped_half_way(tmp_path):
-    target = Target(tmp_path, STOCK)
-    (target.firmware / "config.txt").unlink()
-    menu = tmp_path / "boot/grub/grub.cfg"
-    menu.parent.mkdir()
-    menu.write_text(f"menuentry 'gnulinux-{STOCK}-advanced-7e22'\n")
-    os.utime(menu, (1000, 1000))
-    settings = tmp_path / "etc/default/grub.d/40-tennis-kernel.cfg"
-    settings.parent.mkdir(parents=True)
-    settings.write_text("GRUB_DEFAULT=saved\n")
-    (tmp_path / "boot/grub/grubenv").write_text(f"saved_entry=gnulinux-{STOCK}-advanced-7e22\n")
-    target.tool("update-grub", f"touch {menu}")
-    words = ["register", "mainline", f"mainline=linux-image-{STOCK}"]
-    assert target.does(*words) == "changed\n"
-    assert menu.stat().st_mtime > 1000
-    assert target.does(*words) == "nothing to do\n"
-
-
-def test_a_kernel_that_came_up_once_is_trusted_until_its_files_change(pi):
-    pi.does("once", "rt")
-    pi.running = RT
-    pi.does("keep", "rt")
-    pi.running = EVL  # which cannot ask for trials
-    (pi.root / "dev/vcio").unlink()
-    pi.does("once", "rt")
-    assert f"os_prefix=tennis/{RT}/" in config_of(pi)
-    (pi.root / f"boot/vmlinuz-{RT}").write_text("another one of another size")
-    said = pi.refuses("once", "rt")
-    assert "boot Raspberry Pi's own kernel first" in said
-    assert "config.txt.before-tennis" in said
 
 
 def test_the_watchdog_starts_only_where_somebody_feeds_it(pi):

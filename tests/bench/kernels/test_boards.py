@@ -49,23 +49,6 @@ def test_a_line_that_sleeps_on_preempt_rt_is_bad():
 
 
 @pytest.mark.parametrize(
-    "changes",
-    [
-        {"driver": "pace_pin_updates"},
-        {"release": "6.12.62+rpt-rpi-v8-rt"},
-        {"release": "6.6.31-v8-16k+"},
-        {"config": "CONFIG_PREEMPT_RT=y\n CONFIG_MFD_RP1=y"},
-        {"config": "CONFIG_PREEMPT=y"},
-    ],
-)
-def test_raspberry_pis_own_kernels_and_those_without_rt_are_good(changes):
-    seen = told(**changes)
-    if "PREEMPT=y" in changes.get("config", ""):
-        seen = snapshot.read(seen.text.replace("PREEMPT_RT", "PREEMPT").replace(" 1\n", " 0\n", 1))
-    assert boards.gpio_lock(seen) is None
-
-
-@pytest.mark.parametrize(
     ("model", "ping", "verdict", "words"),
     [
         ("Raspberry Pi 4 Model B Rev 1.4", " 3\n", "good", "the ping goes to 3"),

@@ -77,12 +77,3 @@ def test_what_changes_is_named_and_what_is_gone_is_not_told(tree, file):
     (tree / file).unlink()
     gone = list(changed(before, told(tree)))
     assert gone == [] if file.endswith("scaling_max_freq") else len(gone) == 1  # one of two
-
-
-def test_idle_states_that_may_be_entered():
-    text = "= settings\n ksm 0\n= idle_states\n cpu0/state0 WFI 1 0\n cpu0/state1 sleep 400 {}\n"
-    text += " cpu1/state0 WFI 1 0\n cpu1/state1 sleep 400 1\n= end\n"
-    one, other = (snapshot.read(text.format(off)) for off in (1, 0))
-    assert settings_of(one)["cpuidle/states"] == "WFI"
-    assert settings_of(other)["cpuidle/states"] == "cpu0: WFI, sleep; cpu1: WFI"
-    assert list(changed(one, other)) == ["cpuidle/states, from WFI to cpu0: WFI, sleep; cpu1: WFI"]
