@@ -18,8 +18,10 @@ from tennis.checkout import DISTRIBUTION, IS_CHECKOUT
 from tennis.errors import TennisError
 
 OWN = "tennis"  # the kit's own package
-# Python module -> the extra of pyproject.toml that installs it
+# Python module -> the extra of pyproject.toml that installs it, or the group of its development
 OPTIONAL = {
+    **dict.fromkeys(("ipykernel", "jupyterlab", "jupytext", "nbclient", "nbconvert"), "lab"),
+    **dict.fromkeys(("nbformat", "pandas", "pytest", "weasyprint"), "lab"),
     "dask": "cluster",
     "distributed": "cluster",
     "littlefs": "pico",
@@ -114,6 +116,8 @@ def how_to_get(error: ModuleNotFoundError) -> str:
     if not is_optional(error):
         return "install it, or the package that brings it"
     extra = OPTIONAL[(error.name or "").partition(".")[0]]
+    if not IS_CHECKOUT and extra == "lab":
+        return f"run 'pip install {error.name}'"
     if not IS_CHECKOUT:
         return f"run \"pip install '{DISTRIBUTION}[{extra}]'\""
     return f"run 'scripts/setup.sh{'' if extra == 'boards' else f' --{extra}'}'"

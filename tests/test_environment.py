@@ -21,6 +21,9 @@ from tennis.checkout import ROOT, cache_folder
 from tennis.course.authoring import release
 from tennis.errors import BenchError
 from tennis.log import listening
+from tests.support.processes import run_to_end
+from tests.support.synthetic import make_rally
+from tests.support.terminal import TENNIS
 from tests.support.virtual import GUEST
 
 # each would change what is built, or end the build
@@ -102,6 +105,57 @@ def test_what_was_changed_in_the_cache_is_built_again(tmp_path, monkeypatch):
         with listening(said.append):
             program(source)
         assert len(said) == 1
+
+
+@pytest.mark.parametrize(
+    ("typed", "meant"),
+    [
+        ("--out=~/x", "--out=/home/zoe/x"),
+        ("~/x", "/home/zoe/x"),
+        ("rt=~/linux", "rt=/home/zoe/linux"),
+        ("~", "/home/zoe"),
+        ("a~/x", "a~/x"),
+        ("~zoe", "~zoe"),
+    ],
+)
+def test_no_folder_is_called_a_tilde(typed, meant, monkeypatch):
+    """Bash expands none behind `--out=`, and `rm -r ~` is what people type next."""
+    monkeypatch.setenv("HOME", "/home/zoe")
+    assert environment.settle([typed]) == [meant]
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "place"),
+    [
+        ("TENNIS_CACHE", "~/cache", "/home/zoe/cache"),
+        ("XDG_CACHE_HOME", "relative", "/home/zoe/.cache/tennis"),
+        ("XDG_CACHE_HOME", "/var/cache/zoe", "/var/cache/zoe/tennis"),
+    ],
+)
+def test_where_the_cache_is(name, value, place, monkeypatch):
+    for other in ("TENNIS_CACHE", "XDG_CACHE_HOME"):
+        monkeypatch.delenv(other, raising=False)
+    monkeypatch.setenv("HOME", "/home/zoe")
+    monkeypatch.setenv(name, value)
+    assert str(cache_folder()) == place
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"MPLBACKEND": "module://of_a_notebook.that_is_not_here"},
+        {"COLUMNS": "0", "LINES": "0"},
+        {"MATPLOTLIBRC": "/nowhere/matplotlibrc", "SOURCE_DATE_EPOCH": "0"},
+    ],
+    ids=str,
+)
+def test_settings_of_others_end_no_command(settings, tmp_path):
+    rally = make_rally(tmp_path / "r", balls=50).path
+    command = [TENNIS, "plot", rally, "--kind", "series", "--out", tmp_path / "pictures"]
+    done = run_to_end(command, env={**os.environ, **settings})
+    assert (done.returncode, done.stderr) == (0, "")
+    done = run_to_end([TENNIS, "stats", rally], env={**os.environ, **settings})
+    assert done.stdout.startswith("rt / stress / thread / default\n")
 
 
 def test_another_linker_builds_again(tmp_path, monkeypatch):

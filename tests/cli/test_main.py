@@ -5,6 +5,7 @@
 import os
 import struct
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,7 @@ import pytest
 from tennis import wire
 from tennis.rally.disk import write_whole
 from tests.support.plans import plan_of
+from tests.support.processes import run_to_end
 from tests.support.synthetic import make_rally
 from tests.support.terminal import TENNIS, tennis
 
@@ -22,6 +24,44 @@ def program(*words: str | Path, **options: object) -> subprocess.CompletedProces
     """Run the program itself: what it makes of the streams that it is given."""
     settings = {"capture_output": True, "text": True, "timeout": 60, **options}
     return subprocess.run([TENNIS, *map(str, words)], check=False, **settings)
+
+
+WITHOUT = """
+import sys
+from tennis.cli import main
+missing = sys.argv.pop(1)
+class Absent:
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] == missing:
+            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
+sys.meta_path.insert(0, Absent())
+sys.exit(main())
+"""
+
+
+@pytest.mark.parametrize(
+    ("module", "words", "stage"),
+    [
+        ("pytest", ["grade", "in", "--lab", "01", "--no-replay"], "--lab"),
+        ("jupyterlab", ["lab", "open", "01", "--in", "work"], "--lab"),
+        (
+            "dask",
+            ["match", "plan.toml", "--cluster", "tcp://127.0.0.1:9", "--store", "s"],
+            "--cluster",
+        ),
+        ("serial", ["brickwall", "verify", "--port", "/dev/null"], "setup.sh"),
+    ],
+)
+def test_a_stage_that_is_missing_is_named(tmp_path, module, words, stage):
+    """`tennis grade` after `make setup` alone was a defect of tennis."""
+    (tmp_path / "in").mkdir()
+    (tmp_path / "in/x.zip").write_bytes(b"")
+    (tmp_path / "plan.toml").write_text('kernels = ["sloth"]\nloads = ["idle"]\nballs = 300\n')
+    assert tennis("lab", "start", "01", "--as", "Zoe", "--out", tmp_path / "work").returncode == 0
+    done = run_to_end([sys.executable, "-c", WITHOUT, module, *words], cwd=tmp_path)
+    assert "defect" not in done.stderr
+    assert stage in done.stderr
+    assert len(done.stderr.splitlines()) == 1
 
 
 @pytest.mark.parametrize("words", [[], ["umpire"], ["kernels"]], ids=str)

@@ -126,6 +126,22 @@ def test_the_plans_of_stages_and_machines(run):
     assert "shellcheck" in said
 
 
+def test_a_users_shell_changes_nothing(tmp_path):
+    """CDPATH led setup into another folder, exit code 0."""
+    (tmp_path / "scripts").mkdir()
+    settings = {"CDPATH": str(tmp_path), "POSIXLY_CORRECT": "1", "GREP_OPTIONS": "--nothing"}
+    settings |= {"TAR_OPTIONS": "--nothing", "BASH_FUNC_cd%%": "() { builtin cd /; }"}
+    settings |= {"TENNIS_CACHE": "~/cache", "XDG_CACHE_HOME": "relative", "HOME": "/nowhere/home"}
+    done = run_to_end(
+        ["bash", "scripts/setup.sh", "--plan"], cwd=ROOT, env={**os.environ, **settings}
+    )
+    assert done.returncode == 0, done.stderr
+    assert f"into {ROOT}/.venv" in done.stdout or "into .venv" in done.stdout
+    assert "keep in /nowhere/home/cache" in done.stdout
+    for script in (ROOT / "scripts").glob("*.sh"):
+        assert script.name == "here.sh" or '/here.sh"\n' in script.read_text()
+
+
 def test_a_failure_of_apt_is_shown(run):
     done = run()
     assert done.returncode == 1
@@ -168,7 +184,7 @@ def test_an_older_python_is_refused_in_a_line(run, tmp_path):
     """In a checkout without a .venv, with what a Python of 3.10 answers to the question."""
     stand_in(tmp_path / "python3.10", "exit 1")
     (tmp_path / "scripts").mkdir()
-    for name in ("setup.sh", "programs.txt"):
+    for name in ("setup.sh", "here.sh", "programs.txt"):
         shutil.copy(ROOT / "scripts" / name, tmp_path / "scripts")
     done = run(
         variables={"TENNIS_PYTHON": f"{tmp_path}/python3.10"},
