@@ -197,7 +197,9 @@ def main() -> None:
     for number in (signal.SIGTERM, signal.SIGHUP):
         if signal.getsignal(number) is not signal.SIG_IGN:  # as nohup has it
             signal.signal(number, signal.default_int_handler)
-    sys.argv[1:] = environment.settle(sys.argv[1:])
+    words = environment.settle(sys.argv[1:])
+    # an option of all commands, wherever it stands
+    sys.argv[1:] = sorted(words, key=lambda word: word != "--quiet")
     streams.prepare(PLAIN)
     said, code = _run()
     gc.freeze()  # the process ends: nobody need look through all of it once more

@@ -35,7 +35,6 @@ OPTIONS = {
     ),
     "--inventory": "set TENNIS_INVENTORY=PATH",
     "--operator": "leave it out",
-    "--quiet": "say it first, as in 'tennis --quiet rally --out first'",
     "benches boot --again": "leave it out",
     **dict.fromkeys(
         [f"grade --{name}" for name in ("deadline", "late-days", "late-per-day", "zone")],

@@ -68,8 +68,9 @@ def stats(folder: Path, *, as_json: bool) -> None:
         return
     console = Console(highlight=False)
     console.print(Text(summary.label, style="bold"), soft_wrap=True)
-    for table in _tables(summary, console):
-        print_wide(table)
+    if summary.misses < summary.balls:
+        for table in _tables(summary, console):
+            print_wide(table)
     said = summary.claims()
     if are_shots(opened.manifest.protocol):
         said += of_shots(opened)

@@ -231,28 +231,35 @@ class _Totals:
     backwards: int  # balls that were served before the one before them
     noted: collections.Counter[str]  # the instrument's events by name, also where no END came
     where: list[OnProcessor]  # as the instrument saw it; empty: it did not, or not to the end
+    rested_up: bool = False  # the reply line fell between the first ping and its rise
 
 
 def _totals(journal: Journal) -> _Totals:
     balls = misses = backwards = last = 0
+    first_stray, first_ball = wire.NONE_TICKS, (0, 0)  # when; from the ping to its rise
     where: list[OnProcessor] = []
     noted: collections.Counter[str] = collections.Counter()
     for frame in journal.frames():
         if frame.kind == wire.EVENTS:
-            for _, what, value in _unpacked(frame.payload):
+            for when, what, value in _unpacked(frame.payload):
                 name = _name(what, value)
+                if name == "stray" and not noted[name]:
+                    first_stray = when
                 noted[name] += value if name == "unlisted" else 1
         elif frame.kind == wire.BALLS:
             came = records(frame.payload)
             balls += came.size
             misses += int((came["fall"] == wire.NONE_TICKS).sum())
             served = came["served"]
+            if served.size and balls == came.size and came["rise"][0] != wire.NONE_TICKS:
+                first_ball = (int(served[0]), int(served[0]) + int(came["rise"][0]))
             if served.size:
                 backwards += int((served[1:] < served[:-1]).sum()) + bool(served[0] < last)
                 last = served[-1]
         elif frame.kind == wire.PLACES:
             where = places_of(frame.payload)
-    return _Totals(balls, misses, backwards, noted, where)
+    rested_up = first_ball[0] < first_stray < first_ball[1]
+    return _Totals(balls, misses, backwards, noted, where, rested_up)
 
 
 def places_of(payload: bytes) -> list[OnProcessor]:
@@ -418,7 +425,9 @@ def _fault(record: RunRecord, code: str, message: str) -> Fault:
 def _no_answer(plan: Plan, record: RunRecord, totals: _Totals) -> Fault:
     """Say what it means that all balls were missed."""
     text = "no answer from the target"
-    if totals.noted["stray"] or totals.noted["double"]:
+    if totals.rested_up:
+        text = "the reply line was up before the first ball, and a reply begins with a rise"
+    elif totals.noted["stray"] or totals.noted["double"]:
         longer = "a longer --timeout-ms" if plan.protocol.loop == "closed" else "a lower --rate-hz"
         text = f"edges came, but no answer in time (with {longer} it may)"
     return _fault(record, "no_answer", f"{text}: all {totals.balls} balls missed")

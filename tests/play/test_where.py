@@ -8,17 +8,22 @@ from types import SimpleNamespace
 
 import pytest
 
+from tennis import wire
 from tennis.checkout import ROOT
 from tennis.errors import RallyError
 from tennis.match.folder import another
 from tennis.match.plan import ScheduledRally
 from tennis.play import sealing
+from tennis.rally.journal import Journal
 from tennis.rally.manifest import OnProcessor
 from tennis.stats.summary import summarize
+from tests.support.made_up_journals import MadeUpRally, some_balls
 from tests.support.plans import plan_of
 from tests.support.synthetic import make_rally
 
 ANSWER = ROOT / "target/programs/answer.c"
+
+STRAY = next(number for number, name in wire.EVENT_NAMES.items() if name == "stray")
 
 
 def on(processor, pings, replies=None):
@@ -104,3 +109,21 @@ def test_a_match_knows_where_its_process_was_pinned(tmp_path):
         plan = asked.model_copy(update={**same, "bottom_half_cpu": cpu})
         planned = ScheduledRally(name="r", kernel="mainline", repetition=1, plan=plan)
         assert another(rally, planned) == difference
+
+
+@pytest.mark.parametrize(
+    ("falls_at", "said"),
+    [(1_500, "was up before the first ball"), (4_000, "edges came, but no answer in time")],
+)
+def test_a_reply_line_that_is_up_at_rest_is_named(tmp_path, falls_at, said):
+    """A longer time-out cannot help: the line falls between a ping and its rise, and not after."""
+    made = MadeUpRally(tmp_path / "r")
+    made.add(wire.EVENTS, struct.pack(wire.EVENT, falls_at, STRAY, 0))
+    balls = some_balls(3, 1, first=0)
+    balls["served"] += 1_000
+    balls["rise"], balls["fall"] = 1_000, wire.NONE_TICKS
+    made.play(balls)
+    with Journal(made.part, tmp_path / "r") as journal:
+        totals = sealing._totals(journal)
+    fault = sealing._no_answer(plan_of(), SimpleNamespace(advice={}), totals)
+    assert said in fault.message
