@@ -74,10 +74,11 @@ def refuse_misfits(
             if other == "instrument" and len(bench.instruments) == 1:
                 continue  # nobody chose it there: a board's Pico, where others are emulated
             if _is_asked(options, name, apart.own) and _is_asked(options, other, apart.values):
-                one = option_of(name, options[name] if apart.own else None)
-                its = option_of(other, options[other] if apart.values else None)
+                one = f" {options[name]}" if apart.own else ""
+                its = f" {options[other]}" if apart.values else ""
                 raise UsageError(
-                    f"{one} cannot be used with {its}{f': {apart.why}' if apart.why else ''}",
+                    f"{option_of(name)}{one} cannot be used with {option_of(other)}{its}"
+                    f"{f': {apart.why}' if apart.why else ''}",
                     next_step="leave one of them out",
                 )
 

@@ -15,8 +15,7 @@ from rich.table import Table
 from rich.text import Text
 
 from tennis.bench import loads
-from tennis.cli.completion import Folder
-from tennis.cli.lab_folder import prediction_sealed
+from tennis.cli.lab_folder import out_option
 from tennis.cli.numbers import Real, Whole
 from tennis.cli.options import Grouped, bench_option, field_option, umpire_option
 from tennis.cli.progress import progress_line
@@ -110,7 +109,7 @@ class Drills(Grouped):
     "capture is made from the drill itself."
 )
 @bench_option("The bench, as for `tennis rally`.")
-@click.option("--out", type=Folder(), metavar="DIR", help="The drill's folder; it must not exist.")
+@out_option("The drill's folder; it must not exist.")
 @takes_requests
 def drill(
     *,
@@ -159,8 +158,7 @@ def drill(
     what = Drill(name=name, context=context, period_ns=round(period_us * 1000))
     plan = drill_plan_for(what, repetitions, serving.seed, request)
     bench = bench_for(plan, Access(plan.port, plan.target))
-    warned = listening(warn)
-    with warned, prediction_sealed(out), progress_line("drill") as observe:
+    with listening(warn), progress_line("drill") as observe:
         played = player.play(bench, plan, out, player.Watch(observe, stop))
     tell(played)
 

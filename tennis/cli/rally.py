@@ -2,14 +2,11 @@
 # SPDX-License-Identifier: MIT
 """``tennis rally``: play balls and keep every one of them."""
 
-import contextlib
-from collections.abc import Iterator
 from pathlib import Path
 
 import click
 
-from tennis.cli.completion import Folder
-from tennis.cli.lab_folder import prediction_sealed
+from tennis.cli.lab_folder import out_option
 from tennis.cli.options import (
     Grouped,
     bench_option,
@@ -62,7 +59,7 @@ from tennis.rally.text import quoted
     "Also record the wires with a logic analyser, and keep its capture for `tennis umpire check`. "
     "On the virtual bench the capture is made from the rally."
 )
-@click.option("--out", type=Folder(), help="The rally's folder; it must not exist.")
+@out_option("The rally's folder; it must not exist.")
 @takes_requests
 def rally(*, request: RallyRequest, serving: Serving, out: Path | None) -> None:
     """Play a rally: serve balls to the target, time its replies, keep all of it in a folder.
@@ -86,36 +83,18 @@ def rally(*, request: RallyRequest, serving: Serving, out: Path | None) -> None:
     from tennis.bench.protocol import Access
     from tennis.bench.registry import bench_for, is_named
     from tennis.cli.explain_stages import show_stages
-    from tennis.play import capture
     from tennis.play import rally as player
-    from tennis.play.explain import check_stages
     from tennis.play.planning import plan_for
 
     if not out:
         raise UsageError("say where to keep the rally", next_step="--out DIR")
-    with watching(say=warn) as watch, ended_at_once(out):
+    with watching(say=warn) as watch:
         plan = plan_for(request, serving)
-        if request.stages:
-            check_stages(plan)
         bench = bench_for(plan, Access(plan.port, plan.target))
-        for warning in capture.warnings(plan) if plan.umpire else []:
-            warn(warning)
-        with prediction_sealed(out):
-            played = player.play(bench, plan, out, watch)
+        played = player.play(bench, plan, out, watch)
     tell(played)
     if request.stages:
         show_stages(played, kernel=None if is_named(plan.kernel) else plan.kernel)
-
-
-@contextlib.contextmanager
-def ended_at_once(out: Path | None) -> Iterator[None]:
-    """Say what there is after a second Ctrl-C."""
-    try:
-        yield
-    except KeyboardInterrupt:
-        if out and part_path(out).exists():
-            warn(f"to continue: tennis resume {quoted(out)}")
-        raise
 
 
 def tell(played: Rally) -> None:

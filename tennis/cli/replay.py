@@ -8,7 +8,7 @@ import click
 
 from tennis.cli import rally
 from tennis.cli.completion import Folder
-from tennis.cli.lab_folder import prediction_sealed
+from tennis.cli.lab_folder import out_option
 from tennis.cli.numbers import Real
 from tennis.cli.progress import watching
 from tennis.cli.words import warn
@@ -23,7 +23,7 @@ from tennis.cli.words import warn
     show_default=True,
     help="The speed; 2 takes half of the time.",
 )
-@click.option("--out", type=Folder(), required=True, help="The rally's folder; it must not exist.")
+@out_option("The rally's folder; it must not exist.", required=True)
 def replay(recording: Path, *, speed: float, out: Path) -> None:
     """Play the recorded rally DIR as if it were live, for a session without a working bench.
 
@@ -37,8 +37,7 @@ def replay(recording: Path, *, speed: float, out: Path) -> None:
     from tennis.play import rally as player
     from tennis.play.planning import replay_of
 
-    with watching(say=warn) as watch, rally.ended_at_once(out):
+    with watching(say=warn) as watch:
         bench, plan = replay_of(recording, speed)
-        with prediction_sealed(out):
-            played = player.play(bench, plan, out, watch)
+        played = player.play(bench, plan, out, watch)
     rally.tell(played)

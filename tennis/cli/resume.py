@@ -8,14 +8,14 @@ import click
 
 from tennis.cli import rally
 from tennis.cli.completion import Folder
-from tennis.cli.lab_folder import prediction_sealed
+from tennis.cli.lab_folder import seal
 from tennis.cli.progress import watching
 from tennis.cli.settings import setting_option
 from tennis.cli.words import warn
 
 
 @click.command()
-@click.argument("folder", type=Folder(), metavar="DIR")
+@click.argument("folder", type=Folder(), metavar="DIR", callback=seal)
 @setting_option(
     "kernel",
     "The kernel tree that it was begun with. A tree that only the folder names is not built.",
@@ -55,7 +55,7 @@ def resume(
         from tennis.cli import drill
 
         tell, label = drill.tell, "drill"
-    with watching(label, warn) as watch, rally.ended_at_once(folder):
+    with watching(label, warn) as watch:
         bench = bench_again(
             folder,
             plan,
@@ -65,6 +65,5 @@ def resume(
             port=port,
             target=target,
         )
-        with prediction_sealed(folder):
-            played = player.resume(bench, folder, watch)
+        played = player.resume(bench, folder, watch)
     tell(played)

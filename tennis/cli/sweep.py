@@ -10,8 +10,7 @@ from rich.console import Console
 from rich.text import Text
 
 from tennis.bench import loads
-from tennis.cli.completion import Folder
-from tennis.cli.lab_folder import prediction_sealed
+from tennis.cli.lab_folder import out_option
 from tennis.cli.options import (
     Grouped,
     balls_option,
@@ -61,12 +60,9 @@ from tennis.sweep.search import Range
 )
 @options_of(Range, into="span", but=["paired_percent"])
 @bench_option("The bench, as for `tennis rally`.")
-@click.option(
-    "--out",
-    type=Folder(),
-    metavar="DIR",
+@out_option(
+    "The sweep's folder. If it contains a part of the same sweep, the rest is played.",
     required=True,
-    help="The sweep's folder. If it contains a part of the same sweep, the rest is played.",
 )
 @takes_requests
 def sweep(
@@ -100,7 +96,7 @@ def sweep(
     lowest = {"loop": "open", "rate_hz": float(span.from_hz)}
     plan = plan_for(request, serving.model_copy(update=lowest))
     bench = bench_for(plan, Access(plan.port, plan.target))
-    with listening(tell), prediction_sealed(out):
+    with listening(tell):
         swept = play_sweep(bench, SweepRequest(plan, span), out, progress_line, Stop())
     print_sweep(swept.sweep, as_json=False)
     if swept.interrupted:

@@ -45,19 +45,8 @@ def needed_s(plan: Plan) -> float:
     return LONGER * length_ns / 1e9 + MARGIN_S
 
 
-def warnings(plan: Plan) -> list[str]:
-    """Say what the analyser that is plugged in cannot do for a plan.
-
-    Raises BenchError, UsageError where it cannot cover it.
-    """
-    if not plan.umpire or plan.bench == "virtual":
-        return []
-    chosen = _chosen(plan)
-    return chosen.warnings(plan.protocol.pulse_ns, needed_s(plan))
-
-
-def _chosen(plan: Plan) -> sigrok.Settings:
-    chosen = sigrok.settings_for(plan.analyser, plan.protocol.pulse_ns, needed_s(plan))
+def _chosen(plan: Plan, seconds: float) -> sigrok.Settings:
+    chosen = sigrok.settings_for(plan.analyser, plan.protocol.pulse_ns, seconds)
     if plan.target is not None and chosen.seconds is not None:
         raise UsageError(
             f"{plain(chosen.analyser.name, 40)} cannot stream: its memory would be full before "
@@ -71,13 +60,17 @@ def _chosen(plan: Plan) -> sigrok.Settings:
 def watching(plan: Plan, part: Path) -> Iterator[list[str]]:
     """Capture while a rally is played on a physical bench; what went wrong comes into the list.
 
-    Raises BenchError where there is no analyser. One that fails later costs no ball.
+    The log warns of what the analyser cannot do. Raises BenchError, UsageError if there is none, or
+    if it cannot cover the rally. One that fails later costs no ball.
     """
     trouble: list[str] = []
     if not plan.umpire or plan.bench == "virtual":
         yield trouble
         return
-    chosen = _chosen(plan)
+    seconds = needed_s(plan)
+    chosen = _chosen(plan, seconds)
+    for warning in chosen.warnings(plan.protocol.pulse_ns, seconds):
+        log.warning(warning)
     with capturing(chosen, part / CAPTURE) as capture:
         yield trouble
         if not chosen.analyser.continuous and capture.running:

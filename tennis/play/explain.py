@@ -44,6 +44,7 @@ from tennis.rally.folder import CONSOLE
 from tennis.rally.manifest import NO_MODULE
 from tennis.rally.opening import open_folder
 from tennis.rally.plan import Plan
+from tennis.rally.settings import STAGES_BALLS_MAX
 from tennis.rally.shots import are_shots
 from tennis.units import format_count, format_ns, format_round_ns
 
@@ -52,7 +53,6 @@ KERNEL_THREAD = re.compile(r"(irq|ksoftirqd|ktimers|rcuc|kworker)/")
 WORST = 20
 WORST_SHOTS = 3  # each is a boot of its own
 WORST_MAX = 1000
-STAGES_BALLS_MAX = 100_000  # some kB of profile a ball lie on the disk meanwhile
 # how the latest balls are chosen
 _SINCE: dict[Span | None, str] = {
     None: "from the ping to the reply's fall, missed ones first",
@@ -126,15 +126,6 @@ def explain(  # noqa: PLR0913 (which balls, in one of three ways)
         over = f"over {format_round_ns(over_ns)}, " if over_ns is not None else ""
         rule = f"the {these} of {rally.balls:,}, {over}{_SINCE[_span(rally)]}"
     return Explanation(rally, rule, stories, profiled.replayed, profiled.changed)
-
-
-def check_stages(plan: Plan) -> None:
-    """Raise UsageError, before anything is booted, for more balls than stages are recorded of."""
-    if plan.protocol.balls > STAGES_BALLS_MAX:
-        raise UsageError(
-            f"--stages records 1 to {STAGES_BALLS_MAX:,} balls, not {plan.protocol.balls:,}",
-            next_step="play fewer, or leave it out",
-        )
 
 
 def record_stages(rally: Rally, *, kernel: str | None = None, watch: Watch | None = None) -> None:

@@ -19,7 +19,14 @@ from tennis.rally.program import RACQUET
 from tennis.rally.program import read as read_program
 from tennis.rally.request import RallyRequest, checked
 from tennis.rally.serving import Serving
-from tennis.rally.settings import SETTINGS, Instants, Recordings, option_of, recorded
+from tennis.rally.settings import (
+    SETTINGS,
+    STAGES_BALLS_MAX,
+    Instants,
+    Recordings,
+    option_of,
+    recorded,
+)
 from tennis.rally.text import plain, quoted
 
 
@@ -115,6 +122,11 @@ def plan_for(request: RallyRequest, serving: Serving) -> Plan:
     shots = explicit.get("shots")
     if shots is not None and explicit.get("umpire"):
         raise UsageError("--umpire: the edges of shots are on no wire", next_step="leave it out")
+    if explicit.get("stages") and serving.balls > STAGES_BALLS_MAX:
+        raise UsageError(
+            f"--stages records 1 to {STAGES_BALLS_MAX:,} balls, not {serving.balls:,}",
+            next_step="play fewer, or leave it out",
+        )
     plan = _explicit_plan(explicit, serving.protocol(shots))
     return registry.completed(plan, explicit)
 

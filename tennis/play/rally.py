@@ -11,6 +11,7 @@ from pathlib import Path
 from tennis import wire
 from tennis.bench.protocol import Bench, Position, ResumableBench, Session
 from tennis.errors import BenchError, RallyError, TennisError, UsageError
+from tennis.log import log
 from tennis.play import capture
 from tennis.play.planning import command_again
 from tennis.play.progress import Progress
@@ -79,9 +80,12 @@ def play(bench: Bench, plan: Plan, out: Path, watch: Watch) -> Rally:
     try:
         with in_play:
             return play_on(bench, in_play, watch)
-    except (KeyboardInterrupt, NothingPlayedError, BenchError) as error:
-        if not in_play.remove_unless_played() and isinstance(error, BenchError):
-            raise _with_a_way_on(error, in_play) from error
+    except (KeyboardInterrupt, NothingPlayedError, BenchError, UsageError) as error:
+        if not in_play.remove_unless_played():
+            if isinstance(error, BenchError):
+                raise _with_a_way_on(error, in_play) from error
+            if isinstance(error, KeyboardInterrupt):
+                log.warning(f"to continue: {command_again(out, plan)}")
         raise
 
 
@@ -107,6 +111,9 @@ def resume(bench: Bench, out: Path, watch: Watch) -> Rally:
             return play_on(bench, in_play, watch)
         except BenchError as error:
             raise _with_a_way_on(error, in_play) from error
+        except KeyboardInterrupt:
+            log.warning(f"to continue: {command_again(out, plan)}")
+            raise
 
 
 def _refuse_changes(
@@ -202,7 +209,7 @@ def play_on(bench: Bench, in_play: RallyInPlay, watch: Watch) -> Rally:
     ending: list[Frame] = []
     held = journal.frames() if journal.size else iter(())
     with (
-        _watched(in_play) as outcome.umpire,
+        capture.watching(plan, in_play.part) as outcome.umpire,
         contextlib.closing(bench.start(plan, in_play.part)) as session,
     ):
         for frame in _frames(session, outcome, progress, watch):
@@ -282,13 +289,6 @@ def _sealed(bench: Bench, in_play: RallyInPlay, outcome: Ending) -> Rally:
     if outcome.interrupted and outcome.progress and not outcome.progress.balls:
         raise NothingPlayedError("interrupted before the first ball: nothing was kept")
     return seal_played(bench, in_play, outcome)
-
-
-def _watched(in_play: RallyInPlay) -> contextlib.AbstractContextManager[list[str]]:
-    """Let an analyser look on where the plan says so; on the virtual bench that is made later."""
-    if not in_play.plan.umpire or in_play.plan.bench == "virtual":
-        return contextlib.nullcontext([])
-    return capture.watching(in_play.plan, in_play.part)
 
 
 def _frames(session: Session, outcome: Ending, progress: Progress, watch: Watch) -> Iterator[Frame]:

@@ -69,6 +69,7 @@ from tennis.units import format_count
 InstrumentKind = Text  # an open word, as the bench's kind is: a package may bring an instrument
 # the kit's own instruments: what a manifest calls them, and what a plan does
 INSTRUMENTS: dict[str, InstrumentKind] = {"virtual": "builtin", "brickwall": "pico"}
+STAGES_BALLS_MAX = 100_000  # some kB of profile a ball lie on the disk meanwhile
 UNTOLD = object()  # the manifest does not have it: nobody can say that it differs
 EVERY_BENCH = None
 # keys of a match's plan that list several values of a setting. Folders are named in this order

@@ -12,9 +12,10 @@ from tennis.checkout import ROOT
 from tennis.cli import cli
 from tennis.errors import RallyError, UsageError
 from tennis.explain import stages
-from tennis.play.explain import STAGES_BALLS_MAX, explain, record_stages
+from tennis.play.explain import explain, record_stages
 from tennis.rally import open_rally
 from tennis.rally.folder import STAGES
+from tennis.rally.settings import STAGES_BALLS_MAX
 from tests.support.synthetic import make_rally
 from tests.support.virtual import played, table
 
