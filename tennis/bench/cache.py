@@ -6,7 +6,6 @@ import fcntl
 import hashlib
 import os
 import shutil
-import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -16,6 +15,7 @@ from tennis.checkout import cache_folder
 from tennis.digests import sha256_of
 from tennis.errors import BenchError, DiskFullError, TennisError
 from tennis.log import log
+from tennis.scratch import owned
 
 LOCK_S = 4 * 3600  # as long as a kernel may take to be built
 LOCK_EVERY_S = 0.2
@@ -164,14 +164,14 @@ def once(
                 if _as_built(folder, kind):
                     return folder
                 log.info(f"{folder} is not what was built there: it is built again")
-            with tempfile.TemporaryDirectory(prefix=f".{name}.", dir=home) as temporary:
-                fresh = Path(temporary) / name
+            with owned(home, f".{name}.") as temporary:
+                fresh = temporary / name
                 fresh.mkdir()
                 build(fresh)
                 lines = "".join(f"{line}\n" for line in _lines(fresh))
                 (fresh / SUMS).write_bytes(os.fsencode(lines))
                 if folder.is_dir():
-                    folder.rename(Path(temporary) / "old")
+                    folder.rename(temporary / "old")
                 fresh.rename(folder)
     except OSError as error:
         free = shutil.disk_usage(home if home.is_dir() else "/").free // 2**20

@@ -14,7 +14,7 @@ import sys
 import click
 from click.shell_completion import CompletionItem
 
-from tennis import entries, environment
+from tennis import entries, environment, scratch
 from tennis.cli import plugged, streams
 from tennis.cli.removed import REMOVED, instead_of
 from tennis.cli.streams import QUIET
@@ -201,7 +201,8 @@ def main() -> None:
     # an option of all commands, wherever it stands
     sys.argv[1:] = sorted(words, key=lambda word: word != "--quiet")
     streams.prepare(PLAIN)
-    said, code = _run()
+    with scratch.of_a_command():
+        said, code = _run()
     gc.freeze()  # the process ends: nobody need look through all of it once more
     with contextlib.suppress(ValueError):  # a stream that is closed holds nothing back
         sys.stdout.flush()

@@ -10,12 +10,13 @@ import multiprocessing
 import os
 import signal
 import sys
+import tempfile
 import threading
 import time
 from collections.abc import Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from multiprocessing.synchronize import Event
 from pathlib import Path
@@ -26,6 +27,7 @@ from tennis.match.plan import ScheduledRally
 from tennis.play.player import Player, RallyOutcome
 from tennis.play.rally import Stop, unobserved
 from tennis.rally.manifest import BenchKind
+from tennis.scratch import held
 
 POLL_S = 0.2  # how often the wish to stop is looked for
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
@@ -34,6 +36,7 @@ TRACKER = "ignore:resource_tracker:UserWarning"
 
 _stop_requested: Event | None = None  # of a worker
 _left_alone = threading.Event()
+_kept = ExitStack()
 
 
 @dataclass(frozen=True)
@@ -111,6 +114,8 @@ def _begin(stop_event: Event, parent: int) -> None:
     for number in SIGNALS:
         signal.signal(number, lambda *_: None)  # not SIG_IGN, which QEMU would inherit
     signal.pthread_sigmask(signal.SIG_UNBLOCK, SIGNALS)
+    with suppress(OSError):  # its parent's folder is its own, if that is killed
+        _kept.enter_context(held(Path(tempfile.gettempdir())))
     threading.Thread(target=_watch, args=(parent,), daemon=True).start()
 
 

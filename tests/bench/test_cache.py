@@ -2,10 +2,19 @@
 # SPDX-License-Identifier: MIT
 """What is kept under the digest of its sources was made of these."""
 
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+
 import pytest
 
+from tennis import scratch
 from tennis.bench import cache
 from tennis.errors import TennisError
+from tests.support.processes import run_to_end
+from tests.support.terminal import TENNIS
 
 
 def test_sources_that_change_while_they_are_built_leave_nothing(tmp_path, monkeypatch):
@@ -24,3 +33,48 @@ def test_sources_that_change_while_they_are_built_leave_nothing(tmp_path, monkey
     made = cache.made_of("programs", "a", [source, "gcc 12"], build)
     assert (made / "a").read_text() == "new"
     assert made.name == f"a-{cache.digest(source, 'gcc 12')}"
+
+
+KILLED = """
+import sys, time
+from tennis.bench.cache import once
+def build(folder):
+    (folder / "large").write_bytes(bytes(1000))
+    print("builds", flush=True)
+    time.sleep(100)
+once("kernels", "rt", build)
+"""
+
+
+def old(path):
+    os.utime(path, (0, 0))
+
+
+def test_what_a_kill_left_goes_and_nothing_else(tmp_path, monkeypatch):
+    """256 MB of a kernel stayed for good, and doctor said "ok"."""
+    monkeypatch.setenv("TENNIS_CACHE", str(tmp_path))
+    home = tmp_path / "kernels"
+    with subprocess.Popen([sys.executable, "-c", KILLED], stdout=subprocess.PIPE) as building:
+        building.stdout.readline()
+        (folder,) = home.glob(".rt.????????")
+        old(folder)
+        assert not list(scratch.left(home))  # its owner lives
+        building.send_signal(signal.SIGKILL)
+    assert list(scratch.left(home)) == [folder]
+    assert "left behind" in run_to_end([TENNIS, "doctor"]).stdout
+    cache.once("kernels", "another", lambda folder: None)
+    assert not folder.exists()
+
+
+def test_a_commands_folder_goes_if_it_was_killed(tmp_path, monkeypatch):
+    monkeypatch.setattr(tempfile, "tempdir", None)
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    left, mine = tmp_path / f"{scratch.PREFIX}abcdefgh", tmp_path / "tennis-lab"
+    for folder in (left, mine):
+        folder.mkdir()
+        old(folder)
+    with scratch.of_a_command():
+        assert tempfile.mkdtemp().startswith(f"{tmp_path}/{scratch.PREFIX}")
+        assert not left.exists()
+    assert os.environ["TMPDIR"] == str(tmp_path)
+    assert list(tmp_path.iterdir()) == [mine]

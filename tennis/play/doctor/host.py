@@ -21,7 +21,10 @@ from tennis.checkout import SETUP, cache_folder
 from tennis.entries import EntryError, load
 from tennis.errors import TennisError
 from tennis.play.doctor.folder import examine_folder
+from tennis.rally.text import quoted
+from tennis.scratch import left
 from tennis.share import processors
+from tennis.units import format_count
 
 # of what needs more than the virtual bench: Python packages that are optional may be missing
 MORE = (
@@ -71,6 +74,13 @@ def _examine_virtual() -> Iterator[Finding]:
         elif name in {"mainline", "rt"}:
             advice = f"run 'tennis kernels fetch {name}'"
             yield Finding("bad", f"kernel {name}", "not fetched", advice)
+    behind = [path for kind in home.glob("*/") for path in left(kind)]
+    if behind:
+        megabytes = sum(one.lstat().st_size for path in behind for one in path.rglob("*")) >> 20
+        said = f"{format_count(len(behind), 'folder')} of builds that were killed, {megabytes} MB"
+        yield Finding(
+            "note", "left behind", said, f"remove {', '.join(map(quoted, map(str, behind)))}"
+        )
     free = catalogue.free_space_mb()
     yield Finding(
         "good" if free > 1000 else "note",
