@@ -62,7 +62,7 @@ def test_what_a_kill_left_goes_and_nothing_else(tmp_path, monkeypatch):
         building.send_signal(signal.SIGKILL)
     assert list(scratch.left(home)) == [folder]
     assert "left behind" in run_to_end([TENNIS, "doctor"]).stdout
-    cache.once("kernels", "another", lambda folder: None)
+    cache.once("kernels", "another", lambda _: None)
     assert not folder.exists()
 
 
