@@ -89,7 +89,7 @@ def simulated(part: Path, rally: JustPlayed) -> str:
         plan.protocol,
         rally.tick_hz,
         rally.events,
-        lambda: plain_balls(rally.balls()),
+        plain_balls(rally.balls()),
         pinged=plan.drill is None,
     )
     return _written(part, seen)

@@ -9,7 +9,7 @@ from typing import Any
 
 from tennis.errors import UsageError
 
-NAMES = ("arm-2016", "hardware", "knutsson-2008", "koeker", "mueller-2012")
+NAMES = ("arm-2016", "hardware", "knutsson-2008", "koeker")
 
 
 @cache

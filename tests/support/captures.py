@@ -34,7 +34,7 @@ def write(
     path: Path, events: Sequence[tuple[int, str]], end: int, *, start: int = 0, rate: int = MHZ
 ) -> Path:
     """Write a session file; ``start`` is the first level, bit 0 ping, bit 1 reply."""
-    write_levels(path, rate, iter([edges(*events)]), start, lambda: end)
+    write_levels(path, rate, edges(*events), start, end)
     return path
 
 

@@ -2,9 +2,8 @@
 # SPDX-License-Identifier: MIT
 """A rally's balls as plain arrays."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass
-from itertools import takewhile
 
 import numpy as np
 import pyarrow as pa
@@ -13,7 +12,6 @@ from numpy.typing import NDArray
 
 from tennis.rally import Rally
 
-ROWS = 1 << 16
 NONE = -1
 MOST = 4_000_000  # balls that are compared; each takes some hundred bytes
 
@@ -53,26 +51,22 @@ class RallyBalls:
 
 
 def balls_of(rally: Rally) -> RallyBalls:
-    """Return a rally's first balls, at most ``MOST`` and a batch."""
-    return RallyBalls.joined(list(takewhile(lambda part: part.number[0] < MOST, batches_of(rally))))
-
-
-def batches_of(rally: Rally) -> Iterator[RallyBalls]:
-    """Read a rally a batch at a time."""
+    """Return a rally's first balls."""
     return plain_balls(rally.batches(["served_ns", "rise_ticks", "fall_ticks"]))
 
 
-def plain_balls(batches: Iterable[pa.RecordBatch]) -> Iterator[RallyBalls]:
-    """Turn record batches with the columns of ``balls.parquet`` into arrays."""
-    number = 0
+def plain_balls(batches: Iterable[pa.RecordBatch]) -> RallyBalls:
+    """Turn record batches with the columns of ``balls.parquet`` into arrays: the first ``MOST``."""
+    parts, count = [], 0
     for batch in batches:
-        for start in range(0, batch.num_rows, ROWS):
-            rows = batch.slice(start, ROWS)
-            served = rows["served_ns"].to_numpy(zero_copy_only=False)
-            rise, fall = (
-                pc.fill_null(rows[name].cast("int64"), NONE).to_numpy(zero_copy_only=False)
-                for name in ("rise_ticks", "fall_ticks")
-            )
-            numbers = np.arange(number + start, number + start + rows.num_rows)
-            yield RallyBalls(numbers, served, rise, fall)
-        number += batch.num_rows
+        rows = batch.slice(0, MOST - count)
+        rise, fall = (
+            pc.fill_null(rows[name].cast("int64"), NONE).to_numpy(zero_copy_only=False)
+            for name in ("rise_ticks", "fall_ticks")
+        )
+        served = rows["served_ns"].to_numpy(zero_copy_only=False)
+        parts.append(RallyBalls(np.arange(count, count + rows.num_rows), served, rise, fall))
+        count += rows.num_rows
+        if count == MOST:
+            break
+    return RallyBalls.joined(parts)

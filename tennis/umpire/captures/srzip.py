@@ -9,7 +9,7 @@ bit a channel. Samples between two edges are looked at eight at a time, and neve
 import configparser
 import re
 import zipfile
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from fractions import Fraction
 from pathlib import Path
@@ -373,30 +373,19 @@ def _rate_text(hz: int) -> str:
     return f"{hz} Hz"
 
 
-def write_levels(
-    out: Path, rate_hz: int, batches: Iterator[Edges], start: int, samples: Callable[[], int]
-) -> None:
+def write_levels(out: Path, rate_hz: int, edges: Edges, start: int, samples: int) -> None:
     """Write edges as a session file: ``start`` is the first level (bit 0 ping, bit 1 reply).
 
-    ``samples`` says, once the last batch came, how long it is. Raises DiskFullError, RallyError.
+    ``samples`` is how long it is. Raises DiskFullError, RallyError.
     """
+    states = start ^ np.bitwise_xor.accumulate(np.uint8(1) << (edges.codes & 1))
+    bounds = np.concatenate([[0], edges.ticks, [samples]])
+    levels = np.concatenate([[start], states]).astype(np.uint8)
     with writing(out), out.open("xb") as file:
         writer = Writer(file, rate_hz)
-        level, at = start, 0
-        for edges in batches:
-            states = level ^ np.bitwise_xor.accumulate(np.uint8(1) << (edges.codes & 1))
-            begins = np.concatenate([[at], edges.ticks])
-            levels = np.concatenate([[level], states]).astype(np.uint8)
-            # no more than a chunk at once, however long nothing happens
-            for i in range(0, edges.ticks.size, 4096):
-                piece = slice(i, min(i + 4096, edges.ticks.size))
-                lengths = np.diff(begins[piece.start : piece.stop + 1])
-                _repeat(writer, levels[piece], lengths)
-            if edges.ticks.size:
-                level, at = int(states[-1]), int(edges.ticks[-1])
-        end = samples()
-        if end > at:
-            _repeat(writer, np.array([level], np.uint8), np.array([end - at]))
+        # no more than a chunk at once, however long nothing happens
+        for i in range(0, levels.size, 4096):
+            _repeat(writer, levels[i : i + 4096], np.diff(bounds[i : i + 4097]))
         writer.close()
 
 
