@@ -39,7 +39,6 @@ CORE = {
         "plot": "Draw a rally: histograms, distribution, time series.",
         "report": "Write one HTML report about one or more rallies.",
         "explain": "Name the kernel code that ran while a late ball waited.",
-        "witness": "Show what cyclictest saw inside, beside what the Brickwall saw.",
         "export": "Print the balls of a rally, drill or sweep for a spreadsheet.",
     },
     "Judge": {

@@ -19,6 +19,7 @@ REMOVED = {
     "release": "run 'tennis course release'",
     "scoreboard": "run 'tennis match': it prints what plays and what failed",
     "store": "query the rally folders with pandas: docs/query.md",
+    "witness": "run 'tennis stats RALLY'",
     "verify": "run 'tennis brickwall verify'",
 }
 

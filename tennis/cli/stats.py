@@ -3,6 +3,7 @@
 """``tennis stats``: the statistics of a rally, for people or for programs."""
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 from rich.console import Console
@@ -13,13 +14,19 @@ from tennis.cli.completion import Folder
 from tennis.cli.tables import needed, print_wide
 from tennis.cli.tables import table as empty_table
 from tennis.cli.words import echo_json, paragraph
+from tennis.errors import TennisError
 from tennis.explain.instants.storage import read as read_instants
 from tennis.explain.instants.words import of_shots, sentences
-from tennis.rally import open_folder
+from tennis.rally import Rally, open_folder
 from tennis.rally.shots import are_shots
+from tennis.rally.text import quoted
 from tennis.stats import Latency, Summary, summarize
 from tennis.stats.drill import summarize_drill
 from tennis.sweep.folder import is_sweep, open_sweep
+from tennis.units import format_count, format_ns
+
+if TYPE_CHECKING:
+    from tennis.explain.witness import InsideAndOutside
 
 ROWS = {
     "min": "minimum",
@@ -44,7 +51,8 @@ def stats(folder: Path, *, as_json: bool) -> None:
 
     Quantiles are observed values; a missed ball is later than all others. Their 95 % intervals
     assume that balls are independent. Misses follow below the maximum. Without misses, the command
-    also prints the rate of later answers that this many balls rule out.
+    also prints the rate of later answers that this many balls rule out. Of a rally with a
+    --witness, it shows what that saw, beside what the Brickwall saw.
 
     \b
     Examples:
@@ -63,8 +71,13 @@ def stats(folder: Path, *, as_json: bool) -> None:
         print_drill(summarize_drill(opened), as_json=as_json)
         return
     summary = summarize(opened)
+    has_witness = opened.manifest.target.witness != "none"
+    seen = _seen(opened) if has_witness else ""
     if as_json:
-        echo_json(summary.as_json())
+        content = summary.as_json()
+        if has_witness:
+            content["witness"] = None if isinstance(seen, str) else seen.as_json()
+        echo_json(content)
         return
     console = Console(highlight=False)
     console.print(Text(summary.label, style="bold"), soft_wrap=True)
@@ -78,6 +91,39 @@ def stats(folder: Path, *, as_json: bool) -> None:
         said += sentences(searched)
     for line in said:
         paragraph(console, line)
+    if isinstance(seen, str):
+        paragraph(console, seen)
+    else:
+        _print_seen(seen, console)
+
+
+def _seen(rally: Rally) -> "InsideAndOutside | str":
+    """Return what a rally's witness saw, or why that cannot be said."""
+    from tennis.explain.witness import compare
+
+    try:
+        return compare(rally)
+    except TennisError as error:
+        return f"The witness: {error}."
+
+
+def _print_seen(seen: "InsideAndOutside", console: Console) -> None:
+    inside = empty_table("", numbers=("N", "median", "99 %", "99.9 %", "latest"))
+    for one in seen.distributions:
+        times = (one.format_time(ns) for ns in (*one.levels, one.latest))
+        inside.add_row(one.name, f"{one.count:,}", *times)
+    print_wide(inside)
+    for sight in seen.sights:
+        balls = format_count(sight.late, "latest ball", "latest balls")
+        paragraph(
+            console,
+            f"{sight.kind} saw {sight.seen:,} of the {balls} (over {format_ns(sight.late_over)}, "
+            f"ping to end): {sight.sampled:,} waited while it took a sample, {sight.seen:,} while "
+            f"it took one of its own latest (over {format_ns(sight.sample_over)}). By chance it "
+            f"would have seen {sight.late * sight.chance:.2g}.",
+        )
+    rally = quoted(seen.rally.path)
+    paragraph(console, f"What the witness costs: tennis explain try {rally} witness=none")
 
 
 def _tables(summary: Summary, console: Console) -> list[Table]:

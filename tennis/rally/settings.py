@@ -503,7 +503,7 @@ class Settings(StrictModel):
             brief=lambda name: f"with {name}",
             heading=INSIDE,
             help="Also measure inside the target, every millisecond: with rt-tests' cyclictest, "
-            "or with a tracer of the kernel. `tennis witness` shows the result (virtual bench, or "
+            "or with a tracer of the kernel. `tennis stats` shows the result (virtual bench, or "
             "--target).",
             why="without --target, nobody starts it there",
         ),
