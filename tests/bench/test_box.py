@@ -199,6 +199,7 @@ def test_what_does_not_end_is_ended(boxed, code):
     assert time.monotonic() - began < 20
 
 
+@pytest.mark.slow
 def test_a_grader_that_is_killed_leaves_no_box():
     code = f"import sys; sys.path[:0] = {[str(ROOT)]!r}; from tests.bench.test_box import run; "
     code += "run('time.sleep(300)')"
