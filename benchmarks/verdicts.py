@@ -12,51 +12,44 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import numpy as np
-from scipy.stats import binomtest
+from scipy.stats import binomtest, mannwhitneyu, ttest_ind
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # for tests.support
 
-from tennis.comparison.before_after import Pair, judge
 from tennis.comparison.boots import Boot, Values
+from tennis.comparison.judgement import Pair, judge, time_change
 from tennis.comparison.levels import median
-from tennis.comparison.order import DRIFT, InTime, drift
+from tennis.comparison.order import DRIFT, InTime, drift, in_turns
 from tennis.comparison.sides import Side
-from tests.support.made_up_boots import (
-    FAMILIES,
-    KINDS,
-    STATEMENTS,
-    opposite,
-    power,
-    power_of_shares,
-    simulate,
-    simulate_shares,
-)
 from tests.support.mixtures import (
-    BOOTS,
+    CLEAR,
     CROSSING,
     GATE,
-    IDLE,
     Change,
-    Kind,
     boots,
     gate,
     latencies,
-    made_of,
-    ranking,
 )
 
 TARGET_WRONG = 0.05
-BALLS = 6_000  # a boot of two kinds
-SHARES = (1.0, 0.5)  # of them
-TIMES = (1.25, 2.0, 3.0, 10.0)
-LENGTHS = (3000,)  # balls of a boot, and half of them
 IN_A_ROW = 16  # boots of a recorded side
+RIVAL_BOOTS = 10
+LOST_NS = 1e7  # rivals know no lost ball: it counts as late as the time-out
+MARGIN = 1.1
 WALKS: dict[str, Callable[[np.random.Generator], Values]] = {
     "no drift": lambda _: np.ones(2 * IN_A_ROW),
     "walk of 1 % a boot": lambda random: np.exp(np.cumsum(random.normal(0, 0.01, 2 * IN_A_ROW))),
     "walk of 5 % a boot": lambda random: np.exp(np.cumsum(random.normal(0, 0.05, 2 * IN_A_ROW))),
-    "drift of 1 % a boot": lambda _: 1.01 ** np.arange(2.0 * IN_A_ROW),
     "drift of 3 % a boot": lambda _: 1.03 ** np.arange(2.0 * IN_A_ROW),
+    "a middle that is 20 % later": lambda _: np.repeat([1, 1.2, 1], [8, 16, 8]),
+    "each second boot 20 % later": lambda _: np.tile([1, 1.2], IN_A_ROW),
+}
+ORDERS: dict[str, Callable[[np.random.Generator], list[bool]]] = {
+    "A16 B16": lambda _: [True] * 16 + [False] * 16,
+    "A8 B16 A8": lambda _: [True] * 8 + [False] * 16 + [True] * 8,
+    "A B A B": lambda _: [True, False] * 16,
+    "A B B A": lambda _: [True, False, False, True] * 8,
+    "shuffled": lambda random: list(random.permutation([True] * 16 + [False] * 16)),
 }
 Row = tuple[str, float]  # a line of a table, and the largest share of it that is wrong
 
@@ -88,143 +81,147 @@ def rate(count: int, of: int) -> str:
     return f"{100 * count / of:.3g} ({100 * ends.low:.2g} to {100 * ends.high:.2g})"
 
 
-def ranks(count: int) -> Iterator[Row]:
-    """Yield a row for each family: statements a hair beside their edge."""
-    for name, make in FAMILIES.items():
-        for balls in LENGTHS:
-            found = simulate(make, balls, count, shares=SHARES)
-            wrong = {one: max(some.wrong for some in found[one]) for one in STATEMENTS}
-            turned = max(
-                sum(map(opposite, some[0].said, other.said))
-                for some in found.values()
-                for other in some
-            )
-            bound = max(wrong[one] for one in ("above", "below", "between", "nearer"))
-            rank = max(wrong["rank"], wrong["equivalent"])
-            seen = power(make, balls, max(1, count // 4), TIMES)
-            cells = [rate(rank, count), rate(bound, count), rate(turned, count)]
-            cells.append(", ".join(f"{100 * one:.0f}" for one in seen))
-            yield (
-                f"| {name} | {balls:,} | {' | '.join(cells)} |",
-                max(rank, bound, turned) / count,
-            )
-
-
-def shares(count: int) -> Iterator[Row]:
-    """Yield a row for each family of two kinds of balls."""
-    for name, make in KINDS.items():
-        for share in (0.0005, 0.001):
-            found = simulate_shares(make, BALLS, count, share=share, shares=SHARES)
-            wrong = max(one.wrong for one in found)
-            turned = max(sum(map(opposite, found[0].said, other.said)) for other in found)
-            seen = power_of_shares(make, BALLS, max(1, count // 4), share=share, times=TIMES)
-            cells = [rate(wrong, count), rate(turned, count)]
-            cells.append(", ".join(f"{100 * one:.0f}" for one in seen))
-            yield (
-                f"| {name} | {100 * share:g} | {' | '.join(cells)} |",
-                max(wrong, turned) / count,
-            )
-
-
-def crossings(count: int) -> Iterator[Row]:
-    """Yield a row for each family in which curves cross: no ranking of them is true."""
-    for name, (slow, late, balls) in CROSSING.items():
-        for number_of_boots in (BOOTS, 2 * BOOTS):
-            said = []
-            for number in range(count):
-                random = np.random.default_rng([51, number])
-                sides = [Side(boots(random, balls, one, number_of_boots)) for one in (slow, late)]
-                said.append(ranking(*sides))
-            confirmed, contradicted = said.count("confirmed"), said.count("contradicted")
-            cells = [rate(confirmed, count), rate(contradicted, count)]
-            yield (
-                f"| {name} | {balls:,} | {number_of_boots} | {' | '.join(cells)} |",
-                (confirmed + contradicted) / count,
-            )
-
-
 def gates(count: int) -> Iterator[Row]:
     """Yield a row for each family: nothing changed, and something did."""
     for name, change in GATE.items():
-        cells = []
-        wrong = 0.0
-        for after, errors in ((change.before, "worse"), (change.after, "no worse")):
-            said = [_gated(change, after, number) for number in range(count)]
-            cells += [
-                rate(said.count(one), count)
-                if one == errors
-                else f"{100 * said.count(one) / count:.0f}"
-                for one in ("worse", "undecided", "no worse")
-            ]
-            wrong = max(wrong, said.count(errors) / count)
-        head = f"| {name} | {change.balls:,} | {change.most} | {' | '.join(cells[:3])}"
-        yield f"{head} | {change.words} | {' | '.join(cells[3:])} |", wrong
+        same, other = (
+            [_gated(change, after, number) for number in range(count)]
+            for after in (change.before, change.after)
+        )
+        wrong = same.count("worse")
+        cells = [rate(wrong, count), *_shares(same, "undecided", "no worse")]
+        if change.worse is True:
+            wrong = max(wrong, other.count("no worse"))
+            changed = [*_shares(other, "worse", "undecided"), rate(other.count("no worse"), count)]
+        elif change.worse is False:
+            wrong = max(wrong, other.count("worse"))
+            changed = [rate(other.count("worse"), count), *_shares(other, "undecided", "no worse")]
+        else:
+            changed = _shares(other, "worse", "undecided", "no worse")
+        declared = {True: "yes", False: "it is no worse", None: "too rare"}[change.worse]
+        head = f"| {name} | {' | '.join(cells)} | {change.words} | {declared}"
+        yield f"{head} | {' | '.join(changed)} |", wrong / count
+
+
+def _shares(said: list[str], *verdicts: str) -> list[str]:
+    return [f"{100 * said.count(one) / len(said):.0f}" for one in verdicts]
 
 
 def _gated(change: Change, after: Change.Make, number: int) -> str:
-    found, _ = gate(change.before, after, change.balls, number, most=change.most)
-    return found.verdict
+    return gate(change.before, after, change.balls, number, most=change.most)[0].verdict
 
 
-def rare(count: int) -> Iterator[Row]:
-    """Yield a row for each rarity of a ball that is 200 us later, in idle boots.
+def rivals(count: int) -> Iterator[Row]:
+    """Yield a row for each family: what others call worse, of the same ten pairs of boots."""
+    for name, change in GATE.items():
+        cells = []
+        for after in (change.before, change.after):
+            said = np.zeros(5)
+            for number in range(count):
+                random = np.random.default_rng([77, number])
+                sides = [
+                    [make(random, change.balls, "interrupt") for _ in range(RIVAL_BOOTS)]
+                    for make in (change.before, after)
+                ]
+                said += _said_by_rivals(random, *sides)
+            cells.append(" | ".join(f"{100 * one:.0f}" for one in said / count))
+        yield f"| {name} | {' | '.join(cells)} |", 0.0
 
-    No worse is wrong unless the verdict itself says that so rare an event was not judged.
-    """
-    for one_in in (1500, 2000, 3000, 5000, 10_000, 30_000, 100_000):
-        after = made_of((*IDLE, Kind(1 / one_in, 200_000)))
-        found = [gate(made_of(IDLE), after, 3000, number)[0] for number in range(count)]
-        said = [one.verdict for one in found]
-        wrong = sum(
-            one.verdict == "no worse" and one.unseen is not None and one.unseen[0] >= one_in
-            for one in found
-        )
-        cells = [f"{100 * said.count(one) / count:.0f}" for one in ("worse", "undecided")]
-        cells += [f"{100 * said.count('no worse') / count:.0f}", rate(wrong, count)]
-        yield f"| 1 in {one_in:,} | 3,000 | 32 | {' | '.join(cells)} |", wrong / count
+
+def _said_by_rivals(
+    random: np.random.Generator, before: list[Values], after: list[Values]
+) -> list[bool]:
+    """Tell who calls it worse: U, Welch, Criterion's one boot, a bootstrap of boots, Tennis."""
+    one, other = ([np.minimum(boot, LOST_NS) for boot in side] for side in (before, after))
+    u = mannwhitneyu(np.concatenate(other), np.concatenate(one), alternative="greater").pvalue
+    means = [np.array([boot.mean() for boot in side]) for side in (one, other)]
+    welch = ttest_ind(means[1], means[0], equal_var=False, alternative="greater").pvalue
+    first = ttest_ind(other[0], one[0], equal_var=False).pvalue
+    grew = other[0].mean() > 1.01 * one[0].mean()  # Criterion's threshold of noise
+    drawn = random.integers(RIVAL_BOOTS, size=(2, 1000, RIVAL_BOOTS))
+    ratios = means[1][drawn[1]].mean(axis=1) / means[0][drawn[0]].mean(axis=1)
+    sides = [Side([Boot.of(boot) for boot in side], range(RIVAL_BOOTS)) for side in (before, after)]
+    return [
+        u <= 0.05,
+        welch <= 0.05,
+        first <= 0.05 and grew,
+        bool(np.quantile(ratios, 0.05) > MARGIN),
+        judge([Pair("", "interrupt", *sides)]).verdict == "worse",
+    ]
+
+
+def rankings(count: int) -> Iterator[Row]:
+    """Yield a row for each family: curves that cross have no ranking, and clear ones have."""
+    for families, crossing in ((CROSSING, True), (CLEAR, False)):
+        for name, (one, other, balls) in families.items():
+            for number_of_boots in (RIVAL_BOOTS, 2 * RIVAL_BOOTS):
+                said = []
+                for number in range(count):
+                    random = np.random.default_rng([51, number])
+                    sides = [
+                        Side(boots(random, balls, kinds, number_of_boots)) for kinds in (one, other)
+                    ]
+                    said.append(time_change(sides[1], sides[0], 1000).change)
+                later, earlier = said.count("later"), said.count("earlier")
+                wrong = later + earlier if crossing else earlier
+                cells = [rate(later, count), rate(earlier, count)]
+                head = f"| {name} | {balls:,} | {number_of_boots}"
+                yield f"{head} | {' | '.join(cells)} |", wrong / count
 
 
 def folders(count: int) -> Iterator[Row]:
-    """Yield a row for each way to drift: two folders of one kernel, that a board played."""
+    """Yield a row for each way to drift and each order: two folders that a board played."""
     for name, walk in WALKS.items():
-        for turns in (False, True):
-            said = [_recorded(walk, number, turns=turns) for number in range(count)]
-            claimed = sum(one in {"worse", "earlier"} for one in said)
-            order = "in turns" if turns else "one side after the other"
-            cells = [rate(claimed, count), f"{100 * said.count('undecided') / count:.0f}"]
-            yield f"| {name} | {order} | {' | '.join(cells)} |", claimed / count
+        for order, draw in ORDERS.items():
+            said = [_recorded(walk, draw, number) for number in range(count)]
+            claimed = said.count("worse")
+            rest = _shares(said, "worse, if nothing drifted", "undecided")
+            yield (
+                f"| {name} | {order} | {rate(claimed, count)} | {' | '.join(rest)} |",
+                (claimed / count),
+            )
 
 
-def _recorded(walk: Callable[[np.random.Generator], Values], number: int, *, turns: bool) -> str:
+def _recorded(
+    walk: Callable[[np.random.Generator], Values],
+    draw: Callable[[np.random.Generator], list[bool]],
+    number: int,
+) -> str:
     random = np.random.default_rng([57, number])
     usual = CROSSING["cross, with spread"][0]
-    paces = walk(random)
-    every = [Boot.of(pace * latencies(random, 3000, usual)) for pace in paces]
-    place = np.arange(len(every))
-    mine = (place + 1) // 2 % 2 == 0 if turns else place < IN_A_ROW
+    every = [Boot.of(pace * latencies(random, 3000, usual)) for pace in walk(random)]
+    mine = np.array(draw(random))
+    times = [f"2026-01-01T00:{place:02d}" for place in range(len(every))]
     before, after = ([every[one] for one in np.flatnonzero(some)] for some in (mine, ~mine))
+    turns = in_turns(*([times[one] for one in np.flatnonzero(some)] for some in (mine, ~mine)))
     drifted = [drift([median(boot) for boot in side]) <= DRIFT / 4 for side in (before, after)]
     time = InTime(turns, ["it drifted"] * sum(drifted))
     found = judge([Pair("", "interrupt", Side(before), Side(after))], time=time)
-    earlier = any(one.change == "earlier" for one in found.statements)
-    return "earlier" if found.verdict == "no worse" and earlier else found.verdict
+    conditional = found.verdict == "worse" and time.condition
+    return f"{found.verdict}, {time.condition}" if conditional else found.verdict
+
+
+def mixtures(count: int) -> Iterator[Row]:
+    """Yield a row: of random sides, how often a verdict turns round if it should not."""
+    from tests.support.mixtures import turned_round
+
+    for name, turned in turned_round(count).items():
+        yield f"| {name} | {rate(turned, count)} |", turned / count
 
 
 Rows = Callable[[int], Iterator[Row]]
-FOUND = "found at 1.25, 2, 3, 10"
+WORSE = ["U", "Welch", "Criterion", "bootstrap", "Tennis"]
 PARTS: dict[str, tuple[list[str], Rows]] = {
-    "Curves that cross": (["family", "balls", "boots", "confirmed", "contradicted"], crossings),
-    "Rules": (["family", "balls", "ranking wrong", "bound wrong", "turned round", FOUND], ranks),
-    "Shares": (["late balls", "share, %", "wrong", "turned round", FOUND], shares),
     "Gate": (
-        ["family", "balls", "pairs", "unchanged: worse", "undecided", "no worse", "changed",
-         "worse", "undecided", "no worse"],
+        ["family", "unchanged: worse", "undecided", "no worse", "changed", "declared", "worse",
+         "undecided", "no worse"],
         gates,
     ),
-    "Rare events": (
-        ["200 us later", "balls", "pairs", "worse", "undecided", "no worse", "wrong"], rare
-    ),
-    "Two folders": (["the board", "played", "different", "undecided"], folders),
+    "Rivals": (["family", *(f"unchanged: {one}" for one in WORSE), *WORSE], rivals),
+    "Rankings": (["family", "balls", "boots", "later", "earlier"], rankings),
+    "Two folders": (["the board", "played", "worse", "worse, with a condition", "undecided"],
+                    folders),
+    "Mixtures": (["of random sides", "turned round"], mixtures),
 }  # fmt: skip
 
 

@@ -6,6 +6,7 @@ import os
 import shlex
 import sys
 from functools import partial
+from math import inf
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -36,8 +37,7 @@ from tennis.rally.text import plain
 from tennis.units import format_count
 
 if TYPE_CHECKING:
-    from tennis.comparison.before_after import Verdict
-    from tennis.comparison.control import Control
+    from tennis.comparison.judgement import Verdict
     from tennis.play.causes import LevelCauses
     from tennis.play.comparing import Compared
     from tennis.play.sides import SideRequest
@@ -115,7 +115,6 @@ def compare(
     The exit code is 0 for no worse, 1 for worse, 3 for undecided (0 with --fail-on worse). 2 is a
     wrong command, and 4 is anything that failed.
     """
-    from tennis.comparison.control import control
     from tennis.play.causes import find_causes
     from tennis.play.compare_record import SIDES
     from tennis.play.comparing import Playing, compare_played, compare_recorded
@@ -142,9 +141,8 @@ def compare(
             named = zip(SIDES, sides, strict=True)
             plans = {name: side.plans for name, side in named if isinstance(side, ToPlay)}
             found, unexplained = find_causes(compared, plans, stop)
-    itself = control(compared.sides.pairs, compared.judgement)
     place = compared.out or out
-    _report(compared, found, unexplained, (before, after), place, itself, as_json=as_json)
+    _report(compared, found, unexplained, (before, after), place, as_json=as_json)
     if summary is not None:
         from tennis.pages.compare_markdown import as_summary
         from tennis.play.causes import shown_cause
@@ -182,7 +180,6 @@ def _report(
     unexplained: list[str],
     named: tuple[str, str],
     place: Path | None,
-    itself: "Control | None",
     *,
     as_json: bool,
 ) -> None:
@@ -196,24 +193,21 @@ def _report(
     if place is not None:
         with writing(place):
             place.mkdir(parents=True, exist_ok=True)
-        page = write_comparison(
-            sides, judgement, named, causes, unexplained, command, place / PAGE, itself
-        )
+        page = write_comparison(sides, judgement, named, causes, unexplained, command, place / PAGE)
     again = _again(compared)
     if as_json:
         content = words.as_json(judgement, sides)
         content["causes"] = [_cause_json(one) for one in found]
         content |= {"unexplained": unexplained, "next": again, "page": page and str(page)}
-        content["before_against_itself"] = None if itself is None else vars(itself)
         echo_json(content)
     else:
-        _print(compared, found, unexplained, again, itself)
+        _print(compared, found, unexplained, again)
         if page:
             echo(f"\nThe page: {page}")
 
 
 def _exit_code(verdict: "Verdict", fail_on: str) -> int:
-    from tennis.comparison.before_after import EXIT_CODES
+    from tennis.comparison.judgement import EXIT_CODES
 
     return 0 if (fail_on, verdict) == ("worse", "undecided") else EXIT_CODES[verdict]
 
@@ -257,9 +251,10 @@ def _again(compared: "Compared") -> str:
     boots = len(compared.sides.pairs[0].before.boots)
     if compared.out is not None:
         return compared.next_step
-    least = judgement.boots_needed
-    more = f"at least {least}" if boots < least else f"more than {boots}"
-    return f"give each side {more} boots"
+    if judgement.time.undecided:
+        return "play both sides in turns: before, after, after, before"
+    needed = boots * judgement.more_boots
+    return f"if nothing changed, about {needed:,.0f} boots a side" if needed < inf else ""
 
 
 def _print(
@@ -267,12 +262,10 @@ def _print(
     found: "list[LevelCauses]",
     unexplained: list[str],
     again: str,
-    itself: "Control | None",
 ) -> None:
     from tennis.comparison import words
     from tennis.play.causes import (
         came_or_went,
-        change_words,
         rests_on,
         sentence,
         waited_sentence,
@@ -287,7 +280,7 @@ def _print(
         line(remark, "yellow")
     print_wide(_table(compared))
     for some in found:
-        line(f"{change_words(some.statement)}:")
+        line(f"{words.by_how_much(some.row)}:")
         for title, causes in (("came", some.came), ("went", some.went)):
             for cause in causes:
                 line(f"  {title}: {sentence(cause)}")
@@ -305,12 +298,11 @@ def _print(
     line(words.verdict(judgement), "bold")
     spent = f"; spent: {compared.spent}" if compared.spent and again else ""
     line(
-        f"{boots}, {kind}; intervals over boots, together right in 95 % of comparisons{spent}.",
+        f"{boots}, {kind}; intervals over boots, each right in 95 % of comparisons{spent}.",
         "dim",
     )
-    for said in (words.unseen(judgement), itself.words if itself else ""):
-        if said:
-            line(said, "dim")
+    if said := words.unseen(judgement):
+        line(said, "dim")
     if again:
         line(f"To decide it: {again}")
 
@@ -320,26 +312,27 @@ def _table(compared: "Compared") -> Table:
     from tennis.comparison import words
 
     styles = {"later": "bold red", "earlier": "bold green", "undecided": "bold yellow"}
-    styles |= {"more": "bold red", "fewer": "bold green"}
     several = len(compared.sides.cells) > 1
-    titles = [*(["rally"] if several else []), "latency", "level"]
+    titles = [*(["rally"] if several else []), "latency", "quantity"]
     made = table(*titles, numbers=("before", "after"), rest=("after / before", ""))
-    for row in words.rows(compared.judgement):
-        *cells, outcome = row.cells
+    judgement = compared.judgement
+    for row in judgement.rows:
+        *cells, outcome = words.cells(row, judgement.margin)
         named = [plain(row.cell, 40)] if several else []
         made.add_row(*named, *cells, Text(outcome, styles.get(row.change, "")))
     return made
 
 
 def _cause_json(one: "LevelCauses") -> dict[str, Any]:
+    from tennis.comparison.words import quantity
+
     def rows(causes: Any) -> list[dict[str, Any]]:
         return [vars(cause) for cause in causes]
 
     return {
-        "cell": one.statement.cell,
-        "latency": one.statement.latency,
-        "one_in": getattr(one.statement, "one_in", None),
-        "quantity": one.statement.quantity,
+        "cell": one.row.cell,
+        "latency": one.row.latency,
+        "quantity": quantity(one.row),
         "before": str(one.before.path),
         "after": str(one.after.path),
         "came": rows(one.came),

@@ -2,7 +2,6 @@
 # SPDX-License-Identifier: MIT
 """The latencies of one boot, counted. Balls of a boot depend on each other, boots do not."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -50,24 +49,12 @@ class Boot:
         latest = int(np.argmax(latencies)) if latencies.size else 0
         return cls(values, counts, int((~answered).sum()), latest)
 
+    def from_time(self, times: Values) -> NDArray[np.int64]:
+        """Return how many balls come at each time (ns) or later; lost ones do."""
+        reached = np.concatenate([[0], self.reached])
+        return self.balls - reached[np.searchsorted(self.values, times, "left")]
+
     def above(self, values: Values) -> NDArray[np.int64]:
         """Return how many balls are later than each value; lost ones are."""
         reached = np.concatenate([[0], self.reached])
         return self.balls - reached[np.searchsorted(self.values, values, "right")]
-
-
-def levels_without_each(boots: Sequence[Boot], share: float) -> Values:
-    """Return the level of all balls of all boots but one, for each of them; shape (boots,).
-
-    In ns: the smallest value that at most ``share`` of the balls exceed, infinite if more than that
-    were lost.
-    """
-    values = np.unique(np.concatenate([boot.values for boot in boots]))
-    above = np.stack([boot.above(values) for boot in boots])
-    balls = np.array([boot.balls for boot in boots])
-    exceeding = above.sum(axis=0) - above  # falls from value to value
-    # a hair's breadth: shares such as 0.001 * 3000 are not exact
-    allowed = (balls.sum() - balls) * share * (1 + 1e-12)
-    index = (exceeding > allowed[:, None]).sum(axis=1)
-    found: Values = np.append(values, np.inf)[index]
-    return found

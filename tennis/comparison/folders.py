@@ -9,12 +9,12 @@ from pathlib import Path
 from typing import Any
 
 from tennis.comparison import loops
-from tennis.comparison.before_after import Pair, Suspects, with_partners
 from tennis.comparison.boots import Boot
+from tennis.comparison.judgement import Pair, Suspects
 from tennis.comparison.levels import median
 from tennis.comparison.order import DRIFT, InTime, drift, in_turns
 from tennis.comparison.rallies import BENCH_PARTS, KERNEL_PARTS, Measured, boot_of
-from tennis.comparison.sides import Side
+from tennis.comparison.sides import Side, with_partners
 from tennis.errors import RallyError, UsageError
 from tennis.explain.instants.agreement import apart
 from tennis.match.folder import MATCH, open_match

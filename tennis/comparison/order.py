@@ -11,11 +11,12 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
-from scipy.stats import mannwhitneyu
+from numpy.polynomial import Legendre
 
 from tennis.comparison.boots import Values
 
-MIXED = 0.05  # sides whose places in time are less likely than this were not played in turns
+DEGREES = 4  # of slow waves: a trend, a warm middle, and so on
+APART = 2.5  # standard deviations of a shuffled order: sides that are more like a wave are no turns
 DRIFT = 0.05  # so often a side without drift is said to drift
 ORDERS = 2000  # drawn to see how alike neighbours are by chance
 BOOTS_MIN = 5  # in fewer boots no order stands out
@@ -51,16 +52,24 @@ class InTime:
 def in_turns(before: Sequence[str], after: Sequence[str]) -> bool | None:
     """Tell whether two sides were played in turns; None: their times do not say it.
 
-    ``before``, ``after``: when each boot was played, ISO 8601 in one time zone.
+    They were not if a side lies where something else may: first or last, in the middle, or at each
+    second place. ``before``, ``after``: when each boot was played, ISO 8601 in one time zone.
     """
     times = [*before, *after]
     if not before or not after or len(set(times)) < len(times):
         return None
-    place = {time: number for number, time in enumerate(sorted(times))}
-    one, other = ([place[time] for time in side] for side in (before, after))
-    if min(one) > max(other) or min(other) > max(one):
-        return False
-    return bool(mannwhitneyu(one, other).pvalue > MIXED)
+    mine = set(before)
+    sides = np.array([1.0 if time in mine else -1.0 for time in sorted(times)])
+    place = np.linspace(-1, 1, len(times))
+    waves = [Legendre.basis(degree)(place) for degree in range(1, DEGREES + 1)]
+    waves.append((-1.0) ** np.arange(len(times)))
+    sides -= sides.mean()
+    alike = [
+        abs(float(sides @ (wave - wave.mean())))
+        / (float(np.linalg.norm(sides) * np.linalg.norm(wave - wave.mean())) or 1.0)
+        for wave in waves
+    ]
+    return bool(max(alike) * (len(times) - 1) ** 0.5 <= APART)
 
 
 def drift(values: Sequence[float] | Values) -> float:

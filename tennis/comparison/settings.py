@@ -6,17 +6,14 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from tennis.comparison.before_after import MEDIAN, Statement, tail_of, with_partners
-from tennis.comparison.findings import at_level
-from tennis.comparison.kinds import between_kinds
+from tennis.comparison.judgement import ERROR, MEDIAN, Row, time_change
 from tennis.comparison.rallies import Measured, boot_of
-from tennis.comparison.ratios import MARGIN
-from tennis.comparison.sides import Side, paired
+from tennis.comparison.sides import Side, with_partners
 from tennis.match.folder import MatchFolder
 from tennis.rally import Rally
 
 LATENCIES: tuple[Measured, ...] = ("interrupt", "scheduling")
-LEVELS = (MEDIAN, 1000)  # of one ball in so many
+ONE_IN = 1000  # what is compared: this level and rarer ones
 
 
 @dataclass(frozen=True)
@@ -28,13 +25,12 @@ class Worth:
     latency: Measured
     side: Side  # its boots
     left_out: int  # rallies that are missing, suspect or not complete
-    # of LEVELS that both sides have, over the first setting; empty for that one
-    statements: list[Statement]
+    row: Row | None  # over the first setting; None: it is that one, or boots are too short
 
     @property
     def missed(self) -> int:
         """Return how many balls had no answer."""
-        return sum(boot.lost for boot in self.side.boots)
+        return self.side.lost
 
     @property
     def latest_ns(self) -> float:
@@ -43,8 +39,8 @@ class Worth:
 
     @property
     def levels_ns(self) -> dict[int, float]:
-        """Return the median boot's levels, ns."""
-        return {n: self.side.median(n).estimate for n in LEVELS if self.side.has(n)}
+        """Return the levels of all boots, ns."""
+        return {n: self.side.level(n) for n in (MEDIAN, ONE_IN) if self.side.has(n)}
 
 
 def worth(match: MatchFolder) -> list[Worth]:
@@ -69,29 +65,21 @@ def worth(match: MatchFolder) -> list[Worth]:
 
 def _lines(cell: str, settings: dict[str, list[Rally | None]], first: str) -> Iterator[Worth]:
     sound = {name: [r for r in boots if r and _is_sound(r)] for name, boots in settings.items()}
-    every = {
-        latency: {name: _side(rallies, latency) for name, rallies in sound.items()}
-        for latency in LATENCIES
-    }
-    # as many as there are, and three where two kinds of balls mix
-    count = sum(
-        1 if between_kinds(side.boots, sides[first].boots, one_in) is None else 3
-        for sides in every.values()
-        for name, side in sides.items()
-        if name != first and first in sides
-        for one_in in LEVELS
-        if side.has(one_in) and sides[first].has(one_in)
-    )
-    for latency, sides in every.items():
+    tail = ERROR / max(1, len(LATENCIES) * (len(settings) - 1))
+    for latency in LATENCIES:
+        sides = {name: _side(rallies, latency) for name, rallies in sound.items()}
         for name, side in sides.items():
-            others = name != first and first in sides and sides[first].boots and side.boots
+            others = name != first and first in sides
+            can = others and side.has(ONE_IN) and sides[first].has(ONE_IN)
             yield Worth(
                 cell=cell,
                 setting=name,
                 latency=latency,
                 side=side,
                 left_out=len(settings[name]) - len(sound[name]),
-                statements=_beside(cell, latency, sides[first], side, count) if others else [],
+                row=time_change(*with_partners(sides[first], side), ONE_IN, tail=tail / 2)
+                if can
+                else None,
             )
 
 
@@ -102,14 +90,3 @@ def _is_sound(rally: Rally) -> bool:
 def _side(rallies: Sequence[Rally], latency: Measured) -> Side:
     seeds = [rally.manifest.protocol.seed for rally in rallies]
     return Side([boot_of(rally, latency) for rally in rallies], seeds)
-
-
-def _beside(cell: str, latency: str, first: Side, side: Side, count: int) -> list[Statement]:
-    """Compare a setting with the first one; ``count`` statements share the errors."""
-    before, after = with_partners(first, side)
-    tail = tail_of(count, None, paired=paired(after, before))
-    return [
-        Statement(cell, latency, at_level(after, before, one_in, tail), MARGIN)
-        for one_in in LEVELS
-        if before.has(one_in) and after.has(one_in)
-    ]

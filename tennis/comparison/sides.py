@@ -2,23 +2,15 @@
 # SPDX-License-Identifier: MIT
 """One side of a comparison: boots of one kernel, setting and load, for one latency."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 
-from tennis.comparison import levels, medians
-from tennis.comparison.boots import Boot, Values, levels_without_each
-from tennis.comparison.kinds import LevelUpTo, ShareBeyond
-from tennis.comparison.loops import Drift
-from tennis.comparison.medians import Median
-from tennis.comparison.ranks import rank
-from tennis.comparison.ratios import TAIL, Ratio, divided, ratio, ratio_of_pairs
+from tennis.comparison import levels
+from tennis.comparison.boots import Boot, Values
 
-# the level that one ball in so many exceeds, the name of a figure, something of late balls, or a
-# control loop's drift
-What = float | ShareBeyond | LevelUpTo | Drift
 ODD = 10**0.5  # a boot is odd if it is that many times the median boot, or less than its inverse
 
 
@@ -34,39 +26,48 @@ class Side:
         """Return how many balls were played."""
         return sum(boot.balls for boot in self.boots)
 
+    @cached_property
+    def lengths(self) -> Values:
+        """Return how many balls each boot has: (boots,)."""
+        return np.array([boot.balls for boot in self.boots], np.float64)
+
+    @cached_property
+    def lost(self) -> int:
+        """Return how many balls had no answer."""
+        return sum(boot.lost for boot in self.boots)
+
+    @cached_property
+    def together(self) -> Boot:
+        """Return all balls of all boots, as if they were one."""
+        every = np.concatenate([boot.values for boot in self.boots])
+        counts = np.concatenate([boot.counts for boot in self.boots])
+        values, place = np.unique(every, return_inverse=True)
+        return Boot(values, np.bincount(place, counts, values.size).astype(np.int64), self.lost)
+
     def has(self, one_in: float) -> bool:
         """Tell whether each boot has enough balls for a level."""
         return bool(self.boots) and all(levels.has_level(boot, one_in) for boot in self.boots)
 
-    def values(self, what: What) -> list[float]:
-        """Return a level, or a figure, of each boot: ns; a share: 0 to 1."""
-        if what not in self._values:
-            self._values[what] = self._values_of(what)
-        return self._values[what]
+    def level(self, one_in: float) -> float:
+        """Return what one of so many of all balls exceeds: ns; infinite: more were lost."""
+        place = int((self.balls + 1 / 3) / one_in + 1 / 3)
+        return levels.from_top(self.together, min(max(1, place), self.balls))
 
-    @cached_property
-    def _values(self) -> dict[What, list[float]]:
-        return {}
+    def values(self, one_in: float) -> list[float]:
+        """Return a level of each boot: ns."""
+        return [levels.level(boot, one_in) for boot in self.boots]
 
-    def _values_of(self, what: What) -> list[float]:
-        if isinstance(what, (ShareBeyond, LevelUpTo, Drift)):
-            return [what.of(boot) for boot in self.boots]
-        return [levels.level(boot, what) for boot in self.boots]
+    def median_boot(self, of: Callable[[Boot], float]) -> float:
+        """Return the median boot's value of something; nan: no boot has one."""
+        values = [value for boot in self.boots if not np.isnan(value := of(boot))]
+        return float(np.median(values)) if values else np.nan
 
-    def median(self, what: What) -> Median:
-        """Return the median boot's value, with its interval: ns; of a share: 0 to 1."""
-        return medians.median(self.values(what), rank(len(self.boots), TAIL))
-
-    def without_each(self, one_in: float) -> Values:
-        """Return the level of all boots together but one, for each of them: ns, shape (boots,)."""
-        return levels_without_each(self.boots, 1 / one_in)
-
-    def odd(self, what: What) -> list[int]:
+    def odd(self, one_in: float) -> list[int]:
         """Return the numbers of the boots that are unlike all others; empty: there are none.
 
-        They are a few: where more than a quarter of all boots are such, there are two kinds.
+        They are a few: if more than a quarter of all boots are such, there are two kinds.
         """
-        values = np.array(self.values(what))
+        values = np.array(self.values(one_in))
         middle = float(np.median(values))
         with np.errstate(divide="ignore", invalid="ignore"):
             off = ~((values <= ODD * middle) & (values >= middle / ODD))
@@ -85,24 +86,24 @@ class Side:
         return found
 
 
-def compared(of: Side, to: Side, what: What, tail: float = TAIL) -> Ratio:
-    """Return the ratio of two sides; as pairs where both have the same seeds."""
-    if paired(of, to):
-        one, other = (dict(zip(side.seeds, side.values(what), strict=True)) for side in (of, to))
-        return ratio_of_pairs(one, other, tail)
-    return ratio(of.values(what), to.values(what), tail)
-
-
 def paired(of: Side, to: Side) -> bool:
-    """Tell whether two sides have the same seeds, each once."""
-    seeds = set(of.seeds)
-    return bool(seeds) and len(seeds) == len(of.seeds) == len(to.seeds) and seeds == set(to.seeds)
+    """Tell whether two sides have the same seeds, each once, in the same order."""
+    return (
+        bool(of.seeds) and len(set(of.seeds)) == len(of.seeds) and list(of.seeds) == list(to.seeds)
+    )
 
 
-def together(of: Side, to: Side, one_in: float) -> list[float]:
-    """Return the ratios of all balls of all boots together, but of one boot of each side.
+def with_partners(before: Side, after: Side) -> tuple[Side, Side]:
+    """Return the boots that have a partner of their seed, if most of both sides have one.
 
-    One boot decides nothing: what holds only with it, or only without it, is one ratio of many.
+    Otherwise both sides as they are. Which boots these are does not depend on what they show.
     """
-    ones, others = of.without_each(one_in), to.without_each(one_in)
-    return [divided(one, other) for one in ones for other in others]
+    common = set(before.seeds) & set(after.seeds)
+    most = max(len(before.boots), len(after.boots))
+    if 2 * len(common) <= most or any(
+        len(set(side.seeds)) < len(side.boots) for side in (before, after)
+    ):
+        return before, after
+    one, other = (dict(zip(side.seeds, side.boots, strict=True)) for side in (before, after))
+    seeds = [seed for seed in before.seeds if seed in common]
+    return Side([one[seed] for seed in seeds], seeds), Side([other[seed] for seed in seeds], seeds)

@@ -7,9 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tennis.comparison import words
-from tennis.comparison.before_after import Judgement
-from tennis.comparison.control import Control
 from tennis.comparison.folders import Sides
+from tennis.comparison.judgement import Judgement
 from tennis.edition import VERSION
 from tennis.pages.circumstances import circumstances
 from tennis.pages.rally import EmbeddedPicture, embed
@@ -42,10 +41,16 @@ class _Boot:
 
 
 @dataclass(frozen=True)
+class _Line:
+    cells: Sequence[str]  # latency, quantity, before, after, ratio, what became of it
+    change: str
+
+
+@dataclass(frozen=True)
 class _Cell:
     name: str
     picture: EmbeddedPicture
-    rows: list[words.Row]
+    rows: list[_Line]
     found: list[CauseShown]
     played: dict[str, tuple[str, str]]  # what a stranger needs: before, after
     boots: list[_Boot]
@@ -59,12 +64,8 @@ def write_comparison(  # noqa: PLR0913, PLR0917 (what the page shows)
     unexplained: Sequence[str],
     command: str,
     out: Path,
-    itself: Control | None = None,
 ) -> Path:
     """Write the page; ``named``: both sides, as somebody asked for them. Returns its path."""
-    changed = [one for one in judgement.statements if one.change in {"later", "earlier"}]
-    happened = [one for one in judgement.boots if one.change in {"fewer", "undecided"}]
-    happened += judgement.more_of_some
     first = sides.cells[0][0].rallies[0]
     title = f"{plain(named[0], 60)} before, {plain(named[1], 60)} after"
     text = template("compare.html.j2").render(
@@ -74,8 +75,8 @@ def write_comparison(  # noqa: PLR0913, PLR0917 (what the page shows)
         verdict=words.verdict(judgement),
         worse=judgement.verdict == "worse",
         changed=[
-            *(_line_of_cell(one.cell, words.by_how_much(one)) for one in changed),
-            *(_line_of_cell(one.cell, words.in_boots(one)) for one in happened),
+            f"{row.cell}: {words.by_how_much(row)}" if row.cell else words.by_how_much(row)
+            for row in words.changed(judgement)
         ],
         differences=sides.differences,
         remarks=[*sides.remarks, *words.odd_boots(sides)],
@@ -83,7 +84,7 @@ def write_comparison(  # noqa: PLR0913, PLR0917 (what the page shows)
             _cell(sides, judgement, number, title, causes) for number in range(len(sides.cells))
         ],
         paired=judgement.paired,
-        unseen=[*filter(None, (words.unseen(judgement), itself.words if itself else ""))],
+        unseen=[*filter(None, (words.unseen(judgement),))],
         unexplained=[plain(why, 400) for why in unexplained],
         command=plain(command, 1500),
     )
@@ -91,20 +92,17 @@ def write_comparison(  # noqa: PLR0913, PLR0917 (what the page shows)
     return out
 
 
-def _line_of_cell(cell: str, line: str) -> str:
-    return f"{cell}: {line}" if cell else line
-
-
 def _cell(
     sides: Sides, judgement: Judgement, number: int, title: str, causes: Sequence[CauseShown]
 ) -> _Cell:
     before, after = sides.cells[number]
     name = before.name or after.name
-    rows = [row for row in words.rows(judgement) if row.cell == name]
-    alt = " ".join(
-        f"{row.latency}, {row.level}: {row.before} before, {row.after} after, {row.outcome}."
-        for row in rows
-    )
+    rows = [
+        _Line(words.cells(row, judgement.margin), row.change)
+        for row in judgement.rows
+        if row.cell == name
+    ]
+    alt = " ".join("{0}, {1}: {2} before, {3} after, {5}.".format(*row.cells) for row in rows)
     is_loop = before.rallies[0].manifest.drill is not None
     shown = "periods off by more than x" if is_loop else "balls later than x"
     picture = picture_of(before.rallies, after.rallies, title, alt)

@@ -6,14 +6,13 @@ import re
 from collections.abc import Sequence
 
 from tennis.comparison import words
-from tennis.comparison.before_after import Judgement
 from tennis.comparison.folders import Sides
+from tennis.comparison.judgement import Judgement, Row
 from tennis.pages.compare import CauseShown
 from tennis.rally.text import plain
 from tennis.units import format_count
 
 ROWS = 6  # of a summary
-FIRST = ("later", "more", "undecided", "earlier", "fewer")  # what a summary shows, in this order
 SPECIAL = re.compile(r"([\\`*_\[\]<>|#~&])")
 
 
@@ -22,13 +21,14 @@ def as_summary(
 ) -> str:
     """Return what a reviewer reads in ten seconds: the verdict, what changed, and which code.
 
-    Where nothing changed and nothing is undecided, the level that is the most later stands alone.
+    If nothing changed and nothing is undecided, the row with the largest ratio stands alone.
     """
-    rows = [row for row in words.rows(judgement) if row.outcome in FIRST]
-    changed = sorted(rows, key=lambda row: FIRST.index(row.outcome))
-    if not changed and judgement.statements:
-        changed = [words.row(max(judgement.statements, key=lambda one: one.ratio.estimate))]
-    lines = [f"**{escaped(words.verdict(judgement))}**", "", *_table(sides, changed[:ROWS])]
+    changed = words.changed(judgement)
+    if not changed and judgement.rows:
+        times = [row for row in judgement.rows if row.unit == "ns"] or judgement.rows
+        changed = [max(times, key=lambda row: row.ratio)]
+    table = _table(sides, changed[:ROWS], judgement.margin)
+    lines = [f"**{escaped(words.verdict(judgement))}**", "", *table]
     more = len(changed) - ROWS
     lines += ["", f"and {format_count(more, 'more row')}" if more > 0 else "", *_causes(causes[:1])]
     return _text([*lines, "", escaped(words.unseen(judgement)), "", _code(command)])
@@ -50,14 +50,18 @@ def _causes(causes: Sequence[CauseShown]) -> list[str]:
     return lines
 
 
-def _table(sides: Sides, rows: Sequence[words.Row]) -> list[str]:
+def _table(sides: Sides, rows: Sequence[Row], margin: float) -> list[str]:
     several = len(sides.cells) > 1
-    titles = [*(["rally"] if several else []), "latency", "level", "before", "after"]
+    titles = [*(["rally"] if several else []), "latency", "quantity", "before", "after"]
     return [
         "| " + " | ".join([*titles, "after / before", "after is"]) + " |",
         "|---" * (len(titles) - 2) + "|--:|--:|---|---|",
         *(
-            "| " + " | ".join(map(escaped, [*([row.cell] if several else []), *row.cells])) + " |"
+            "| "
+            + " | ".join(
+                map(escaped, [*([row.cell] if several else []), *words.cells(row, margin)])
+            )
+            + " |"
             for row in rows
         ),
     ]

@@ -2,17 +2,14 @@
 # SPDX-License-Identifier: MIT
 """The settings of a match, a line each: what each is worth, beside the plan's first one."""
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 
 from tennis.comparison import words
-from tennis.comparison.before_after import MEDIAN, Statement
-from tennis.comparison.ratio_words import ratio_words
+from tennis.comparison.judgement import MEDIAN
 from tennis.comparison.settings import Worth, worth
 from tennis.match.folder import MatchFolder
 from tennis.match.plan import MatchPlan
 from tennis.rally.settings import SETTINGS
-from tennis.replicate.verdicts import number
 from tennis.units import format_count, format_ns
 
 
@@ -76,24 +73,5 @@ def _latency_row(line: Worth) -> LatencyShown:
         median=format_ns(levels[MEDIAN]) if MEDIAN in levels else "-",
         late=format_ns(levels[1000]) if 1000 in levels else "-",
         latest=format_ns(line.latest_ns) if line.side.boots else "-",
-        interval=interval_words(line.statements),
+        interval=f"{line.row.change}: {words.ratio(line.row)}" if line.row else "",
     )
-
-
-def interval_words(statements: Iterable[Statement]) -> str:
-    """Say what became of 1 in 1,000: "earlier: 0.0021 (0.0019 to 0.0025)"; empty: nothing can be.
-
-    Where shares of late balls decide, and not the level, they are named.
-    """
-    for one in statements:
-        if one.one_in == 1000:
-            of = "" if isinstance(one.decisive.what, int) else f" ({one.quantity})"
-            ratio = one.ratio
-            found = ratio_words(
-                ratio.estimate,
-                (ratio.low, ratio.high),
-                write=number,
-                why=words.why_no_number(one),
-            )
-            return f"{one.change}{of}: {found}"
-    return ""

@@ -16,13 +16,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from tennis.comparison.before_after import MEDIAN, Statement
 from tennis.comparison.folders import Cell
-from tennis.comparison.kinds import LevelUpTo, ShareBeyond
+from tennis.comparison.judgement import MEDIAN, Row
 from tennis.comparison.levels import level
 from tennis.comparison.rallies import Measured, boot_of
-from tennis.comparison.rare import Boots
-from tennis.comparison.words import by_how_much, in_boots
+from tennis.comparison.words import by_how_much
 from tennis.errors import BenchError, RallyError, UsageError
 from tennis.explain.stalls import Stall, cause_words
 from tennis.explain.story import Story, shares
@@ -41,8 +39,9 @@ BALLS = 15  # of a boot, for a statement
 ROWS_MAX = 6
 SHARE_MIN = 0.1  # of the difference: what is less is no cause
 REPEATS = 0.75  # of all pairs of a ball before and a ball after show a cause: else it is chance
+FEW = 5  # balls: beside fewer late ones, usual ones are looked at
 LATE_FROM = 10  # a level of one ball in so many, or a rarer one, is one of late balls
-Level = tuple[str, float]  # a latency, and one ball in so many; 0: of some boots only
+Level = tuple[str, float]  # a latency, and one ball in so many; 0: balls beyond a time
 
 
 @dataclass(frozen=True)
@@ -74,7 +73,7 @@ class Waited:
 class LevelCauses:
     """What came and what went, of one statement."""
 
-    statement: Statement | Boots
+    row: Row
     before: Rally
     after: Rally
     balls: tuple[int, int]  # that were looked at, of both boots
@@ -105,16 +104,20 @@ def find_causes(
     for before, after in compared.sides.cells:
         kind = before.name or after.name
         head = f"{kind}: " if kind else ""
-        levels = _changed(one for one in judgement.statements if one.cell == kind)
-        happened = [one for one in judgement.more_of_some if one.cell == kind]
-        every: list[Statement | Boots] = [*levels, *happened]
-        lost = [one for one in every if _beyond(one) == math.inf or not one.latency]
-        unexplained += [f"{head}{change_words(one)}: no code answered there" for one in lost]
-        levels = [one for one in levels if one not in lost]
-        groups: list[tuple[tuple[Rally, Rally], Sequence[Statement | Boots]]] = []
+        rows = [row for row in judgement.rows if row.cell == kind]
+        lost = [row for row in rows if row.change == "later" and row.what in {"lost", "suspect"}]
+        unexplained += [f"{head}{by_how_much(row)}: no code answered there" for row in lost]
+        levels = _changed(row for row in rows if row.unit == "ns")
+        later = {row.latency for row in levels if row.change == "later"}
+        late = [
+            row
+            for row in rows
+            if row.what == "late" and row.change == "later" and row.latency not in later
+        ]
+        groups: list[tuple[tuple[Rally, Rally], Sequence[Row]]] = []
         if levels:
             groups.append((_typical(before, after, levels[0]), levels))
-        groups += [(_with_late(before, after, one), [one]) for one in happened if one not in lost]
+        groups += [(_with_late(before, after, row), [row]) for row in late]
         for pair, some in groups:
             try:
                 found += _explained(pair, kind, some, plans, stop)
@@ -123,35 +126,31 @@ def find_causes(
     return found, list(dict.fromkeys(unexplained))
 
 
-def change_words(one: Statement | Boots) -> str:
-    """Say what changed."""
-    return by_how_much(one) if isinstance(one, Statement) else in_boots(one)
-
-
-def _beyond(one: Statement | Boots) -> float | None:
+def _beyond(row: Row) -> float | None:
     """Return the time that late balls are beyond; None: a level is compared."""
-    if isinstance(one, Boots):
-        return one.beyond_ns
-    what = one.decisive.what
-    return what.threshold_ns if isinstance(what, ShareBeyond) else None
+    return row.beyond_ns if row.what == "late" else None
 
 
-def _level(one: Statement | Boots) -> Level:
-    return one.latency, (one.one_in if isinstance(one, Statement) else 0)
+def _one_in(row: Row) -> float:
+    return MEDIAN if row.what == "usual" else row.one_in
 
 
-def _changed(statements: Iterable[Statement]) -> list[Statement]:
+def _level(row: Row) -> Level:
+    return row.latency, _one_in(row)
+
+
+def _changed(rows: Iterable[Row]) -> list[Row]:
     """Return what to explain: of each latency the rarest level that changed, and the soonest."""
-    of: dict[str, list[Statement]] = defaultdict(list)
-    for one in statements:
-        if one.change in {"later", "earlier"}:
-            of[one.latency].append(one)
+    of: dict[str, list[Row]] = defaultdict(list)
+    for row in rows:
+        if row.change in {"later", "earlier"}:
+            of[row.latency].append(row)
     wanted = [
-        one
+        row
         for some in of.values()
-        for one in {some[0].one_in: some[0], some[-1].one_in: some[-1]}.values()
+        for row in {_one_in(some[0]): some[0], _one_in(some[-1]): some[-1]}.values()
     ]
-    return sorted(wanted, key=lambda one: (one.change != "later", -_distance(one.ratio.estimate)))
+    return sorted(wanted, key=lambda row: (row.change != "later", -_distance(row.ratio)))
 
 
 def _distance(ratio: float) -> float:
@@ -167,12 +166,12 @@ def _by_seed(cell: Cell) -> dict[int, Rally]:
     return {rally.manifest.protocol.seed: rally for rally in cell.rallies}
 
 
-def _typical(before: Cell, after: Cell, statement: Statement) -> tuple[Rally, Rally]:
+def _typical(before: Cell, after: Cell, row: Row) -> tuple[Rally, Rally]:
     """Return two boots, of one seed if there are such, whose ratio is most like all pairs'."""
-    latency = _measured(statement.latency)
+    latency = _measured(row.latency)
 
     def value(rally: Rally) -> float:
-        return level(boot_of(rally, latency), statement.one_in)
+        return level(boot_of(rally, latency), _one_in(row))
 
     ours, theirs = _by_seed(before), _by_seed(after)
     common = sorted(ours.keys() & theirs.keys())
@@ -185,31 +184,35 @@ def _typical(before: Cell, after: Cell, statement: Statement) -> tuple[Rally, Ra
     return couples[order[len(order) // 2]]
 
 
-def _with_late(before: Cell, after: Cell, one: Boots) -> tuple[Rally, Rally]:
+def _with_late(before: Cell, after: Cell, row: Row) -> tuple[Rally, Rally]:
     """Return the boot after with the most late balls, and the one of its seed before."""
-    latency, beyond = _measured(one.latency), ShareBeyond(one.beyond_ns or 0)
-    most = max(after.rallies, key=lambda rally: beyond.of(boot_of(rally, latency)))
+    latency, times = _measured(row.latency), np.array([row.beyond_ns])
+
+    def late(rally: Rally) -> float:
+        boot = boot_of(rally, latency)
+        return float(boot.from_time(times)[0]) / boot.balls
+
+    most = max(after.rallies, key=late)
     return _by_seed(before).get(most.manifest.protocol.seed, before.rallies[0]), most
 
 
 def _explained(
     pair: tuple[Rally, Rally],
     kind: str,
-    findings: Sequence[Statement | Boots],
+    rows: Sequence[Row],
     plans: Mapping[str, Mapping[str, Plan]],
     stop: Stop,
 ) -> list[LevelCauses]:
-    stories = _replayed_stories(pair, kind, findings, plans, stop)
+    stories = _replayed_stories(pair, kind, rows, plans, stop)
     return [
-        _level_causes(one, pair, [stories[side, _level(one)] for side in (0, 1)])
-        for one in findings
+        _level_causes(row, pair, [stories[side, _level(row)] for side in (0, 1)]) for row in rows
     ]
 
 
 def _replayed_stories(
     pair: tuple[Rally, Rally],
     kind: str,
-    findings: Sequence[Statement | Boots],
+    rows: Sequence[Row],
     plans: Mapping[str, Mapping[str, Plan]],
     stop: Stop,
 ) -> dict[tuple[int, Level], list[Story]]:
@@ -222,7 +225,7 @@ def _replayed_stories(
         plan = plans[name][kind] if name in plans else plan_again(rally)
         plan = plan.model_copy(update={"protocol": rally.manifest.protocol, "versions": {}})
         table = balls_of(rally)
-        chosen = {_level(one): near(table, one) for one in findings}
+        chosen = {_level(row): near(table, row) for row in rows}
         stories: dict[tuple[int, Level], list[Story]] = {}
         numbers = sorted({ball for balls in chosen.values() for ball in balls})
         seen = profile_balls(
@@ -238,27 +241,26 @@ def _replayed_stories(
         return {**both[0].result(), **both[1].result()}
 
 
-def near(table: NDArray[np.int64], statement: Statement | Boots) -> list[int]:
+def near(table: NDArray[np.int64], row: Row) -> list[int]:
     """Return the numbers of balls whose latency is near a level: from half to twice as rare.
 
-    Where shares are compared: balls that are later than the time; usual ones if there is none.
-    A ball without an answer is never one of them: nothing ran in the answer's place.
+    If shares are compared: the soonest of the balls after that are so late, and the balls before
+    of the same ranks; of a few balls, usual ones beside them. A ball without an answer is never one
+    of them: nothing ran in the answer's place.
     """
     rise, fall = table[:, 1], table[:, 2]
-    value = rise if statement.latency == "interrupt" else fall - rise
-    is_answered = (rise != NONE) & (fall != NONE)
-    if isinstance(statement, Statement) and isinstance(statement.decisive.what, LevelUpTo):
-        is_answered &= value <= statement.decisive.what.threshold_ns  # of the sooner kind alone
-    answered = np.flatnonzero(is_answered)
+    value = rise if row.latency == "interrupt" else fall - rise
+    answered = np.flatnonzero((rise != NONE) & (fall != NONE))
     order = answered[np.argsort(-value[answered], kind="stable")]
     if not order.size:
         return []
-    beyond = _beyond(statement)
-    late = 0 if beyond is None else int((value[answered] > beyond).sum())
-    if beyond is not None and late:
-        first, last = 0, late - 1
+    beyond = _beyond(row)
+    late = 0 if beyond is None else int((value[answered] >= beyond).sum())
+    last = 0 if beyond is None else max(1, round(row.after * len(order)))
+    if late or last >= FEW:
+        first, last = max(0, last - BALLS), last - 1
     else:
-        one_in = MEDIAN if isinstance(statement, Boots) or beyond is not None else statement.one_in
+        one_in = MEDIAN if beyond is not None else _one_in(row)
         place, half = len(order) / one_in, BALLS // 2
         first, last = int(place) - half, int(place) + half
         if one_in >= LATE_FROM:
@@ -269,16 +271,16 @@ def near(table: NDArray[np.int64], statement: Statement | Boots) -> list[int]:
 
 
 def _level_causes(
-    statement: Statement | Boots, pair: tuple[Rally, Rally], stories: Sequence[Sequence[Story]]
+    row: Row, pair: tuple[Rally, Rally], stories: Sequence[Sequence[Story]]
 ) -> LevelCauses:
     balls = [
         [
-            {str(share.what): share for share in shares([_phase(story, statement.latency)])}
+            {str(share.what): share for share in shares([_phase(story, row.latency)])}
             for story in some
         ]
         for some in stories
     ]
-    late = _beyond(statement) is not None or _level(statement)[1] >= LATE_FROM
+    late = _beyond(row) is not None or _one_in(row) >= LATE_FROM
     came, went = causes_of(
         [[{words: share.ns for words, share in one.items()} for one in some] for some in balls]
     )
@@ -294,9 +296,9 @@ def _level_causes(
             Cause(words, most[words][1], one, other, ball) for words, one, other in found[:ROWS_MAX]
         ]
 
-    parts = [[_phase(story, statement.latency) for story in some] for some in stories]
+    parts = [[_phase(story, row.latency) for story in some] for some in stories]
     return LevelCauses(
-        statement,
+        row,
         *pair,
         (len(stories[0]), len(stories[1])),
         rows(came),
@@ -402,9 +404,7 @@ def shown_cause(causes: LevelCauses) -> CauseShown:
     lines = [f"Came: {sentence(cause)}." for cause in causes.came]
     lines += [f"Went: {sentence(cause)}." for cause in causes.went]
     lines += [f"{came_or_went(one).capitalize()}: {waited_sentence(one)}." for one in causes.waited]
-    return CauseShown(
-        causes.statement.cell, change_words(causes.statement), lines, rests_on(causes)
-    )
+    return CauseShown(causes.row.cell, by_how_much(causes.row), lines, rests_on(causes))
 
 
 def rests_on(causes: LevelCauses) -> str:

@@ -19,8 +19,8 @@ from pathlib import Path
 from tennis.bench.protocol import Access
 from tennis.bench.registry import Benches, timeless
 from tennis.comparison import BOOTS_MAX
-from tennis.comparison.before_after import Judgement, first_look, judge, statement_count
-from tennis.comparison.folders import LATENCIES, RECORD, Cell, Sides, matched, read_side
+from tennis.comparison.folders import RECORD, Cell, Sides, matched, read_side
+from tennis.comparison.judgement import BOOTS_MIN, FIRST_LOOK, Judgement, judge
 from tennis.comparison.request import CompareRequest
 from tennis.errors import BenchError, RallyError, UsageError
 from tennis.log import log
@@ -114,10 +114,7 @@ def _until_decided(
 ) -> Compared:
     """Play to one look after the other; each has twice as many pairs as the one before."""
     most = len(game.seeds)
-    balls = min(plan.protocol.balls for plans in game.plans.values() for plan in plans.values())
-    kinds = max(len(plans) for plans in game.plans.values())
-    first = first_look(statement_count(kinds, len(LATENCIES), balls))
-    wanted = min(most, most if record.once else first)
+    wanted = min(most, most if record.once else FIRST_LOOK)
     begun_with = game.there()
     while True:
         interrupted = not game.play(wanted)
@@ -136,39 +133,41 @@ def _until_decided(
             record.write(game.out)
         look = None if record.once else record.looks.index(there) + 1
         judgement = judge(
-            sides.pairs, margin=record.margin, look=look, suspects=sides.suspects, time=sides.time
+            sides.pairs,
+            margin=record.margin,
+            look=look,
+            most_boots=most,
+            suspects=sides.suspects,
+            time=sides.time,
         )
         compared = Compared(sides, judgement, game.out, interrupted)
-        every: list[str] = [one.change for one in judgement.statements]
-        every += [one.change for one in judgement.boots]
-        open_ = every.count("undecided")
         if judgement.verdict != "undecided" or interrupted or wanted >= most:
             compared.spent = game.spent(there)
             if judgement.verdict == "undecided":
                 compared.next_step = game.next_step(there, wanted, judgement, recorded)
             return compared
         wanted = min(most, 2 * wanted)
-        warn_of_budget(game, there * judgement.more_boots, there - begun_with)
-        log.info(
-            f"after {format_count(there, 'pair')} of boots {open_} of "
-            f"{len(every)} statements are undecided: on to {wanted}"
-        )
+        log.info(f"after {format_count(there, 'pair')} of boots it is undecided: on to {wanted}")
+        log.info(forecast(game, judgement, there, there - begun_with))
 
 
-def warn_of_budget(game: "Game", needed: float, played: int) -> None:
-    """Say if the budget is likely not to decide, though nothing changed."""
+def forecast(game: "Game", judgement: Judgement, there: int, played: int) -> str:
+    """Say how many pairs decide it if nothing changed, from the variance of those played."""
+    needed = there * judgement.more_boots
     if not isfinite(needed):
-        return
-    minutes = game.minutes() / played * needed if played else 0.0
+        return "how many pairs would decide it is not known yet"
+    minutes = game.minutes() / played * (needed - there) if played else 0.0
     most = len(game.seeds)
     budget = game.playing.asked.minutes or inf
+    time_words = f", {minutes:,.0f} minutes" if minutes >= 1 else ""
+    said = f"if nothing changed, about {max(1, needed - there):,.0f} more pairs{time_words} say so"
     if needed <= most and minutes <= budget:
-        return
+        return said
     allowed = f"--boots allows {most}" if needed > most else f"--minutes allows {budget:g}"
-    time_words = f" and {minutes:,.0f} minutes" if minutes >= 1 else ""
-    log.info(
-        f"if nothing changed, it takes about {needed:,.0f} pairs{time_words} to say so, and "
-        f"{allowed}: expect undecided. Longer boots (--balls) or a wider --margin take fewer"
+    once = math.ceil(there * judgement.more_boots_once)
+    return (
+        f"{said}; {allowed}, so expect undecided. Judged once, {once:,} pairs may do: --once "
+        f"--boots {once} --out ANOTHER. Longer boots (--balls) or a wider --margin take fewer"
     )
 
 
@@ -286,7 +285,7 @@ class Game:
                 pairs = f"some {likely:,.0f} pairs of such boots"
                 return f"{pairs}, longer boots (--balls) or a wider --margin"
             more = math.ceil(likely) if likely < BOOTS_MAX else 0
-            return f"the same command with --boots {max(2 * most, judgement.boots_needed, more)}"
+            return f"the same command with --boots {max(2 * most, BOOTS_MIN, more)}"
         words = f"the same command: it goes on with pair {there + 1} of at most {most}"
         if self.playing.stop() or self.playing.asked.minutes is None or not self.boots_played:
             return words

@@ -11,11 +11,10 @@ import numpy as np
 from pydantic import ValidationError
 
 from tennis.bench.virtual.bench import VirtualBench
+from tennis.comparison import words
 from tennis.comparison.boots import Boot
-from tennis.comparison.findings import QuantityRatio, at_level, compare
-from tennis.comparison.kinds import ShareBeyond
+from tennis.comparison.judgement import Row, share_change, time_change
 from tennis.comparison.levels import LATER_MIN
-from tennis.comparison.ratios import Relation, boots_needed
 from tennis.comparison.sides import Side
 from tennis.errors import RallyError, UsageError
 from tennis.explain.story import Latency
@@ -34,7 +33,7 @@ from tennis.units import format_count, format_ns, tick_ns
 
 # what a remedy may change, as people write it
 TRIED = tuple(row.name.replace("_", "-") for row in rows_of("remedy"))
-BOOTS = boots_needed(paired=True)  # of each side: fewer decide nothing
+BOOTS = 5  # of each side: fewer hardly decide
 BOOTS_MAX = 40
 LEVELS = (1000, 100)  # what one ball in so many exceeds: the rarest that all boots have
 SEEDS = 2**32
@@ -80,28 +79,28 @@ class Tried:
     late_after: int
     balls: tuple[int, int]
     boots: int  # pairs
-    found: QuantityRatio | None  # after against before; None: boots too short for a level
-    relation: Relation
+    found: Row | None  # after against before; None: boots too few or too short
     moved: Moved | None = None  # None: the wait is shorter, or none went elsewhere
 
     @property
     def verdict(self) -> str:
         """Say in one word what the experiment showed."""
-        said: dict[Relation, str] = {"less": "helps", "greater": "harms", "equivalent": "alike"}
-        return said.get(self.relation, "undecided")
+        said = {"earlier": "helps", "later": "harms", "equal": "alike"}
+        return said.get(self.found.change, "undecided") if self.found else "undecided"
 
     @property
     def why(self) -> str:
         """Say what the verdict stands on."""
         if self.found is None:
-            return f"boots of fewer than {LATER_MIN * LEVELS[-1]} balls have no level"
-        words = self.found.words
-        if self.boots < BOOTS:
-            return f"{words}; {format_count(self.boots, 'pair')} of boots: {BOOTS} decide"
-        ratio = self.found.ratio
-        if not ratio.bounded:
-            return f"{words}; too few balls are late"
-        return f"{words}; {ratio.estimate:.3g} times ({ratio.low:.3g} to {ratio.high:.3g})"
+            return (
+                f"boots of fewer than {LATER_MIN * LEVELS[-1]} balls have no level, and one pair "
+                f"of boots has no interval: {BOOTS} decide"
+            )
+        before, after = words.values(self.found)
+        return (
+            f"{words.quantity(self.found)}: {after} against {before}; {words.ratio(self.found)}, "
+            f"of {format_count(self.boots, 'pair')} of boots"
+        )
 
 
 def try_setting(
@@ -228,21 +227,19 @@ def compared(pairs: Sequence[tuple[Rally, Rally]], setting: str, over_ns: int | 
     before, after = (
         Side([_boot(pair[which]) for pair in pairs], range(len(pairs))) for which in (0, 1)
     )
-    found: QuantityRatio | None = None
-    relation: Relation = "undecided"
-    if over_ns is not None:
-        found = compare(after, before, ShareBeyond(over_ns))
-        relation = found.ratio.relation()
-    else:
-        one_in = next((one for one in LEVELS if before.has(one) and after.has(one)), None)
-        if one_in is not None:
-            finding = at_level(after, before, one_in)
-            found, relation = finding.decisive()
-            level = before.median(one_in).estimate
-            threshold = level if finding.threshold_ns is None else finding.threshold_ns
-            # what lies at the level itself is late, too; what was missed, after the timeout
-            timeout_ns = pairs[0][0].manifest.protocol.timeout_ns
-            over_ns = int(np.ceil(min(threshold, timeout_ns + 1))) - 1
+    found: Row | None = None
+    if len(pairs) > 1:
+        if over_ns is not None:
+            found = share_change(before, after, float(over_ns))
+        else:
+            one_in = next((one for one in LEVELS if before.has(one) and after.has(one)), None)
+            if one_in is not None:
+                found = time_change(before, after, one_in)
+    if over_ns is None and before.has(LEVELS[-1]):
+        one_in = next(one for one in LEVELS if before.has(one))
+        # what lies at the level itself is late, too; what was missed, after the timeout
+        timeout_ns = pairs[0][0].manifest.protocol.timeout_ns
+        over_ns = int(np.ceil(min(before.level(one_in), timeout_ns + 1))) - 1
     beyond = np.array([np.inf if over_ns is None else over_ns], np.float64)
     late = [sum(int(boot.above(beyond)[0]) for boot in side.boots) for side in (before, after)]
     return Tried(
@@ -254,8 +251,7 @@ def compared(pairs: Sequence[tuple[Rally, Rally]], setting: str, over_ns: int | 
         (before.balls, after.balls),
         len(pairs),
         found,
-        relation,
-        None if relation == "less" else _moved(pairs),
+        None if found is not None and found.change == "earlier" else _moved(pairs),
     )
 
 

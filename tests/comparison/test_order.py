@@ -17,7 +17,9 @@ def minutes(numbers):
     [
         (range(8), range(8, 16), False),
         (range(8, 16), range(8), False),
-        (range(0, 16, 2), range(1, 16, 2), True),
+        (range(0, 16, 2), range(1, 16, 2), False),  # each second one may be warm
+        ([*range(8), *range(24, 32)], range(8, 24), False),  # so may the middle
+        ([0, 5, 6, 7, 10, 12, 13], [1, 2, 3, 4, 8, 9, 11], True),  # shuffled
         ([0, 3, 4, 7, 8, 11], [1, 2, 5, 6, 9, 10], True),  # A B B A
         ([*range(7), 15], range(7, 15), False),  # one boot does not make it turns
         ([0, 1], [0, 2], None),  # two boots of one minute: nobody knows

@@ -6,9 +6,8 @@ from math import inf
 
 import numpy as np
 
-from tennis.comparison.before_after import Pair, judge
 from tennis.comparison.boots import Boot
-from tennis.comparison.rare import Boots
+from tennis.comparison.judgement import Pair, Row, judge
 from tennis.comparison.sides import Side
 from tennis.play.causes import causes_of, near
 from tennis.play.repeat import NONE
@@ -23,16 +22,16 @@ def table(late=(), lost=(), balls=3000):
     return found
 
 
-def in_some(beyond_ns=20_000.0):
-    return Boots("", "interrupt", "with a late ball", 0, 14, 32, 32, "more", beyond_ns)
+def late_row(after=1 / 3000):
+    return Row("", "interrupt", "late", "later", 0, after, unit="balls", beyond_ns=20_000.0)
 
 
 def test_one_late_ball_is_not_looked_at_beside_four_usual_ones():
     """200 µs in 1 of 3,000 was "40.1 µs more a ball"."""
-    assert near(table(late=[77]), in_some()) == [77]
-    usual = near(table(), in_some())
+    assert near(table(late=[77]), late_row()) == [77]
+    usual = near(table(), late_row())
     assert len(usual) == 15
-    assert near(table(late=[5, 6], lost=[8]), in_some()) == [5, 6]
+    assert near(table(late=[5, 6], lost=[8]), late_row(2 / 3000)) == [5, 6]
 
 
 def test_a_lost_ball_is_never_looked_at():
@@ -42,7 +41,7 @@ def test_a_lost_ball_is_never_looked_at():
         for lost in (0, 60)
     )
     found = judge([Pair("", "interrupt", before, after)])
-    (late,) = [one for one in found.statements if one.one_in == 100]
+    (late,) = [row for row in found.rows if row.one_in == 100]
     lost = range(60)
     assert not set(near(table(lost=lost), late)) & set(lost)
     assert near(table(lost=range(3000)), late) == []
@@ -61,10 +60,9 @@ def test_of_two_kinds_the_one_that_changed_is_looked_at():
         for usual in (1400.0, 2800.0)
     )
     found = judge([Pair("", "interrupt", before, after)])
-    (median,) = [one for one in found.statements if one.one_in == 2]
-    assert median.quantity == "median of the balls not later than 24 µs"
-    assert median.change == "later"
-    assert not set(near(table(late=range(1500)), median)) & set(range(1500))
+    (row,) = [row for row in found.rows if row.what == "late"]
+    assert row.change == "later"
+    assert not set(near(table(late=range(1500)), row)) & set(range(1500))
 
 
 def test_only_what_repeats_is_named():
