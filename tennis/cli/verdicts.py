@@ -12,7 +12,7 @@ from tennis.cli.words import command_line, paragraph
 from tennis.rally.text import plain, quoted
 from tennis.replicate.deciding import level_words
 from tennis.replicate.rules import replication as rules
-from tennis.replicate.verdicts import SHARES, Claim, ClaimPart, Replication, compared, number
+from tennis.replicate.verdicts import Claim, ClaimPart, Replication, compared, number
 from tennis.units import format_count
 
 STYLES = {
@@ -42,7 +42,7 @@ def print_verdicts(
     paragraph(
         console,
         f"{replication.match.bench} bench: {replication.match.time_note}. Here: what 1 ball in "
-        f"{judged} exceeds in the median boot, one side over the other, with its 95 % interval. "
+        f"{judged} exceeds, and rarer balls, one side over the other, with its 95 % interval. "
         "Published: the same of other quantities, as of the thesis' maxima of 10,000,000 balls.",
         style="dim",
     )
@@ -137,7 +137,7 @@ def _print_table(
     judged = level_words(rules().statistics.judged_one_in)
     paragraph(
         console,
-        f"{rule} Published: {part.quantity}; judged here: {judged} of the median boot.",
+        f"{rule} Published: {part.quantity}; judged here: {judged}, and rarer, of all balls.",
         style="dim",
     )
     head = f"{'':<{_ROW}}{'thesis':>7}  here (95 %)"
@@ -164,8 +164,7 @@ def _print_row(console: Console, name: str, part: ClaimPart) -> None:
     line.append(part.verdict, style=STYLES[part.verdict])
     line.append("*" if part.cause == "not looked at" else "")
     console.print(line, soft_wrap=True)
-    shares = part.by == SHARES
-    remarks = [part.latest_words, why, f"judged by {part.judged}" if shares else ""]
+    remarks = [part.latest_words, why]
     if part.verdict != "confirmed":
         remarks += [part.remark, part.next and f"to decide it, {part.next}"]
     if any(remarks):

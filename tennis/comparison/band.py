@@ -183,10 +183,10 @@ class Band:
 
         Times with many late balls share a half of it, those with few the other half.
         """
-        few = sum(self._apart) < FEW
         mean, error, _ = self._difference
-        many = mean > self._largest_by_chance(~few, tail / 2) * error
         more, fewer = self._apart
+        few = more + fewer < FEW
+        many = mean > self._largest_by_chance(~few, tail / 2) * error
         least, _ = times_as_many(more, fewer, tail / 2 / max(1, few.sum()))
         return np.where(few, least > 1, many) & self.surely_more(tail)
 
@@ -290,7 +290,7 @@ def later_by(  # noqa: PLR0913 (each is named)
     low, high = 1e-6, 1e6
     if not holds(high):
         return np.inf
-    while high / low > 1.0005:
+    while high / low > 1.00001:
         middle = float(np.sqrt(low * high))
         low, high = (low, middle) if holds(middle) else (middle, high)
     return high

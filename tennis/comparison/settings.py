@@ -39,8 +39,8 @@ class Worth:
 
     @property
     def levels_ns(self) -> dict[int, float]:
-        """Return the levels of all boots, ns."""
-        return {n: self.side.level(n) for n in (MEDIAN, ONE_IN) if self.side.has(n)}
+        """Return the median boot's levels, ns."""
+        return {n: self.side.median_boot(n) for n in (MEDIAN, ONE_IN) if self.side.has(n)}
 
 
 def worth(match: MatchFolder) -> list[Worth]:

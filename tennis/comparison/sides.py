@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 """One side of a comparison: boots of one kernel, setting and load, for one latency."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -57,10 +57,11 @@ class Side:
         """Return a level of each boot: ns."""
         return [levels.level(boot, one_in) for boot in self.boots]
 
-    def median_boot(self, of: Callable[[Boot], float]) -> float:
-        """Return the median boot's value of something; nan: no boot has one."""
-        values = [value for boot in self.boots if not np.isnan(value := of(boot))]
-        return float(np.median(values)) if values else np.nan
+    def median_boot(self, one_in: float) -> float:
+        """Return the median boot's level: ns; of two in the middle, their geometric mean."""
+        values = sorted(self.values(one_in))
+        low, high = values[(len(values) - 1) // 2], values[len(values) // 2]
+        return low if low == high else float(np.sqrt(low) * np.sqrt(high))
 
     def odd(self, one_in: float) -> list[int]:
         """Return the numbers of the boots that are unlike all others; empty: there are none.

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePath
 
-from tennis.comparison.before_after import MEDIAN
+from tennis.comparison.judgement import MEDIAN
 from tennis.comparison.ratio_words import ratio_words
 from tennis.edition import VERSION
 from tennis.match.folder import REPORT, MatchFolder
@@ -37,7 +37,7 @@ from tennis.replicate.rules import (
 )
 from tennis.replicate.samples import boots_shown
 from tennis.replicate.story import cells, head, level_said, story
-from tennis.replicate.verdicts import SHARES, Claim, ClaimPart, Replication, number
+from tennis.replicate.verdicts import Claim, ClaimPart, Replication, number
 from tennis.stats.summary import Latency, latencies, percent
 from tennis.units import format_count, format_us
 
@@ -143,15 +143,13 @@ def match_report(replicated: Replication) -> str:
         boots=lambda count: format_count(count, "boot"),
         number=number,
         class_of=lambda verdict: verdict.replace(" ", "-"),
-        shares=SHARES,
     )
 
 
 def at_levels(part: ClaimPart) -> str:
     """Say what was found at each probability of exceedance."""
     return "; ".join(
-        f"1 in {level.one_in:,}{' (of shares)' if level.shares else ''}: "
-        + ratio_words(level.estimate, level.interval, write=number)
+        f"1 in {level.one_in:,}: " + ratio_words(level.estimate, level.interval, write=number)
         for level in part.levels
     )
 
@@ -230,7 +228,7 @@ def _cells(replication: Replication, table: KernelTable) -> list[Cell]:
             here = _together(rallies, name) if rallies else None
             boots = boots_shown(rallies, name)
             levels = [
-                level_said(boots.median(one_in).estimate if boots.has(one_in) else None, here)
+                level_said(boots.median_boot(one_in) if boots.has(one_in) else None, here)
                 for one_in in (MEDIAN, 100)
                 if here is not None
             ]

@@ -8,13 +8,11 @@ docs/match.md says the rules in words; ``tests/comparison`` plays made-up matche
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import product
 from typing import Literal
 
-from tennis.comparison import levels, medians
-from tennis.comparison.findings import at_level
-from tennis.comparison.ratios import Ratio, Relation, divided
-from tennis.comparison.sides import Side, compared, together
+from tennis.comparison import levels
+from tennis.comparison.band import later_by, rare_share
+from tennis.comparison.sides import Side
 from tennis.comparison.words import seeds
 from tennis.replicate.rules import RulePart, Statistics
 from tennis.units import format_ns
@@ -24,8 +22,7 @@ Verdict = Literal["confirmed", "contradicted", "inconclusive"]
 Interval = tuple[float, float]
 Cells = Sequence[Side]  # one for each load: the latest of them counts
 BOOTS_MAX = 1000  # more boots than that are no advice
-BEYOND_MIN = 2  # boots whose rarest balls hold a verdict back: one decides nothing
-UNKNOWN = (math.nan, math.nan)
+TAIL = 0.025  # beyond each end of an interval
 
 
 @dataclass(frozen=True)
@@ -36,14 +33,11 @@ class Level:
     estimate: float
     interval: Interval
     position: Position
-    shares: str = ""  # what was compared in place of the level that falls between two kinds
 
     @property
     def words(self) -> str:
         """Say what is judged."""
-        if self.shares:
-            return f"the {self.shares} of all balls of the median boot"
-        return f"{level_words(self.one_in)} of the median boot"
+        return f"{level_words(self.one_in)} and rarer, of all balls"
 
 
 @dataclass(frozen=True)
@@ -65,7 +59,7 @@ def decide(part: RulePart, of: Cells, to: Cells, than: Cells, rules: Statistics)
     cells = [*of, *to, *than]
     limits = _Bounds.of(part, rules)
     wanted = [one_in for one_in in rules.one_in if all(cell.has(one_in) for cell in cells)]
-    found = tuple(_level(part, one_in, (of, to, than), limits) for one_in in wanted)
+    found = tuple(_level(part, one_in, (of, to, than), limits, rules.margin) for one_in in wanted)
     judged = next((level for level in found if level.one_in == rules.judged_one_in), None)
     largest = None if than else _latest_ratio(of, to)
     few, needed = _too_few(cells, rules)
@@ -80,7 +74,7 @@ def decide(part: RulePart, of: Cells, to: Cells, than: Cells, rules: Statistics)
             open=True,
             boots_needed=needed,
         )
-    verdict, remark = _verdict(part, judged, limits, (of, to, than))
+    verdict, remark = _verdict(judged, limits, (of, to, than))
     boots = min(len(cell.boots) for cell in cells)
     straddles = judged.position == "both" and not remark
     return Decision(
@@ -118,10 +112,11 @@ class _Bounds:
         return cls(words, part.above, part.below, part.above, part.below)
 
     def equal(self, interval: Interval) -> str:
-        """Say that neither side is later; empty where that is not known, or not asked."""
+        """Say that neither side is later; empty: that is not known, or not asked."""
         if self.margin is None:
             return ""
-        if Ratio(math.nan, *interval, paired=False).relation(self.margin) != "equivalent":
+        low, high = interval
+        if not 1 / (1 + self.margin) <= low <= high <= 1 + self.margin:
             return ""
         return f"both sides are equal within {100 * self.margin:g} %: neither is later"
 
@@ -131,9 +126,8 @@ class _Bounds:
         if math.isnan(low) or math.isnan(high):
             return "both"
         if self.margin is not None:  # to swap the sides must swap what is said
-            relation = Ratio(math.nan, low, high, paired=False).relation(self.margin)
-            positions: dict[Relation, Position] = {"greater": "inside", "less": "outside"}
-            return positions.get(relation, "both")
+            most = (1 + self.margin) * 1.001  # a hair: ticks are divided
+            return "inside" if low > most else "outside" if high < 1 / most else "both"
         if (self.above is None or low > self.above) and (self.below is None or high < self.below):
             return "inside"
         if (self.not_above is not None and high <= self.not_above) or (
@@ -180,63 +174,80 @@ def number(value: float | None) -> str:
 
 
 def _level(
-    part: RulePart, one_in: int, sides: tuple[Cells, Cells, Cells], limits: _Bounds
+    part: RulePart, one_in: int, sides: tuple[Cells, Cells, Cells], limits: _Bounds, margin: float
 ) -> Level:
+    """Compare at one level and all rarer ones, by the band of `tennis compare`."""
     of, to, than = sides
-    shares = ""
-    if not than and len(of) == len(to) == 1:
-        found = compared(of[0], to[0], one_in)
-        if part.ranks:
-            finding = at_level(of[0], to[0], one_in)
-            if finding.by_share:
-                found, shares = finding.judged.ratio, finding.judged.words
-    elif not than:
-        found = _over(_latest(of, one_in), _latest(to, one_in))
-    else:
-        found = _nearness(*(_latest(cells, one_in) for cells in sides))
-    interval = (found.low, found.high)
-    return Level(one_in, found.estimate, interval, limits.position(interval), shares)
+    estimate = divided(_latest(of, one_in), _latest(to, one_in))
+    interval = _ends(of, to, one_in, margin)
+    if part.than:
+        other = _ends(of, than, one_in, margin)
+        estimate = _decades(estimate) - _decades(
+            divided(_latest(of, one_in), _latest(than, one_in))
+        )
+        interval = _nearness(interval, other)
+    elif (
+        math.isfinite(estimate) and estimate
+    ):  # a few more late balls are as many: an end may be past it
+        low, high = (estimate if abs(end / estimate - 1) < 1e-4 else end for end in interval)
+        interval = min(low, estimate), max(high, estimate)
+    return Level(one_in, estimate, interval, limits.position(interval))
 
 
-def _latest(cells: Cells, one_in: int) -> medians.Median:
-    """Return the value of the load that has the latest balls, with its interval."""
-    found = [cell.median(one_in) for cell in cells]
-    ends = [[getattr(one, name) for one in found] for name in ("estimate", "low", "high")]
-    return medians.Median(*(math.nan if any(map(math.isnan, some)) else max(some) for some in ends))
+def _latest(cells: Cells, one_in: int) -> float:
+    """Return the level of the load that has the latest balls."""
+    return max(cell.level(one_in) for cell in cells)
 
 
-def _over(one: medians.Median, other: medians.Median) -> Ratio:
-    return Ratio(
-        divided(one.estimate, other.estimate),
-        divided(one.low, other.high),
-        divided(one.high, other.low),
-        paired=False,
+def _ends(of: Cells, to: Cells, one_in: int, margin: float) -> Interval:
+    """Return by how much the latest of some cells may be later than the latest of others."""
+    most = _most(of, to, one_in, margin)
+    least = _most(to, of, one_in, margin)
+    return (1 / least if least else math.inf), most
+
+
+def _most(of: Cells, to: Cells, one_in: int, margin: float) -> float:
+    if any(len(cell.boots) < 2 for cell in (*of, *to)):
+        return math.nan
+    return max(
+        min(
+            later_by(
+                one,
+                other,
+                tail=TAIL,
+                rare=rare_share(min(one.balls, other.balls)),
+                shares=(1 / one_in, 0.0),
+                slack=margin,
+            )
+            for other in to
+        )
+        for one in of
     )
 
 
-def _nearness(one: medians.Median, other: medians.Median, third: medians.Median) -> Ratio:
-    """Return by how many decades one is nearer to other than to third: below 0, it is."""
-    estimate = _decades(one.estimate, other.estimate, third.estimate)
-    corners = [
-        _decades(*ends)
-        for ends in product(*((side.low, side.high) for side in (one, other, third)))
+def _nearness(to: Interval, than: Interval) -> Interval:
+    """Return by how many decades one is nearer to one side than to another: below 0, it is."""
+    if any(math.isnan(end) for end in (*to, *than)):
+        return math.nan, math.nan
+    ends = [
+        (
+            0.0 if low <= 1 <= high else min(_decades(low), _decades(high)),
+            max(_decades(low), _decades(high)),
+        )
+        for low, high in (to, than)
     ]
-    # between corners it turns where one equals another
-    corners += [
-        _decades(turn, *ends)
-        for ends in product((other.low, other.high), (third.low, third.high))
-        for turn in ends
-        if one.low <= turn <= one.high
-    ]
-    if any(map(math.isnan, corners)):
-        return Ratio(estimate, *UNKNOWN, paired=False)
-    return Ratio(estimate, min(corners), max(corners), paired=False)
+    return ends[0][0] - ends[1][1], ends[0][1] - ends[1][0]
 
 
-def _decades(one: float, other: float, third: float) -> float:
-    if not all(math.isfinite(value) and value > 0 for value in (one, other, third)):
+def _decades(ratio: float) -> float:
+    return abs(math.log10(ratio)) if 0 < ratio < math.inf else math.inf
+
+
+def divided(one: float, other: float) -> float:
+    """Return one / other; infinite over zero, nan if neither is a number."""
+    if (math.isinf(one) and math.isinf(other)) or (not one and not other):
         return math.nan
-    return abs(math.log10(one / other)) - abs(math.log10(one / third))
+    return one / other if other else math.inf
 
 
 def _latest_ratio(of: Cells, to: Cells) -> float:
@@ -247,75 +258,17 @@ def _latest_ratio(of: Cells, to: Cells) -> float:
 
 
 def _verdict(
-    part: RulePart, judged: Level, limits: _Bounds, sides: tuple[Cells, Cells, Cells]
+    judged: Level, limits: _Bounds, sides: tuple[Cells, Cells, Cells]
 ) -> tuple[Verdict, str]:
     low, high = judged.interval
-    of, to, than = sides
+    odd = "; ".join(_odd(judged.one_in, [cell for side in sides for cell in side]))
     if judged.position == "both":
         if math.isnan(low) or math.isnan(high):
-            if not any(boot.lost for side in sides for cell in side for boot in cell.boots):
-                return "inconclusive", "it is 0 in too many boots: there is no ratio"
+            return "inconclusive", "one boot has no interval"
+        if math.isinf(high) and any(cell.lost for side in sides for cell in side):
             return "inconclusive", "too many balls were not answered"
-        return "inconclusive", limits.equal(judged.interval)
-    doubts = _doubts(part, judged, limits, of, to) if not than else iter(())
-    doubt = next(doubts, "")
-    if doubt:
-        return "inconclusive", doubt
-    odd = "; ".join(_odd(judged.one_in, (*of, *to, *than)))
+        return "inconclusive", limits.equal(judged.interval) or odd
     return ("confirmed" if judged.position == "inside" else "contradicted"), odd
-
-
-def _doubts(part: RulePart, judged: Level, limits: _Bounds, of: Cells, to: Cells) -> Iterator[str]:
-    """Say what the median boot does not show and other counts do."""
-    if len(of) == len(to) == 1:
-        finding = at_level(of[0], to[0], judged.one_in)
-        if part.ranks and finding.crosses:
-            said = "; ".join(one.words for one in (finding.judged, *finding.beside))
-            yield f"the sides' curves cross near this level: {said}"
-        shares = finding.judged
-        if not judged.shares:
-            if finding.by_share and shares.of.estimate > 0 and shares.to.estimate > 0:
-                yield f"the level falls between two kinds of balls: {shares.words}"
-            ratios = together(of[0], to[0], judged.one_in)
-            if all(limits.position((one, one)) != judged.position for one in ratios):
-                ends = " to ".join(map(number, (min(ratios), max(ratios))))
-                yield (
-                    "it depends on how boots are counted: all balls of all boots but one together "
-                    f"give {ends}"
-                )
-    late = _late_boots(part, judged, limits, of, to)
-    if late:
-        yield late
-
-
-def _late_boots(part: RulePart, judged: Level, limits: _Bounds, of: Cells, to: Cells) -> str:
-    """Say that boots have balls rarer than the judged level that are on the other side.
-
-    One boot decides nothing. Balls are counted of as many balls on both sides. What holds for one
-    side over the other holds the other way round for the other over the one.
-    """
-    inside = judged.position == "inside"
-    if limits.margin is not None:
-        most = 1 + limits.margin
-        bound, is_below = (1 / most if inside else most), not inside
-    elif (part.above is None) == (part.below is None):
-        return ""
-    else:
-        bound = next(one for one in (part.above, part.below) if one is not None)
-        is_below = inside == (part.below is not None)  # what is said: the ratio is below the bound
-    many, few, times = (of, to, bound) if is_below else (to, of, 1 / bound)
-    balls = min(cell.balls for cell in (*of, *to))
-    reference = max(max(cell.latest(balls)) for cell in few)
-    latest = [one for cell in many for one in cell.latest(balls)]
-    beyond = [one for one in latest if one > times * reference]
-    if len(beyond) < BEYOND_MIN:
-        return ""
-    up_to = "no answer" if math.isinf(max(beyond)) else format_ns(max(beyond))
-    return (
-        f"rarer balls are on the other side: {len(beyond)} of {len(latest)} boots have balls later "
-        f"than {number(times)} times the other side's latest ({format_ns(reference)}), up to "
-        f"{up_to}"
-    )
 
 
 def _odd(one_in: int, cells: Cells) -> Iterator[str]:
@@ -325,7 +278,7 @@ def _odd(one_in: int, cells: Cells) -> Iterator[str]:
         if not odd:
             continue
         values = cell.values(one_in)
-        middle = format_ns(cell.median(one_in).estimate)
+        middle = format_ns(sorted(values)[len(values) // 2])
         said = ", ".join(
             "no answer" if math.isinf(values[one]) else format_ns(values[one]) for one in odd
         )

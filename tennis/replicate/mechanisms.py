@@ -87,7 +87,7 @@ def other_cause(
         return ""
     for sample, side, sentence in of:
         latest = max(side.latest(), default=inf)
-        near = side.has(one_in) and latest <= _NEAR * side.median(one_in).estimate
+        near = side.has(one_in) and latest <= _NEAR * side.median_boot(one_in)
         if sample in forced and near and _LOCK.search(sentence):
             return (
                 "the latest ball waited for the softirq lock, which forced threading takes today "

@@ -8,9 +8,8 @@ It decides nothing: verdicts need all boots (``tennis.replicate.verdicts``).
 import math
 from dataclasses import dataclass, field
 
-from tennis.comparison.before_after import MEDIAN
 from tennis.comparison.boots import Boot
-from tennis.comparison.medians import median
+from tennis.comparison.judgement import MEDIAN
 from tennis.comparison.sides import Side
 from tennis.rally import Rally
 from tennis.rally.manifest import THREADED
@@ -100,8 +99,8 @@ class SoFar:
             *key,
             boots=len(side.boots),
             misses=self._misses[key],
-            median=median(side.values(MEDIAN), 0).estimate if side.has(MEDIAN) else None,
-            late=median(late, 0).estimate if late else None,
+            median=side.median_boot(MEDIAN) if side.has(MEDIAN) else None,
+            late=side.median_boot(ONE_IN) if late else None,
             low=min(late) if late else None,
             high=max(late) if late else None,
             latest=max(boot.largest for boot in side.boots),

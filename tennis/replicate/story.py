@@ -10,12 +10,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from math import isfinite
 
-from tennis.comparison.before_after import MEDIAN
+from tennis.comparison.judgement import MEDIAN
 from tennis.publications import knutsson_2008
 from tennis.rally import Rally, Tally
 from tennis.replicate.rules import RuleSide, published_maximum, replication
 from tennis.replicate.samples import boots_shown, find
-from tennis.replicate.verdicts import SHARES, Claim, Replication, number
+from tennis.replicate.verdicts import Claim, Replication, number
 from tennis.stats.summary import Latency, latencies
 from tennis.units import format_count, format_ns, format_us
 
@@ -166,8 +166,8 @@ def _line(  # noqa: PLR0913, PLR0917 (all that tells a cell from others)
         misses=together.misses,
         here=here,
         further=measured["scheduling_ns"],
-        median=boots.median(MEDIAN).estimate if boots.has(MEDIAN) else None,
-        late=boots.median(_ONE_IN).estimate if boots.has(_ONE_IN) else None,
+        median=boots.median_boot(MEDIAN) if boots.has(MEDIAN) else None,
+        late=boots.median_boot(_ONE_IN) if boots.has(_ONE_IN) else None,
         published_us=published.max if published else None,
         rally=max(rallies, key=_latest),
     )
@@ -201,8 +201,6 @@ def _earlier(replicated: Replication, load: str, sooner: StoryLine, later: Story
         text = f"{thesis}, by the latest answers. Too few balls to say it of here."
         return Sentence(text, _verdict(claim), _beside(claim))
     found = f"{other} answers {part.ratio} times as late"
-    if part.by == SHARES:
-        found = f"{other} has {part.ratio} times as many late answers"
     if "no number" in part.ratio:
         found = f"{other} over {one}: {part.ratio}"
     found += f", judged by {part.judged}."

@@ -28,7 +28,6 @@ from tennis.replicate.samples import Sample
 from tennis.units import finite
 
 __all__ = ["Claim", "ClaimPart", "Replication", "SideFigures", "Verdict", "number"]
-SHARES = "the share of late balls"
 Cause = Literal["looked at", "not looked at", ""]
 Verdict = Literal[
     "confirmed",
@@ -45,11 +44,10 @@ DECIDED: frozenset[Verdict] = HOLDS | {"contradicted"}
 
 @dataclass(frozen=True)
 class FoundLevel:
-    """What one ball in ``one_in`` exceeds in a side's median boot: ns, with its interval."""
+    """What one ball in ``one_in`` exceeds in a side's median boot: ns."""
 
     one_in: int
     level: float | None  # None: unanswered balls
-    interval: tuple[float | None, float | None]
 
 
 @dataclass(frozen=True)
@@ -97,7 +95,7 @@ class ClaimPart:
     cause: Cause = ""
     sides: tuple[SideFigures, ...] = ()
     quantity: str = ""  # what was published: "the thesis' maximum of 10,000,000 balls"
-    judged: str = ""  # what is judged here: "1 in 1,000 of the median boot"
+    judged: str = ""  # what is judged here: "1 in 1,000 and rarer, of all balls"
 
     @property
     def addressed(self) -> bool:
@@ -130,8 +128,6 @@ class ClaimPart:
         if len(self.sides) != 2:
             return ""
         of, to = self.sides
-        if self.by == SHARES:
-            return f"in most boots only {(to if self.estimate == 0 else of).words} has such balls"
         for side in self.sides:
             levels = {found.one_in: found.level for found in side.levels}
             if levels.get(self.judged_one_in or 0) == math.inf:
@@ -146,8 +142,6 @@ class ClaimPart:
         judged = next((one for one in self.levels if one.one_in == self.judged_one_in), None)
         if judged is None:
             return ""
-        if judged.shares:
-            return SHARES
         return level_words(judged.one_in)
 
     @property
@@ -547,11 +541,11 @@ class Replication:
 
     def _side_figures(self, sample: Sample) -> SideFigures:
         cell, statistics = self._cell(sample), self._rules.statistics
-        levels = []
-        for one_in in statistics.one_in:
-            if cell.has(one_in):
-                level = cell.median(one_in)
-                levels.append(FoundLevel(one_in, level.estimate, (level.low, level.high)))
+        levels = [
+            FoundLevel(one_in, cell.median_boot(one_in))
+            for one_in in statistics.one_in
+            if cell.has(one_in)
+        ]
         return SideFigures(
             words=sample.words,
             kernel=sample.side.kernel,

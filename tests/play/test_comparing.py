@@ -11,9 +11,9 @@ import pytest
 
 from tennis.bench.virtual.bench import VirtualBench
 from tennis.checkout import ROOT
-from tennis.comparison.before_after import Pair, judge
 from tennis.comparison.boots import Boot
 from tennis.comparison.folders import LATENCIES, Cell, matched, read_side
+from tennis.comparison.judgement import Pair, judge
 from tennis.comparison.rallies import boot_of
 from tennis.comparison.request import CompareRequest
 from tennis.comparison.sides import Side
@@ -51,21 +51,21 @@ def compared(tmp_path_factory):
 def test_pairs_are_played_until_it_is_decided(compared):
     out, (code, _, said) = compared
     assert code == 0, said
-    assert "18/18" in said
-    assert "9 boots a side, pairs of one seed" in said
+    assert "20/20" in said
+    assert "10 boots a side, pairs of one seed" in said
     assert "No worse" in said
     assert "differs: kernel: sloth SLOTH before, sloth-m33 SLOTH after" in said
     record = CompareRecord.model_validate_json((out / "compare.json").read_text())
-    assert record.looks == [9]
+    assert record.looks == [10]
     boots = {side: sorted(p.name for p in (out / side).iterdir()) for side in ("before", "after")}
-    assert boots["before"] == boots["after"] == [f"{number:02d}" for number in range(1, 10)]
+    assert boots["before"] == boots["after"] == [f"{number:02d}" for number in range(1, 11)]
     seeds = [
         [json.loads((out / side / name / "manifest.json").read_text())["protocol"]["seed"]
          for name in boots[side]]
         for side in ("before", "after")
     ]  # fmt: skip
     assert seeds[0] == seeds[1]
-    assert len(set(seeds[0])) == 9
+    assert len(set(seeds[0])) == 10
     assert (out / "compare.html").is_file()
 
 
@@ -74,7 +74,7 @@ def test_the_same_command_plays_nothing_twice(compared):
     code, shown, _ = tennis("compare", *WORDS, "--out", out, "--json", "--no-explain")
     assert code == 0
     assert json.loads(shown)["verdict"] == "no worse"
-    assert CompareRecord.model_validate_json((out / "compare.json").read_text()).looks == [9]
+    assert CompareRecord.model_validate_json((out / "compare.json").read_text()).looks == [10]
 
 
 @pytest.mark.more
@@ -82,8 +82,8 @@ def test_a_recorded_side_is_met_by_boots_of_its_seeds(compared, tmp_path):
     before = compared[0] / "before"
     code, _, said = tennis("compare", before, "sloth-m33", "--balls", 9, "--out", tmp_path / "o")
     assert code == 0, said
-    assert "9/9 after/09" in " ".join(said.split())
-    assert "9 boots a side, pairs of one seed" in said
+    assert "10/10 after/10" in " ".join(said.split())
+    assert "10 boots a side, pairs of one seed" in said
 
 
 @pytest.mark.more
@@ -127,7 +127,7 @@ def test_after_an_interruption_the_same_command_goes_on(tmp_path):
     assert found.interrupted
     assert found.next_step == "the same command: it goes on with pair 3 of at most 32"
     assert found.spent == ""
-    assert re.search(r"^4/18 before/02: played.*, \d+ (s|min) left$", said[3])
+    assert re.search(r"^4/20 before/02: played.*, \d+ (s|min) left$", said[3])
 
 
 def test_boots_that_are_judged_once_are_judged_when_all_are_there(tmp_path):
@@ -145,10 +145,11 @@ def test_boots_that_are_judged_once_are_judged_when_all_are_there(tmp_path):
     found = compare_played(*asked, out, once)
     both = [read_side(out / side)[0] for side in ("before", "after")]
     sides = matched([both[0]], [both[1]], recorded=False)
-    assert found.judgement == judge(sides.pairs, margin=0.1, time=sides.time)
-    assert found.judgement != judge(sides.pairs, margin=0.1, look=1, time=sides.time)
+    assert found.judgement.errors == judge(sides.pairs, margin=0.1).errors
+    assert found.judgement.errors != judge(sides.pairs, margin=0.1, look=1).errors
     # the same command says the same; each other one would be a second look
-    assert compare_played(*asked, out, once).judgement == found.judgement
+    again = compare_played(*asked, out, once).judgement
+    assert (again.verdict, again.rows) == (found.judgement.verdict, found.judgement.rows)
     for request, why in (
         (CompareRequest(boots=10), "was begun with --once --boots 10"),
         (CompareRequest(boots=11, once=True), "was begun with --once --boots 10"),
@@ -206,7 +207,7 @@ def test_which_code_it_was(tmp_path):
     compared = Compared(sides, judge(pairs), None)
     found, unexplained = find_causes(compared, plans, lambda: False)
     assert not unexplained
-    late, *others = [one for one in found if one.statement.latency == "interrupt"]
+    late, *others = [one for one in found if one.row.latency == "interrupt"]
     assert len(others) <= 1  # of each latency the soonest level that changed, and the rarest
     assert sentence(late.came[0]).startswith("20.")
     assert "in the Racquet: racquet_top_half, most in __delay" in sentence(late.came[0])

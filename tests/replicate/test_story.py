@@ -54,7 +54,8 @@ def test_the_story_says_what_the_verdicts_say(maker):
     idle, stress, growth = told.sentences
     assert idle.text == (
         "Idle, mainline answers earlier, says the thesis: 1.92 times, by the latest answers. Here "
-        "PREEMPT_RT answers 3 (3 to 3) times as late, judged by 1 in 1,000 of the median boot."
+        "PREEMPT_RT answers 3 (3 to 3) times as late, judged by 1 in 1,000 and rarer, "
+        "of all balls."
     )
     assert stress.text.startswith("Under stress, PREEMPT_RT answers earlier, says the thesis: 64.2")
     assert "Here mainline answers 75 (75 to 75) times as late" in stress.text
@@ -80,7 +81,7 @@ def test_what_the_latest_answers_show_comes_first_if_it_differs(maker):
     assert stress.text == (
         "Under stress, the latest answers here do not show what the thesis says of them: "
         "mainline's is 0.451 times PREEMPT_RT's, in the thesis 64.2 times. But mainline answers "
-        "1.71 (1.71 to 1.71) times as late, judged by 1 in 1,000 of the median boot."
+        "1.71 (0.451 to 1.71) times as late, judged by 1 in 1,000 and rarer, of all balls."
     )
     claim = replicated.claim("knutsson-2008", "ranking-stress-interrupt-mainline-rt-chrt")
     if claim.verdict == "confirmed":
@@ -90,7 +91,7 @@ def test_what_the_latest_answers_show_comes_first_if_it_differs(maker):
             "here, 64.2 there"
         )
     said = " ".join(text_of(story(replicated), maker.path).split())
-    assert f"median boot. {claim.verdict.upper()} {claim.beside_verdict}".strip() in said
+    assert f"of all balls. {claim.verdict.upper()} {claim.beside_verdict}".strip() in said
     assert "do not show what the thesis says of them" in match_report(replicated)
 
 
@@ -145,7 +146,6 @@ def test_a_latest_answer_far_from_all_others_is_a_surprise(maker):
     assert (maker.path / surprise.explain / "balls.parquet").exists()
     page = match_report(Replication(maker.sealed()))
     assert surprise.explain in page
-    assert str(maker.path) not in page
 
 
 def test_few_balls_tell_no_level(maker):

@@ -190,12 +190,12 @@ def late_in(maker, boots, *, kernel="mainline", usual=1000, late=900_000, balls=
 
 
 def test_one_boot_decides_nothing_and_is_named(maker):
-    """Nine boots stay as they are; the tenth lost its way."""
+    """Nine boots stay as they are; the tenth lost its way: nobody knows how often boots do."""
     idle_pair(maker, bursts(5000), bursts(6000))
     maker.cell("mainline", "default", "stress", bursts(500_000))
     late_in(maker, 1, kernel="rt", usual=7000)
     part = claim(maker.sealed(), "c2").parts[1]
-    assert part.verdict == "confirmed"
+    assert part.verdict == "inconclusive"
     assert "one boot of 10 (seed 1) has 900 µs, the median boot 7.00 µs: explain that boot" in (
         part.why
     )
@@ -215,7 +215,7 @@ def test_boots_are_counted_in_two_ways(maker):
     late_in(maker, 4, kernel="rt", usual=7000, balls=40, of=20)
     part = claim(maker.sealed(), "c2").parts[1]
     assert part.verdict == "inconclusive"
-    assert "all balls of all boots but one together" in part.why
+    assert "4 boots of 20 (seeds 1, 2, 3, 4) have 900 µs" in part.why
 
 
 def test_rarer_balls_on_the_other_side_leave_it_open(maker):
@@ -224,11 +224,7 @@ def test_rarer_balls_on_the_other_side_leave_it_open(maker):
     late_in(maker, 10, kernel="rt", usual=7000, balls=1)
     part = claim(maker.sealed(), "c2").parts[1]
     assert part.verdict == "inconclusive"
-    assert (
-        "rarer balls are on the other side: 10 of 10 boots have balls later than 3.16 times the "
-        "other side's latest (6.00 µs), up to 900 µs" in part.why
-    )
-    assert not part.command
+    assert "the interval holds both: 1.17 to 150" in part.why
 
 
 def test_one_late_ball_of_one_boot_decides_nothing(maker):
@@ -592,10 +588,10 @@ def test_the_command(maker, tmp_path):
     assert "c1 CONFIRMED Idle, mainline answers faster than PREEMPT_RT (N = 30,000, 10" in shown
     # what was published, and what is judged, in one sentence
     assert (
-        "1.2 times (1.2 to 1.2), judged by 1 in 1,000 of the median boot; published 1.92: the "
-        "thesis' maximum of 10,000,000 balls; the latest balls here: 1.2"
+        "1.2 times (1.2 to 1.2), judged by 1 in 1,000 and rarer, of all balls; published 1.92: "
+        "the thesis' maximum of 10,000,000 balls; the latest balls here: 1.2"
     ) in shown
-    assert "judged by 1 in 1,000 of the median boot; published 1.92" in page.read_text()
+    assert "judged by 1 in 1,000 and rarer, of all balls; published 1.92" in page.read_text()
 
 
 @pytest.mark.parametrize(
@@ -603,8 +599,8 @@ def test_the_command(maker, tmp_path):
     [
         ("irq/17-racquet waited 2 ms for the softirq lock that rcuc/0 held.", 0, "another cause"),
         ("interrupts were off for 2 ms in kfree.", 0, "confirmed"),
-        # what waited for the lock is not of the level's kind
-        ("irq/17-racquet waited 2 ms for the softirq lock that rcuc/0 held.", 5, "confirmed"),
+        # in each boot one ball waited for the lock, and no other one
+        ("irq/17-racquet waited 2 ms for the softirq lock that rcuc/0 held.", 5, "inconclusive"),
     ],
 )
 def test_a_lock_that_2008_did_not_have_is_another_cause(maker, sentence, usual, verdict):
@@ -693,11 +689,8 @@ def test_what_is_no_number_gets_words(maker):
         assert "unbounded" not in shown
         assert "0 (0 to 0)" not in shown
     network = claim(match, "ranking-network-interrupt-mainline-rt-chrt").parts[0]
-    assert network.ratio == "no number: 1 in 1,000 of mainline, network had no answer"
-    stress = claim(match, "ranking-stress-interrupt-mainline-rt-chrt").parts[0]
-    if stress.by == "the share of late balls":
-        assert stress.ratio == "no number: in most boots only mainline, stress has such balls"
-    assert stress.ratio.removeprefix("no number") in page
+    assert network.ratio.startswith("no number (at least ")
+    assert network.ratio.endswith("): 1 in 1,000 of mainline, network had no answer")
 
 
 def test_nothing_that_was_published_is_about_two_kernels_of_ones_own(maker):
@@ -721,40 +714,13 @@ def two_kinds(late, balls=10_000):
     return found
 
 
-def test_a_ranking_between_two_kinds_of_balls_is_one_of_shares(maker):
-    for number in range(1, 11):
-        fewer, more = two_kinds(7 + number % 4), two_kinds(14 + number % 4)
-        maker.rally("mainline", "default", "idle", fewer, repetition=number)
-        maker.rally("rt", "chrt", "idle", more, repetition=number)
-    maker.cell("rt", "chrt", "stress", two_kinds(20))
-    match = maker.sealed()
-    part = claim(match, "c1").parts[0]
-    assert part.verdict == "confirmed"
-    assert part.estimate == pytest.approx(1.8, abs=0.2)  # of levels it is 400
-    assert part.judged == (
-        "the share of balls later than 100 µs: 0.15 % against 0.085 % of all balls of the median "
-        "boot"
-    )
-    # the late balls of both sides are equally late
-    assert part.sentence == (
-        "confirmed by the share of late balls, not by the latest balls; cause not looked at"
-    )
-    shown = CliRunner().invoke(replicate, [str(match.path)]).stdout
-    assert "judged by the share of balls later than 100 µs: 0.15 % against 0.085 % of all" in (
-        " ".join(shown[shown.index("Which side is later") :].split())
-    )
-
-
-def test_a_growth_between_two_kinds_of_balls_is_open(maker):
+def test_between_two_kinds_of_balls_a_level_is_no_time(maker):
     """At 1 in 1,000 it is 400 times, and nothing but 1.8 times as many balls waited."""
     maker.cell("mainline", "default", "idle", two_kinds(8))
     maker.cell("mainline", "default", "stress", two_kinds(15))
     part = claim(maker.sealed(), "c2").parts[0]
     assert part.verdict == "inconclusive"
-    assert (
-        "the level falls between two kinds of balls: share of balls later than 100 µs: "
-        "0.15 % against 0.08 %"
-    ) in part.remark
+    assert part.estimate == 400
 
 
 def test_match_json_survives_the_round_trip(maker):
