@@ -30,6 +30,7 @@ MARGIN = 0.10  # sides that differ by less are alike, unless somebody asks for l
 OWN = 0.05  # beyond an interval of one statement alone
 FEW = 60  # balls: so many, and Student's interval is as good as the exact one
 RARE_BALLS = 30  # what fewer balls of a whole comparison do is rare: no ratio of them is sure
+ENOUGH = 3  # caps of late balls of the other side: more of them show nothing more
 HAIR = 1 - 1e-9  # a time divided by 1.1 is rounded
 PER_OCTAVE = 8  # points of a curve, where shares are bounded from above
 SIGNS = 1999  # draws of signs
@@ -128,19 +129,22 @@ class Band:
 
     @cached_property
     def _boots(self) -> tuple[Values, Values]:
-        """Return each boot's share of late balls, of both sides, no more than the cap."""
+        """Return each boot's share of late balls, of both sides; ``of``: no more than the cap."""
         of, to = self._counts
         return (
             np.minimum(of / self.of.lengths[:, None], self.cap),
-            to / self.to.lengths[:, None],
+            np.minimum(to / self.to.lengths[:, None], ENOUGH * self.cap),
         )
 
     @cached_property
     def _apart(self) -> tuple[Values, Values]:
         """Return the balls that one side has and the other has not: of pairs, boot by boot."""
-        of, to = self._counts
+        of, to = (
+            self._boots[0] * self.of.lengths[:, None],
+            self._boots[1] * self.to.lengths[:, None],
+        )
         if not paired(self.of, self.to):
-            return self.balls[0], self.balls[1] * self.of.balls / self.to.balls
+            return of.sum(axis=0), to.sum(axis=0) * self.of.balls / self.to.balls
         return np.maximum(of - to, 0).sum(axis=0), np.maximum(to - of, 0).sum(axis=0)
 
     @cached_property

@@ -235,8 +235,8 @@ def compared(pairs: Sequence[tuple[Rally, Rally]], setting: str, over_ns: int | 
             one_in = next((one for one in LEVELS if before.has(one) and after.has(one)), None)
             if one_in is not None:
                 found = time_change(before, after, one_in)
-    if over_ns is None and before.has(LEVELS[-1]):
-        one_in = next(one for one in LEVELS if before.has(one))
+    if over_ns is None and before.has(LEVELS[-1]) and after.has(LEVELS[-1]):
+        one_in = next(one for one in LEVELS if before.has(one) and after.has(one))
         # what lies at the level itself is late, too; what was missed, after the timeout
         timeout_ns = pairs[0][0].manifest.protocol.timeout_ns
         over_ns = int(np.ceil(min(before.level(one_in), timeout_ns + 1))) - 1

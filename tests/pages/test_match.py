@@ -50,7 +50,7 @@ def test_each_setting_is_compared_with_the_first(tmp_path):
     assert none.latencies[0].interval == ""
     assert none.latencies[0].latest == "90.0 µs"
     assert isolated.latencies[0].interval == "earlier: 0.1 (0.1 to 0.1)"
-    assert nohz.latencies[0].interval == "equal: 1 (1 to 1)"
+    assert nohz.latencies[0].interval == "equal: 1.000 (1.000 to 1.000)"
     assert isolated.what == "isolcpus=1, load on 0"
 
 

@@ -190,12 +190,12 @@ def late_in(maker, boots, *, kernel="mainline", usual=1000, late=900_000, balls=
 
 
 def test_one_boot_decides_nothing_and_is_named(maker):
-    """Nine boots stay as they are; the tenth lost its way: nobody knows how often boots do."""
+    """Nine boots stay as they are; the tenth lost its way."""
     idle_pair(maker, bursts(5000), bursts(6000))
     maker.cell("mainline", "default", "stress", bursts(500_000))
     late_in(maker, 1, kernel="rt", usual=7000)
     part = claim(maker.sealed(), "c2").parts[1]
-    assert part.verdict == "inconclusive"
+    assert part.verdict == "confirmed"
     assert "one boot of 10 (seed 1) has 900 µs, the median boot 7.00 µs: explain that boot" in (
         part.why
     )

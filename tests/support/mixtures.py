@@ -303,11 +303,11 @@ GATE: dict[str, Change] = {
         partial(_lost_in_boots, share=0.5, lost=1),
         worse=None,
     ),
-    "lost in fewer boots": Change(
+    "lost in more boots, fewer balls": Change(
         "1 lost in each, not 20 in 20 %",
         partial(_lost_in_boots, share=0.2, lost=20),
         partial(_lost_in_boots, share=1.0, lost=1),
-        worse=False,
+        worse=None,
     ),
     "rare": _change(
         "200 µs in 1 of 5,000", (*IDLE, RARE), (*IDLE, RARE, Kind(1 / 5000, 200_000)), worse=None
