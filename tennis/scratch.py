@@ -59,6 +59,7 @@ def of_a_command() -> Iterator[None]:
         before = os.environ.get("TMPDIR")
         with suppress(OSError):  # nowhere to write: what needs a folder says so
             folder = stack.enter_context(owned(Path(tempfile.gettempdir()), PREFIX, PREFIX))
+            folder.chmod(0o711)  # a box of another user's finds its own folder in it
             os.environ["TMPDIR"] = tempfile.tempdir = str(folder)
         try:
             yield
