@@ -4,7 +4,6 @@
 
 import ast
 import re
-import shlex
 import struct
 import sys
 from itertools import repeat
@@ -19,15 +18,12 @@ from tennis.bench import calculated, registry
 from tennis.bench.registry import Benches, bench_for
 from tennis.checkout import ROOT
 from tennis.cli import cli
-from tennis.course.labs import LabRally, in_other_processes
 from tennis.errors import BenchError
 from tennis.gaps import gap_ns
 from tennis.match.folder import open_match
 from tennis.play.check import check_rally
-from tennis.play.planning import plan_for
 from tennis.play.rally import Watch, play
-from tennis.rally import Rally, open_rally
-from tennis.rally.settings import OF_TARGET, differences
+from tennis.rally import Rally
 from tennis.stats.summary import summarize
 from tests.support.plans import plan_of
 
@@ -146,27 +142,6 @@ def test_it_ends_when_it_is_told_to():
         last = frame
     assert kinds == [wire.HELLO, wire.END]
     assert struct.unpack(wire.END_FORMAT, last.payload)[:2] == (calculated.STOPPED, 0)
-
-
-@pytest.mark.usefixtures("constant")
-def test_a_labs_rally_that_says_no_halves_has_those_of_the_bench(monkeypatch, tmp_path):
-    asked = LabRally(name="r", kernel="constant", balls=20)
-    assert asked.command(7) == (
-        "tennis rally --kernel constant --load idle --balls 20 --seed 7 --out r"
-    )
-    # what the command plays, and what the marker does
-    out = tmp_path / "r"
-    assert run(*shlex.split(asked.command(7))[1:-1], out).exit_code == 0
-    assert list(differences(open_rally(out).manifest, asked, OF_TARGET)) == []
-    plan = plan_for(asked.request(None), asked.served(7))
-    assert (plan.bottom_half, plan.top_half) == ("thread", "hard")
-    # processes that judge a hand-in import no package: they are told
-    told = in_other_processes()
-    registry.forget()
-    for name, value in told.items():
-        monkeypatch.setenv(name, value)
-    assert LabRally(name="r", kernel="constant", balls=20) == asked
-    assert LabRally(name="r", kernel="mainline", balls=20).bottom_half == "tasklet"
 
 
 @pytest.mark.usefixtures("tunnel")

@@ -7,7 +7,6 @@ import os
 import shutil
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
@@ -87,35 +86,6 @@ def test_a_rally_that_was_interrupted_says_so(typed, tmp_path):
     assert "Interrupted: 40 of 50 planned balls." in typed("stats", some)[1]
     found = json.loads(typed("stats", some, "--json")[1])
     assert (found["ended"], found["planned"], found["balls"]) == ("interrupted", 50, 40)
-
-
-def test_all_pictures_are_written_before_their_names(rally, tmp_path):
-    tennis = Path(sys.executable).with_name("tennis")
-    names = [f"{kind}.svg" for kind in ("histogram", "distribution", "series")]
-    read, write = os.pipe()
-    os.close(read)  # nobody listens, not even to the first name
-    out = tmp_path / "out"
-    subprocess.run(
-        [tennis, "plot", rally, "--out", out], stdout=write, stderr=subprocess.PIPE, check=False
-    )
-    os.close(write)
-    assert sorted(path.name for path in out.iterdir()) == sorted(names)
-
-
-def test_matplotlib_without_a_home(rally, tmp_path):
-    (tmp_path / "file").write_text("no folder")
-    (tmp_path / "tmp").mkdir()
-    environment = {
-        "PATH": os.environ["PATH"],
-        "HOME": str(tmp_path / "file"),
-        "TENNIS_CACHE": str(tmp_path / "file"),
-        "TMPDIR": str(tmp_path / "tmp"),
-    }
-    tennis = Path(sys.executable).with_name("tennis")
-    command = [tennis, "plot", rally, "--kind", "series", "--out", tmp_path / "out"]
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
-    assert (done.returncode, done.stderr) == (0, "")
-    assert list((tmp_path / "tmp").iterdir()) == []
 
 
 def test_plot_writes_what_it_says(typed, rally, tmp_path):

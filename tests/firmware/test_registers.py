@@ -19,7 +19,7 @@ import pytest
 from tennis.checkout import ROOT
 from tennis.wiring import wiring
 from tests.support import pio_programs
-from tests.support.pico_sdk import CHIPS, Chip, chip, sdk
+from tests.support.pico_sdk import CHIPS, Chip, chip
 
 FIRMWARE = ROOT / "kit-firmware"
 PIN = 6
@@ -98,13 +98,6 @@ def test_a_function_touches_the_register_that_it_names(name, function):
 
 
 @pytest.mark.parametrize("name", CHIPS)
-def test_a_bypass_is_read_back(name):
-    module, memory = load(name)
-    memory.held["PIO0.INPUT_SYNC_BYPASS"] = 1 << PIN
-    assert (module.bypassed(PIN), module.bypassed(PIN + 1)) == (1, 0)
-
-
-@pytest.mark.parametrize("name", CHIPS)
 def test_what_dma_is_given(name):
     """The balls' numbers come from these counts: another register's would be silently wrong."""
     module, _ = load(name)
@@ -171,28 +164,6 @@ def test_an_aborted_channel_starts_no_other(name, number):
     channel = Channel(name, number)
     module.stop_dma(channel)
     assert channel.done == [{"CHAIN_TO": number} if number else {}, "abort", "close"]
-
-
-def test_the_regulators_voltages():
-    """Only an RP2040's: an RP2350's is another one, behind a password."""
-    module, memory = load("rp2040")
-    text = (sdk() / "rp2_common/hardware_vreg/include/hardware/vreg.h").read_text()
-    levels = dict(re.findall(r"VREG_VOLTAGE_(\d_\d\d) = (0b[01]+)", text))
-    assert module.core_voltages() == [1100, 1150, 1200, 1250, 1300]
-    for millivolts in module.core_voltages():
-        memory.accesses.clear()
-        memory.held.clear()
-        level = int(levels[f"{millivolts // 1000}_{millivolts % 1000 // 10:02}"], 0)
-        # it never says that it is stable: the write, then a thousand looks
-        assert not module.set_core_voltage(millivolts)
-        written = [access for access in memory.accesses if access[0] != "read"]
-        assert written == [("RW", "VREG_AND_CHIP_RESET.VREG", {"VSEL": level, "EN": 1})]
-        memory.held["VREG_AND_CHIP_RESET.VREG"] = 1 << 12 | level << 4 | 1
-        assert chip("rp2040")["VREG_AND_CHIP_RESET.VREG"].fields["ROK"].mask == 1 << 12
-        assert module.set_core_voltage(millivolts)
-    module, memory = load("rp2350")
-    assert module.core_voltages() == []
-    assert "VREG_AND_CHIP_RESET.VREG" not in memory.of
 
 
 @pytest.mark.parametrize("name", CHIPS)

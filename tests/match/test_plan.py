@@ -228,14 +228,6 @@ def test_a_program_is_a_setting_and_has_no_halves():
         scheduled_rallies(plan(of_all + 'top_halves = ["hard"]'), {}, beside)
 
 
-def test_what_a_setting_changes_is_not_what_was_published():
-    """A setting of one processor without words would otherwise be taken for the thesis' cell."""
-    text = 'kernels = ["mainline"]\nloads = ["idle"]\n[settings.usual]\n[settings.pinned]\n'
-    scheduled, _ = scheduled_rallies(plan(text + 'load_cpus = "0"'), {}, Path())
-    cell = ("mainline", "idle", "default", "tasklet")
-    assert not any(one.is_one(*cell) for one in scheduled)
-
-
 def test_a_rally_and_a_skip_name_any_setting(tmp_path):
     """So that a row of the table reaches them: its name, its value, and which rally it is."""
     assert set(OF_A_MATCH) <= {*OneRally.model_fields} & {*Skip.model_fields}
@@ -257,19 +249,6 @@ def test_a_rally_and_a_skip_name_any_setting(tmp_path):
     kept = plan(text).model_dump(mode="json")["rally"]
     assert [set(one) & set(OF_A_MATCH) for one in kept] == [{name} for name in said]
     assert "own" not in first.model_dump(mode="json")
-
-
-def test_xenomai_where_a_kernel_is_given(tmp_path):
-    text = 'loads = ["idle"]\n[kernels.rt]\n[kernels.xenomai]\noptional = true\n'
-    scheduled, left = scheduled_rallies(plan(text), {}, Path())
-    assert [planned.name for planned in scheduled] == ["rt-idle-default-tasklet"]
-    assert [(one.name, one.why) for one in left] == [
-        ("xenomai-idle-native-thread", "no kernel given")
-    ]
-    for flavour in ("evl", "cobalt"):
-        tree = tmp_path / flavour
-        tree.mkdir()
-        assert names(text, xenomai=str(tree))[1] == "xenomai-idle-native-thread"
 
 
 def test_what_cannot_be_is_left_out_with_its_reason(tmp_path):
@@ -438,12 +417,6 @@ repetitions = 77
 name = "response"
 """
 )
-
-
-def test_a_match_of_single_rallies_is_read_again():
-    """Its plan has no kernels and no loads: written, they are empty tables."""
-    alone = plan('[[rally]]\nkernel = "rt"\nload = "idle"\n')
-    assert MatchPlan.model_validate_json(alone.model_dump_json()) == alone
 
 
 def test_drills_are_combinations_too():

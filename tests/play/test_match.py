@@ -23,7 +23,7 @@ from tennis.match.folder import open_match
 from tennis.match.plan import read_plan
 from tennis.play.match import Match, play_match
 from tennis.play.schedule import scheduled_rallies
-from tennis.rally import open_folder, open_rally
+from tennis.rally import open_rally
 from tennis.rally.plan import Plan
 from tests.support import terminal
 from tests.support.patience import end_of, wait_until
@@ -352,31 +352,3 @@ def test_a_full_disk_ends_the_match_and_it_goes_on(tmp_path, path, whole):
         assert hashes(rest) == hashes(whole)
     finally:
         subprocess.run(["umount", "--lazy", small], check=True)
-
-
-@pytest.mark.release
-def test_drills_beside_rallies(tmp_path, path):
-    """The same seed gives the same drill alone; a killed one goes on; the report has it."""
-    path.write_text(
-        'balls = 50\nkernels = ["rt"]\nloads = ["idle"]\nrepetitions = 2\n'
-        '[[drill]]\nname = "semaphore"\ncontexts = ["kernel"]\nrepetitions = 200\n'
-    )
-    out = tmp_path / "m"
-    done = tennis("match", path, "--out", out)
-    assert done.returncode == 0, done.stderr
-    name = "rt-idle-semaphore-kernel-1000us"
-    assert f"3/4 {name}: played, 200 repetitions" in done.stdout
-    files = open_folder(out / name).manifest.files
-    seed = open_folder(out / name).manifest.protocol.seed
-    words = ("--context", "kernel", "--kernel", "rt", "--repetitions", 200, "--seed", seed)
-    alone = tennis("drill", "semaphore", *map(str, words), "--out", tmp_path / "alone")
-    assert alone.returncode == 0, alone.stderr
-    assert open_folder(tmp_path / "alone").manifest.files == files
-    page = (out / "report.html").read_text()
-    assert "Drills: inside and outside" in page
-    assert "semaphore, kernel" in page
-    shutil.rmtree(out / name)
-    again = tennis("match", path, "--out", out)
-    assert again.returncode == 0, again.stderr
-    assert f"{name}-r2: kept, 200 repetitions" in again.stdout
-    assert open_folder(out / name).manifest.files == files

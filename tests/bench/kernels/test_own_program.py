@@ -4,10 +4,9 @@
 
 import pytest
 
-from tennis.bench import programs
 from tennis.bench.kernels import own_program
 from tennis.checkout import ROOT
-from tennis.errors import BenchError, NotBuiltError
+from tennis.errors import NotBuiltError
 from tennis.rally.program import check_executable, read
 
 PROGRAMS = sorted((ROOT / "target/programs").glob("*.c"))
@@ -58,17 +57,3 @@ def test_what_cannot_be_compiled_is_said_in_one_line(tmp_path, text, said):
     assert "m/a.c is not built: " in words
     assert said in words
     assert "\n" not in words
-
-
-@pytest.mark.slow
-def test_c_plus_plus_is_compiled_or_its_compiler_is_named(tmp_path, monkeypatch):
-    """Who brings none needs no compiler for it, so that it may be missing."""
-    text = "#include <vector>\nint main() { return std::vector<int>(3).size() - 3; }\n"
-    if programs.find("aarch64-linux-gnu-g++"):
-        assert build(tmp_path / "m", text, "a.cpp").files["/program/a"]
-    there = programs.find
-    monkeypatch.setattr(programs, "find", lambda name: None if "g++" in name else there(name))
-    with pytest.raises(BenchError) as error:
-        build(tmp_path / "m", text, "a.cpp")
-    assert "a.cpp needs aarch64-linux-gnu-g++, which is missing: run '" in str(error.value)
-    assert " g++" in str(error.value)

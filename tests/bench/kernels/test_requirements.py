@@ -2,9 +2,7 @@
 # SPDX-License-Identifier: MIT
 """What a kernel must be: fragments, check-lists, and real kernels held against them."""
 
-import json
 import re
-import subprocess
 
 import pytest
 
@@ -17,7 +15,6 @@ from tennis.bench.kernels.requirements import (
     check_virtual,
     fragment,
     requirements,
-    virtual_needs,
 )
 from tennis.bench.targets import snapshot
 from tennis.errors import UsageError
@@ -125,18 +122,6 @@ def test_a_fragment_satisfies_its_own_check_list(flavour):
     assert [f.verdict for f in found] == ["good"], found
 
 
-@pytest.mark.parametrize("flavour", FLAVOURS)
-def test_every_requirement_says_why(flavour):
-    known = requirements(flavour)
-    assert not known.required.keys() & known.forbidden.keys()
-    for option in {**known.required, **known.forbidden, **known.recommended}.values():
-        assert len(option.reason) > 10
-        assert option.source
-    said = subprocess.run([snapshot.SCRIPT], capture_output=True, text=True, check=True).stdout
-    facts = snapshot.read(said)
-    assert {rule.name for rule in known.fact} <= facts.facts.keys()
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["mainline", "rt", "mainline-6.1", "rt-6.1"])
 def test_debians_kernels_have_what_is_required(name):
@@ -164,27 +149,3 @@ def test_a_configuration_is_checked(tmp_path):
     assert tennis("kernels", "check", "rt").stdout == fragment("rt")
     done = tennis("kernels", "check", "rt", tmp_path / "none")
     assert (done.returncode, done.stderr.count("\n")) == (1, 1)
-
-
-@pytest.mark.parametrize("lost", [*virtual_needs().required, *virtual_needs().network])
-def test_each_option_that_the_bench_needs_is_looked_at(lost):
-    config = read_config(f"{SMALL.read_text()}\nCONFIG_NET_NS=y\n{fragment('evl')}")
-    known = requirements("evl")
-    assert [f.verdict for f in check_virtual(known, config)] == ["good"]
-    config.pop(lost)
-    told = [*check_config(known, config), *check_virtual(known, config)]
-    found = [f for f in told if f.verdict != "good" and lost in f"{f.what} {f.found}"]
-    wanted = "bad" if lost in virtual_needs().required else "note"
-    assert wanted in [f.verdict for f in found]
-
-
-@pytest.mark.cases(more=["mainline"])
-@pytest.mark.virtual
-@pytest.mark.parametrize("kernel", ["mainline", "rt"])
-def test_the_doctor_looks_at_a_virtual_kernel(kernel):
-    done = tennis("doctor", "--target", f"virtual:{kernel}", "--json")
-    assert done.returncode == 0, done.stdout + done.stderr
-    found = {entry["what"]: entry for entry in json.loads(done.stdout)}
-    assert found["kernel"]["found"].endswith(f"flavour {kernel}")
-    assert found["architecture"]["found"] == "aarch64"
-    assert found["real-time throttling"]["verdict"] == "note"  # Linux' default

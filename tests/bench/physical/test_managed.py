@@ -290,11 +290,6 @@ def test_a_link_to_the_gpio_controller_is_recorded_and_judged(bench):
     assert (rally.manifest.target.gpio_link, faults(rally)) == ("may sleep", [])
     assert any("PCIe link to the GPIO controller: may sleep" in line for line in bench.said)
     assert any("may sleep (policy powersave)" in str(event) for event in rally.events)
-    wake = at(100, lambda: bench.target.put_gpio_behind_pcie("performance"))
-    changed = bench.play("changed", observe=wake)
-    assert faults(changed) == ["link_changed"]
-    kept = bench.play("awake")
-    assert (kept.manifest.target.gpio_link, faults(kept)) == ("awake", [])
 
 
 def says(name: str, text: str = "") -> Callable[[Bench], None]:
@@ -592,12 +587,10 @@ def test_a_racquet_that_was_loaded_is_loaded_again_on_a_mock_target(bench):
     "policy",
     [
         ["-o", "-p", "0"],
-        ["-b", "-p", "0"],
-        ["-i", "-p", "0"],
         ["-r", "-p", "7"],
         ["-d", "-T", "1000000", "-D", "5000000", "-P", "10000000", "-p", "0"],
     ],
-    ids=["other", "batch", "idle", "rr", "deadline"],
+    ids=["other", "rr", "deadline"],
 )
 def test_any_policy_is_given_back_on_a_mock_target(bench, policy):
     """Mocked: the interrupt's thread, by a process with its name; real: chrt, for this process."""
@@ -684,14 +677,6 @@ def test_a_running_kernels_settings_are_recorded_on_a_mock_target(bench):
     assert rally.manifest.target.kernel_settings["preempt"] == "full"
     assert rally.manifest.target.kernel_settings["kernel/timer_migration"] in {"0", "1"}
     assert "preempt full" in report([open_rally(rally.path)])
-
-    def change() -> None:
-        bench.target.write("sys/kernel/debug/sched/preempt", "none (voluntary) full lazy\n")
-
-    other = bench.play("changed", observe=at(100, change))
-    assert [fault.message for fault in other.manifest.faults] == [
-        "somebody changed preempt, from full to voluntary"
-    ]
 
 
 def test_somebody_who_was_faster_gets_the_mock_target(bench, monkeypatch):
