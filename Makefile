@@ -129,16 +129,15 @@ exam: docs ## print the exam's paper and its answers as PDF (students' trees hav
 		$(BIN)/weasyprint --quiet "$$page" "$${page%.html}.pdf" && echo "exam: $${page%.html}.pdf" || exit 1; done
 
 LAB := 01-first-serve
-TENNIS_RALLY :=
+FOLDER := .
 
 .PHONY: lab
 lab: setup-lab ## open JupyterLab on your folder of a lab: make lab LAB=04 (begin with tennis lab start)
 	@$(BIN)/tennis lab open $(LAB)
 
 .PHONY: notebook
-notebook: setup-lab ## run LAB's notebook on TENNIS_RALLY=DIR:DIR, into a page below build/
-	@TENNIS_RALLY="$$(echo "$(TENNIS_RALLY)" | tr ':' '\n' | sed "s|^\([^/]\)|$$PWD/\1|" | paste -sd :)" \
-	    $(BIN)/python -m tennis.course.notebook.notebook_page $(LAB) build/notebook/$(LAB).html
+notebook: setup-lab ## run LAB's notebook on the rallies in FOLDER, into a page below build/
+	@$(BIN)/python -m tennis.course.notebook.notebook_page $(LAB) build/notebook/$(LAB).html $(FOLDER)
 
 .PHONY: clean
 clean: ## remove what was built here; .venv and the kernels' cache stay

@@ -3,12 +3,10 @@
 """What notebooks need: the rallies that they are about."""
 
 import contextlib
-import os
 import re
 import sys
 import tempfile
 import time
-from collections.abc import Sequence
 from html import escape
 from pathlib import Path
 from typing import Any
@@ -29,32 +27,26 @@ from tennis.play.progress import Progress
 from tennis.play.rally import Watch
 from tennis.play.rally import play as play_rally
 from tennis.rally import Rally, open_folder
-from tennis.rally.settings import OF_TARGET, differences
 from tennis.stats import summarize
 from tennis.sweep.folder import Sweep, is_sweep, open_sweep
 from tennis.units import format_ns
 
-VARIABLE = "TENNIS_RALLY"
 SHOWN_EVERY_S = 0.5
-NAME_IT = "play it, and name it so"
-APART = {"kernel", "beneath", "racquet", "program", "load"}  # what tells most rallies apart
 BALLS = 500  # of a rally that the notebook plays itself
 
 
 def rallies(lab: Lab) -> list[Rally]:
     """Open the rallies of a lab, in the lab's order.
 
-    They are the folders in the environment variable TENNIS_RALLY, with ``:`` between them; where it
-    is not set, those beside the notebook. Where there are none, short ones are played on the
-    virtual bench and thrown away when Python ends; those with a Racquet or a program of one's
-    own only where its file is.
+    They are those beside the notebook. If there are none, short ones are played on the virtual
+    bench and thrown away when Python ends; those with a Racquet or a program of one's own only
+    if its file is there.
 
     Recorded rallies are always those of the lab.
 
     Raises TennisError where one of them is missing, or cannot be played.
     """
-    given = [path for path in _named_folders() if not is_sweep(path)]
-    found = given or [Path(asked.name) for asked in lab.to_play if Path(asked.name).exists()]
+    found = {one.name for one in lab.to_play if Path(one.name).exists()}
     if not found:
         seed = lab.handout_seed
         # a file of one's own lies in one's own folder only
@@ -66,20 +58,15 @@ def rallies(lab: Lab) -> list[Rally]:
             open_recorded(lab, asked) if asked.recorded else _play(lab, asked, seed)
             for asked in possible
         ]
-    opened = [open_folder(folder) for folder in found]
-    names = {rally.path.resolve().name: rally for rally in opened}
-    chosen, missing = [], []
-    for asked in lab.rallies:
-        if asked.recorded:
-            chosen.append(open_recorded(lab, asked))
-            continue
-        rally = names.get(asked.name) or _nearest(opened, asked)
-        chosen += [rally] if rally else []
-        missing += [] if rally else [asked.name]
-    if missing:
-        where = VARIABLE if given else "the folder of the notebook"
-        raise LabError(f"{where} has no rally {write(missing)}", next_step=NAME_IT)
-    return chosen
+    if missing := [one.name for one in lab.to_play if one.name not in found]:
+        raise LabError(
+            f"the folder of the notebook has no rally {write(missing)}",
+            next_step="play it, and name it so",
+        )
+    return [
+        open_recorded(lab, one) if one.recorded else open_folder(Path(one.name))
+        for one in lab.rallies
+    ]
 
 
 def choices(lab: Lab, question_id: str) -> list[tuple[str, str]]:
@@ -169,19 +156,15 @@ def _own_seed(lab: Lab) -> int:
 
 
 def sweep(lab: Lab) -> Sweep:
-    """Open the sweep of a lab: the folder in TENNIS_RALLY, or the one beside the notebook.
+    """Open the sweep of a lab that lies beside the notebook.
 
-    Where there is none, one with few pings a rate is played, and thrown away when Python ends.
+    If there is none, one with few pings a rate is played, and thrown away when Python ends.
     Raises TennisError.
     """
     if lab.sweep is None:
         raise LabError(f"lab {lab.slug} has no sweep")
-    given = _named_folders()
-    found = [path for path in given or [Path(lab.sweep.name)] if is_sweep(path)]
-    if found:
-        return open_sweep(found[0])
-    if given:
-        raise LabError(f"{VARIABLE} has no sweep", next_step=NAME_IT)
+    if is_sweep(Path(lab.sweep.name)):
+        return open_sweep(Path(lab.sweep.name))
     folder = tempfile.TemporaryDirectory(prefix="tennis-")
     _folders.append(folder)
     out = Path(folder.name) / lab.sweep.name
@@ -192,16 +175,15 @@ def sweep(lab: Lab) -> Sweep:
 
 
 def match(lab: Lab) -> MatchFolder:
-    """Open the match of a lab: the folder in TENNIS_RALLY, or the one beside the notebook.
+    """Open the match of a lab that lies beside the notebook.
 
-    Where there is none, one boot of each cell with few balls is played, and thrown away when
+    If there is none, one boot of each cell with few balls is played, and thrown away when
     Python ends: it decides nothing. Raises TennisError.
     """
     if lab.match is None:
         raise LabError(f"lab {lab.slug} has no match")
-    given = os.environ.get(VARIABLE, "")
-    if given or Path(lab.match.name).exists():
-        return open_match(Path(given or lab.match.name))
+    if Path(lab.match.name).exists():
+        return open_match(Path(lab.match.name))
     folder = tempfile.TemporaryDirectory(prefix="tennis-")
     _folders.append(folder)
     plan, out = Path(folder.name) / "plan.toml", Path(folder.name) / lab.match.name
@@ -211,21 +193,6 @@ def match(lab: Lab) -> MatchFolder:
     plan.write_text(text, encoding="utf-8")
     _tennis("--quiet", "match", str(plan), "--out", str(out), what="a short match")
     return open_match(out)
-
-
-def _named_folders() -> list[Path]:
-    return [Path(name) for name in os.environ.get(VARIABLE, "").split(os.pathsep) if name]
-
-
-def _nearest(opened: Sequence[Rally], lab_rally: LabRally) -> Rally | None:
-    """Return the rally that is most like a lab's, whatever its folder is called; None: none is."""
-    kind = lab_rally.drill.to_do if lab_rally.drill else None
-    found = []
-    for rally in opened:
-        other = {row.name for row, _, _ in differences(rally.manifest, lab_rally, OF_TARGET)}
-        if rally.manifest.drill == kind and not other & APART:
-            found.append((len(other), rally))
-    return min(found, key=lambda one: one[0])[1] if found else None
 
 
 _folders: list[tempfile.TemporaryDirectory[str]] = []  # each lives until Python ends

@@ -21,9 +21,7 @@ feedback is one, too.
 """
 
 import html
-import io
 import re
-import zipfile
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -32,7 +30,7 @@ from tennis.course.labs import Lab
 from tennis.course.people import folded
 from tennis.errors import UsageError
 from tennis.grading.class_list import ClassList, Student
-from tennis.grading.hand_in import TIME
+from tennis.grading.hand_in import zipped
 from tennis.grading.identities import Identity
 from tennis.grading.marks import Marked, Status
 from tennis.rally.cells import NOTHING, begins_formula, csv_of, words
@@ -208,18 +206,6 @@ def page_name(lab: Lab) -> str:
 def table(rows: Sequence[Sequence[str]], held: Sequence[HandedIn]) -> ImportFile:
     """Return a table of some hand-ins."""
     return ImportFile(csv_of(rows), frozenset(one.key for one in held))
-
-
-def zipped(entries: Mapping[str, bytes]) -> bytes:
-    """Return an archive; the same entries give the same one."""
-    data = io.BytesIO()
-    with zipfile.ZipFile(data, "w", zipfile.ZIP_DEFLATED) as archive:
-        for name, content in sorted(entries.items()):
-            info = zipfile.ZipInfo(name, TIME)
-            info.compress_type = zipfile.ZIP_DEFLATED
-            info.external_attr = 0o100644 << 16
-            archive.writestr(info, content)
-    return data.getvalue()
 
 
 def check_maximum(lab: Lab, maximum: str, what: str) -> None:

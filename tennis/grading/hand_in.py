@@ -7,6 +7,7 @@ and is bounded: the file comes from anybody.
 """
 
 import contextlib
+import io
 import os
 import re
 import shutil
@@ -35,10 +36,10 @@ from tennis.course.work import (
     WorkError,
     seed_of,
 )
-from tennis.errors import BenchError, RallyError, UsageError
+from tennis.errors import BenchError, RallyError
 from tennis.match.folder import MATCH, open_match
 from tennis.rally import Rally, open_rally
-from tennis.rally.disk import write_whole, writing
+from tennis.rally.disk import refuse_existing, write_whole, writing
 from tennis.rally.folder import (
     AFTER,
     BALLS,
@@ -144,53 +145,30 @@ def pack(work: Work, out: Path, *, without: Container[str] = ()) -> int:
         raise WorkError(
             f"{what} is larger than may be handed in", next_step="play as many balls as asked for"
         )
-    part = out.with_name(out.name + ".part")
-    with writing(part):
-        try:
-            with zipfile.ZipFile(part, "w", zipfile.ZIP_DEFLATED, compresslevel=6) as archive:
-                for path, name in files:
-                    entry = zipfile.ZipInfo(name, TIME)
-                    entry.compress_type = zipfile.ZIP_DEFLATED
-                    entry.external_attr = (stat.S_IFREG | 0o644) << 16
-                    archive.writestr(entry, path.read_bytes())
-            try:
-                _appear(part, out)
-            except FileExistsError as error:
-                raise UsageError(
-                    f"{out} exists", next_step="remove it, or choose another name with --out"
-                ) from error
-        finally:
-            part.unlink(missing_ok=True)
-    return out.stat().st_size
+    data = zipped({name: path.read_bytes() for path, name in files})
+    write_whole(out, data)
+    return len(data)
 
 
-def _appear(part: Path, out: Path) -> None:
-    """Let a whole file appear under its name, never over another. Raises OSError."""
-    try:
-        out.hardlink_to(part)
-    except FileExistsError:
-        raise
-    except OSError:  # FAT, exFAT and many a shared folder know no links
-        os.close(os.open(out, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666))
-        try:
-            part.replace(out)
-        except OSError:
-            out.unlink(missing_ok=True)
-            raise
+def zipped(entries: Mapping[str, bytes]) -> bytes:
+    """Return a zip file; the same entries give the same one."""
+    data = io.BytesIO()
+    with zipfile.ZipFile(data, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, content in sorted(entries.items()):
+            info = zipfile.ZipInfo(name, TIME)
+            info.compress_type = zipfile.ZIP_DEFLATED
+            info.external_attr = (stat.S_IFREG | 0o644) << 16
+            archive.writestr(info, content)
+    return data.getvalue()
 
 
 def check_place(out: Path) -> None:
     """Look whether a file can be made there, before what takes a minute. Raises as ``pack``."""
-    if os.path.lexists(out):
-        raise UsageError(f"{out} exists", next_step="remove it, or choose another name with --out")
+    refuse_existing(out)
     probe = out.with_name(f".{out.name}.{os.getpid()}")
     with writing(out):
-        try:
-            probe.touch(exist_ok=False)
-            _appear(probe, out)
-        finally:
-            probe.unlink(missing_ok=True)
-        out.unlink()
+        probe.touch()
+        probe.unlink()
 
 
 def _files(work: Work) -> Iterator[tuple[Path, str]]:

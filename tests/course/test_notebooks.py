@@ -4,7 +4,6 @@
 
 import base64
 import contextlib
-import os
 import re
 import socket
 import subprocess
@@ -21,10 +20,8 @@ from tennis.checkout import ROOT
 from tennis.course import LabError, load_course, load_lab, work
 from tennis.course.notebook.notebook_box import Ran
 from tennis.course.notebook.notebook_page import pdf, too_long
-from tennis.course.notebooks import VARIABLE, rallies
+from tennis.course.notebooks import rallies
 from tennis.grading import hand_in
-from tennis.rally import open_folder
-from tennis.rally.manifest import OWN
 from tests.support.hand_ins import make_lab_drill, make_match, make_sweep, make_work
 from tests.support.synthetic import make_rally
 
@@ -51,20 +48,18 @@ def execute(path: Path, folder: Path) -> str:
     return "\n".join(shown)
 
 
-def played(folder: Path, lab) -> str:
-    """Make up the lab's rallies, or its match; return what TENNIS_RALLY must be."""
+def played(folder: Path, lab) -> None:
+    """Make up the lab's rallies, or its match."""
     if lab.match is not None:
         make_match(folder / lab.match.name, lab, "zoe")
-        return str(folder / lab.match.name)
+        return
     if lab.sweep is not None:
         make_sweep(folder / lab.sweep.name, lab, "zoe")
     for asked in lab.to_play:
         if asked.drill is not None:
             make_lab_drill(folder, asked, 7 + asked.boot)
-    made = (
-        open_folder(folder / asked.name)
-        if asked.drill
-        else make_rally(
+            continue
+        make_rally(
             folder / asked.name,
             kernel=asked.kernel,
             load=asked.load,
@@ -75,19 +70,14 @@ def played(folder: Path, lab) -> str:
             misses=2,
             rate_hz=asked.rate_hz,
         )
-        for asked in lab.to_play
-    )
-    paths = [rally.path for rally in made]
-    paths += [folder / lab.sweep.name] if lab.sweep else []
-    return os.pathsep.join(map(str, paths))
 
 
 @pytest.mark.cases(more=["0[23568]*", "1[013]*"])
 @pytest.mark.parametrize("lab", LABS, ids=lambda lab: lab.slug)
-def test_a_notebook_runs_on_rallies_that_it_is_given(lab, tmp_path, monkeypatch):
+def test_a_notebook_runs_on_the_rallies_beside_it(lab, tmp_path):
     path = ROOT / "notebooks" / f"{lab.slug}.md"
     before = path.read_bytes()
-    monkeypatch.setenv(VARIABLE, played(tmp_path, lab))
+    played(tmp_path, lab)
     shown = execute(path, tmp_path)
     for question in lab.questions:
         assert lab.fill(question.text).splitlines()[0] in shown.replace("\\n", "\n").replace(
@@ -101,8 +91,7 @@ def test_a_notebook_runs_on_rallies_that_it_is_given(lab, tmp_path, monkeypatch)
 @pytest.mark.cases(release=["0[3-9]*", "11*", "12*", "13*"])
 @pytest.mark.virtual
 @pytest.mark.parametrize("lab", LABS, ids=lambda lab: lab.slug)
-def test_a_notebook_runs_on_the_virtual_bench(lab, tmp_path, monkeypatch):
-    monkeypatch.delenv(VARIABLE, raising=False)
+def test_a_notebook_runs_on_the_virtual_bench(lab, tmp_path):
     shown = execute(ROOT / "notebooks" / f"{lab.slug}.md", tmp_path)
     assert "virtual time" in shown
 
@@ -142,15 +131,10 @@ def test_a_rally_is_played_in_a_notebook_and_shows_how_far_it_is(tmp_path):
 def test_a_notebook_that_fails_says_why_and_keeps_the_page_that_was_there(tmp_path):
     page = tmp_path / "page.html"
     page.write_text("the page of yesterday")
-    command = [
-        sys.executable,
-        "-m",
-        "tennis.course.notebook.notebook_page",
-        "01-first-serve",
-        str(page),
-    ]
-    environment = {**os.environ, VARIABLE: str(tmp_path / "nothing")}
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    make_rally(tmp_path / "rt-idle", kernel="rt", load="idle")  # one of two
+    words = ["tennis.course.notebook.notebook_page", "01-first-serve", str(page), str(tmp_path)]
+    command = [sys.executable, "-m", *words]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 1
     (line,) = done.stderr.splitlines()
     assert re.match(r"notebook: 01-first-serve: cell \d+ of \d+ \(.*\): \w*Error: ", line), line
@@ -223,23 +207,7 @@ def test_a_notebook_is_text_of_a_lab(path):
 
 
 def test_a_rally_that_is_missing_is_named(tmp_path, monkeypatch):
-    lab = load_lab("01-first-serve")
-    rally = make_rally(tmp_path / "rt", kernel="rt", load="idle")
-    monkeypatch.setenv(VARIABLE, str(rally.path))
-    with pytest.raises(LabError, match="TENNIS_RALLY has no rally mainline-idle: play it"):
-        rallies(lab)
-
-
-def test_rallies_are_told_apart_by_all_of_their_settings(tmp_path, monkeypatch):
-    """Whatever their folders are called: four differ in their bottom halves only."""
-    lab = load_lab("03-write-the-racquet")
-    asked = {one.name: one for one in lab.rallies}
-    folders = []
-    for number, one in enumerate(reversed(lab.rallies)):
-        about = {"module": OWN} if one.racquet else {"bottom_half": one.bottom_half}
-        folders.append(str(tmp_path / f"r{number}"))
-        make_rally(tmp_path / f"r{number}", balls=60, kernel="rt", load="stress", **about)
-    monkeypatch.setenv(VARIABLE, ":".join(folders))
-    for (name, wanted), rally in zip(asked.items(), rallies(lab), strict=True):
-        if wanted.racquet is None:
-            assert rally.manifest.target.bottom_half == wanted.bottom_half, name
+    make_rally(tmp_path / "rt-idle", kernel="rt", load="idle")
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(LabError, match="has no rally mainline-idle: play it, and name it so"):
+        rallies(load_lab("01-first-serve"))

@@ -66,5 +66,4 @@ def command(work: Work, *, browser: bool) -> tuple[list[str], Mapping[str, str]]
     # root has to say so; in a container everybody is root
     words += ["--allow-root"] if os.geteuid() == 0 else []
     environment = {**os.environ, "JUPYTERLAB_SETTINGS_DIR": str(settings)}
-    environment.pop("TENNIS_RALLY", None)  # the rallies beside the notebook
     return words, environment

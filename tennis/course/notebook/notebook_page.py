@@ -92,12 +92,13 @@ def main() -> None:
     parser = argparse.ArgumentParser(description="Execute a lab's notebook into a page.")
     parser.add_argument("lab", help="as 01-first-serve")
     parser.add_argument("out", type=Path, help="the HTML file")
+    parser.add_argument("folder", type=Path, nargs="?", default=ROOT, help="with the rallies")
     asked = parser.parse_args()
     source = ROOT / "notebooks" / f"{asked.lab}.md"
     if not source.is_file():
         known = ", ".join(sorted(path.stem for path in source.parent.glob("*.md")))
         sys.exit(f"notebook: there is no {plain(asked.lab, 60)}; there are {known}")
-    notebook, error = execute(source, ROOT)
+    notebook, error = execute(source, asked.folder)
     if error:
         sys.exit(f"notebook: {asked.lab}: {plain(error, 400)}")
     try:
