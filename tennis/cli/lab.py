@@ -291,7 +291,7 @@ def submit(number: str, folder: Path | None, out: Path | None, *, partial: bool)
 
 
 def _accept_a_part(opened: "Work", reports: "list[QuestionReport]", *, partial: bool) -> None:
-    """Ask whether a part is to be handed in. Raises TennisError where it is not."""
+    """Ask whether a part is to be handed in. Raises TennisError if it is not."""
     there = sum(one.answered for one in reports)
     if opened.answers.seed != opened.seed:
         raise TennisError(

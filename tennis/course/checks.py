@@ -99,13 +99,13 @@ def check(
 
 
 def expect(condition: bool, message: str) -> None:
-    """Raise Wrong where the condition does not hold."""
+    """Raise Wrong if the condition does not hold."""
     if not condition:
         raise Wrong(message)
 
 
 def answer_to(work: Work, question: str) -> int | float | str:
-    """Return an answer. Raises NotRun where there is none: that is judged by a check of its own."""
+    """Return an answer. Raises NotRun if there is none: that is judged by a check of its own."""
     if question not in work.answers.by_question:
         raise NotRun("there is no answer")
     return work.answers.by_question[question]
@@ -148,7 +148,7 @@ def choice(work: Work, question: str) -> str:
 def figure_ns(rally: Rally, latency: Literal["interrupt", "scheduling"], name: str) -> float:
     """Return a figure of a rally by its name in ``Latency``; ns.
 
-    Raises Inconclusive where it is not known, as that ball was missed.
+    Raises Inconclusive if it is not known, as that ball was missed.
     """
     summary = summarize(rally)
     figures = summary.interrupt_ns if latency == "interrupt" else summary.scheduling_ns

@@ -57,12 +57,12 @@ class Solution(RootModel[dict[str, Answer]]):
     """A lab's answers by question."""
 
     def of(self, question: str) -> Answer | None:
-        """Return the answer to a question; None where the checks compute it from the rallies."""
+        """Return the answer to a question; None if the checks compute it from the rallies."""
         return self.root.get(question)
 
 
 def load_solution(lab: Lab) -> Solution | None:
-    """Read a lab's solution; None where there is none. Raises LabError for one that is wrong."""
+    """Read a lab's solution; None if there is none. Raises LabError for one that is wrong."""
     path = lab.folder / SOLUTION
     if not path.is_file():
         return None
@@ -106,12 +106,12 @@ _MARK = re.compile(r"\[(?:/?solution|/?mistake|gap)\]")
 
 
 def starter(text: str) -> str:
-    """Return a file as students get it. Raises ValueError where the marks do not pair."""
+    """Return a file as students get it. Raises ValueError if the marks do not pair."""
     return _without_marks(_MISTAKE.sub(_kept, _SOLUTION.sub("", text)))
 
 
 def solved(text: str) -> str:
-    """Return a file as it is with the solution. Raises ValueError where the marks do not pair."""
+    """Return a file as it is with the solution. Raises ValueError if the marks do not pair."""
     return _without_marks(_SOLUTION.sub(_kept, _MISTAKE.sub("", text)))
 
 

@@ -457,7 +457,7 @@ def write(value: Value, *, prose: bool = True) -> str:
 def load_lab(slug: str, labs: Path = LABS) -> Lab:
     """Read the lab that is called ``slug``, of the folder or of a package.
 
-    Raises LabError where it does not exist or is not what a lab must be.
+    Raises LabError if it does not exist or is not what a lab must be.
     """
     if (labs / slug / LAB).is_file():
         return _read_lab(slug, labs / slug, OWN)
@@ -560,7 +560,7 @@ def class_nonce(labs: Path = LABS) -> str:
 def load_course(labs: Path = LABS) -> tuple[Course, list[Lab]]:
     """Read the course and all of its labs.
 
-    Raises LabError where one of them is missing, or is there without being in the course.
+    Raises LabError if one of them is missing, or is there without being in the course.
     """
     path = labs / COURSE
     course = _course(labs)

@@ -44,7 +44,7 @@ def rallies(lab: Lab) -> list[Rally]:
 
     Recorded rallies are always those of the lab.
 
-    Raises TennisError where one of them is missing, or cannot be played.
+    Raises TennisError if one of them is missing, or cannot be played.
     """
     found = {one.name for one in lab.to_play if Path(one.name).exists()}
     if not found:

@@ -69,7 +69,7 @@ def group_name(members: Sequence[Member]) -> str:
 
 
 def check_person(person: Member) -> None:
-    """Raise UsageError where a name, a number or an address is none."""
+    """Raise UsageError if a name, a number or an address is none."""
     if why := why_no_name(person.name):
         raise UsageError(
             f"--as {plain(person.name, 60)}: {why}",

@@ -31,5 +31,5 @@ def planted(seed: int) -> Analyser:
 
 
 def plant(rally: Rally, seed: int, out: Path) -> None:
-    """Write the capture of a student's rally. Raises UsageError where it exists."""
+    """Write the capture of a student's rally. Raises UsageError if it exists."""
     simulate(rally, out, planted(seed))

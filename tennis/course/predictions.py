@@ -136,7 +136,7 @@ def read_seals(folder: Path) -> list[Seal]:
 
 
 def _now(out: Path, answers: Answers, lab: Lab) -> Iterator[tuple[Question, Seal]]:
-    """Yield what the rally ``out`` seals: nothing where it is not the lab's."""
+    """Yield what the rally ``out`` seals: nothing if it is not the lab's."""
     if out.name not in _names(lab):
         return
     played = [one for one in _there(out.parent, lab) if one != out.name or _is_played(out)]
@@ -164,7 +164,7 @@ def _seals(
 
 
 def _refuse_unreadable(answers: Path, seal: Seal, unit: str) -> None:
-    """Raise UsageError where a prediction is not whole, or its number cannot be read."""
+    """Raise UsageError if a prediction is not whole, or its number cannot be read."""
     again = "save the file, and give the same command again"
     lacking = [name for name in ("number", "reason") if not getattr(seal, name).strip()]
     if lacking:

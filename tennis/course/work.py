@@ -159,7 +159,7 @@ class Work:
 
 
 def start(lab: Lab, student: str, folder: Path, number: str = "", email: str = "") -> None:
-    """Make a student's folder. Raises UsageError where it exists, or for a name that is none."""
+    """Make a student's folder. Raises UsageError if it exists, or for a name that is none."""
     _start(lab, [Member(unicodedata.normalize("NFC", student), number, email)], folder)
 
 
@@ -238,7 +238,7 @@ def starter_of(lab: Lab, name: str) -> str:
 
 
 def read(folder: Path, lab: Lab | None = None) -> Work:
-    """Read a student's folder. Raises WorkError where it is none, or of another lab."""
+    """Read a student's folder. Raises WorkError if it is none, or of another lab."""
     answers = read_answers(folder / ANSWERS)
     found = next((one for one in every_lab() if one.slug == answers.lab), None)
     if found is None or (lab is not None and found.slug != lab.slug):
@@ -352,7 +352,7 @@ def _prediction(name: str, value: dict[str, object]) -> Prediction:
 
 
 def _contact(content: Mapping[str, object], key: str, form: re.Pattern[str]) -> str:
-    """Return the student's number or e-mail; nothing where it is missing or empty."""
+    """Return the student's number or e-mail; nothing if it is missing or empty."""
     value = content.get(key, "")
     value = str(value) if isinstance(value, int) and not isinstance(value, bool) else value
     if not isinstance(value, str) or (value and not form.fullmatch(value)):

@@ -52,7 +52,7 @@ POINTS_POSSIBLE = "points possible"
 
 @dataclass(frozen=True)
 class Student:
-    """A student, and what registers and platforms find the student by: empty where unknown.
+    """A student, and what registers and platforms find the student by: empty if unknown.
 
     ``moodle`` is a participant's number in an assignment, ``canvas`` a user's; ``cells`` is the
     whole line of the list, by heading.

@@ -84,7 +84,7 @@ def files(submissions: Path) -> list[Path]:
     """Return the hand-ins of a folder, and of the folders in it; some are of a kind to be refused.
 
     A learning platform makes a folder for each student, a system another one around all of them.
-    Raises UsageError where there are none.
+    Raises UsageError if there are none.
     """
     found = _inside(submissions, 0)
     if not found:

@@ -276,7 +276,7 @@ def equals(graded: Sequence[Graded]) -> list[str]:
 
 
 def read_decisions(out: Path) -> dict[tuple[str, str, str], Decision]:
-    """Read what was decided. Raises UsageError where somebody broke the file: it is kept."""
+    """Read what was decided. Raises UsageError if somebody broke the file: it is kept."""
     path = out / DECISIONS
     content = read_edited(path)
     entries = content.get("finding", [])

@@ -209,7 +209,7 @@ def table(rows: Sequence[Sequence[str]], held: Sequence[HandedIn]) -> ImportFile
 
 
 def check_maximum(lab: Lab, maximum: str, what: str) -> None:
-    """Raise NotMadeError where a platform has another maximum: points would be another share."""
+    """Raise NotMadeError if a platform has another maximum: points would be another share."""
     try:
         same = not maximum.strip() or float(maximum.replace(",", ".")) == lab.points
     except ValueError:
@@ -284,7 +284,7 @@ def moodle_feedback(lab: Lab, handed: Sequence[HandedIn]) -> ImportFile:
 def canvas_gradebook(
     lab: Lab, settled: Sequence[HandedIn], listed: ClassList | None, title: str
 ) -> ImportFile:
-    """Return a table for Grades, Import. Raises NotMadeError where Canvas has other points."""
+    """Return a table for Grades, Import. Raises NotMadeError if Canvas has other points."""
     if listed is not None:
         said = listed.possible.get(title, "")
         check_maximum(lab, said, "the assignment's points in Canvas")

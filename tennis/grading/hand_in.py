@@ -116,7 +116,7 @@ def missing(work: Work, report: Report) -> list[str]:
 
 
 def print_notebook(work: Work) -> None:
-    """Run the notebook, and keep it as PDF. Raises WorkError where it fails, BenchError."""
+    """Run the notebook, and keep it as PDF. Raises WorkError if it fails, BenchError."""
     ran = run_notebook(work.folder)
     if ran.error or ran.executed is None:
         raise WorkError(
@@ -133,7 +133,7 @@ def print_notebook(work: Work) -> None:
 
 
 def pack(work: Work, out: Path, *, without: Container[str] = ()) -> int:
-    """Write the zip file; return its bytes. Raises UsageError where it exists.
+    """Write the zip file; return its bytes. Raises UsageError if it exists.
 
     ``without``: names of files that are left out.
     """

@@ -115,7 +115,7 @@ def grade(  # noqa: PLR0913 (all of them named)
     """Check hand-ins, ``workers`` at a time; keep what each gives in ``out``.
 
     ``replays``: the lab's rallies are played here, and kept there, too. ``boards``: the class has
-    some. One that lies in a folder of ``root`` is called by both names. Raises LabError where the
+    some. One that lies in a folder of ``root`` is called by both names. Raises LabError if the
     lab's solution is wrong, KeyboardInterrupt when told to stop: what was finished stays.
     """
     load_solution(lab)

@@ -81,7 +81,7 @@ class ClassRules(BaseModel):
 
 
 def read_rules(out: Path) -> ClassRules:
-    """Read the rules of the last time. Raises UsageError where somebody broke the file."""
+    """Read the rules of the last time. Raises UsageError if somebody broke the file."""
     path = out / RULES
     content = read_edited(path)
     if late := sorted(LATE_RULES & content.keys()):
@@ -152,7 +152,7 @@ class Person:
 
 
 def read_sheet(out: Path, lab: Lab) -> dict[str, Person]:
-    """Read the mark sheet, by file. Raises UsageError where somebody broke it: it is kept."""
+    """Read the mark sheet, by file. Raises UsageError if somebody broke it: it is kept."""
     path = out / SHEET
     content = read_edited(path)
     limits = {question.id: question.points for question in lab.questions}

@@ -61,7 +61,7 @@ def _page(one: Graded) -> str:
 
 
 def number(points: float | None) -> str:
-    """Write points as people do: 2, 1.5; empty where nobody knows them yet."""
+    """Write points as people do: 2, 1.5; empty if nobody knows them yet."""
     return "" if points is None else f"{points:g}"
 
 

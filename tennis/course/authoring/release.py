@@ -28,7 +28,7 @@ BUILT = {".git", ".venv", "build", "_build", "node_modules", "demo", "__pycache_
 
 
 def release(audience: Audience, out: Path) -> int:
-    """Copy the tree to ``out``; return how many files. Raises UsageError where it exists."""
+    """Copy the tree to ``out``; return how many files. Raises UsageError if it exists."""
     if os.path.lexists(out):
         raise UsageError(f"{out} exists", next_step="choose another name")
     if ROOT in (out.resolve(), *out.resolve().parents):

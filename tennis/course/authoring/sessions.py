@@ -100,7 +100,7 @@ class Term(StrictPart):
         """Return the sessions with their labs and times.
 
         A lab is worked at in the room until the session is over, and finished at home. A lab
-        without a session is no part of the term. Raises LabError where a session's lab is not in
+        without a session is no part of the term. Raises LabError if a session's lab is not in
         the course, or comes in another order.
         """
         known = {lab.slug: lab for lab in labs}
@@ -129,7 +129,7 @@ def needs_of(planned: Planned) -> str:
 
 
 def load_term(path: Path = SESSIONS) -> Term:
-    """Return the term as it was planned. Raises LabError where the file is not usable."""
+    """Return the term as it was planned. Raises LabError if the file is not usable."""
     try:
         return Term.model_validate(read_toml(path))
     except ValidationError as error:
@@ -138,7 +138,7 @@ def load_term(path: Path = SESSIONS) -> Term:
 
 
 def load_sessions(path: Path = SESSIONS) -> list[Planned]:
-    """Return the term's sessions in their order. Raises LabError where the file is not usable."""
+    """Return the term's sessions in their order. Raises LabError if the file is not usable."""
     return load_term(path).planned(load_course()[1])
 
 

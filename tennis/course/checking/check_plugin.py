@@ -107,7 +107,7 @@ def lab(work: Work) -> Lab:
 
 @pytest.fixture
 def solution(pytestconfig: pytest.Config) -> Solution | None:
-    """Return what is right; None where a student asks."""
+    """Return what is right; None if a student asks."""
     return pytestconfig.stash[SOLUTION]
 
 
@@ -129,7 +129,7 @@ def note(request: pytest.FixtureRequest) -> Note:
 
 @pytest.fixture
 def plays(pytestconfig: pytest.Config) -> Plays | None:
-    """Return what the marker played; None where nothing is played."""
+    """Return what the marker played; None if nothing is played."""
     return pytestconfig.stash[PLAYS]
 
 
@@ -269,7 +269,7 @@ def _answer(work: Work, question: Question) -> int | float | str:
 
 
 def _match_rallies(work: Work) -> Iterator[tuple[str, str]]:
-    """Yield one SHA-256 of the balls of all rallies of a match; nothing where there is none."""
+    """Yield one SHA-256 of the balls of all rallies of a match; nothing if there is none."""
     if work.lab.match is None:
         return
     try:
@@ -281,7 +281,7 @@ def _match_rallies(work: Work) -> Iterator[tuple[str, str]]:
 
 
 def _sweep_rallies(work: Work) -> Iterator[tuple[str, str]]:
-    """Yield one SHA-256 of the balls of all rates of a sweep; nothing where there is none."""
+    """Yield one SHA-256 of the balls of all rates of a sweep; nothing if there is none."""
     if work.lab.sweep is None:
         return
     try:

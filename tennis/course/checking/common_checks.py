@@ -57,7 +57,7 @@ def check_answered(work: Work, question: Question, *, blind: bool, note: Note) -
 
 
 def _understood(work: Work, question: Question) -> str:
-    """Return an answer as it was read. Raises Wrong where it cannot be, Inconclusive."""
+    """Return an answer as it was read. Raises Wrong if it cannot be, Inconclusive."""
     answer = work.answers.by_question[question.id]
     match question.kind:
         case "number":
@@ -83,7 +83,7 @@ def _prediction(work: Work, question: Question) -> str:
 
 
 def _words(text: str, ask: str) -> int:
-    """Return how many words a text has. Raises Wrong where too few of them differ."""
+    """Return how many words a text has. Raises Wrong if too few of them differ."""
     words = _WORD.findall(text.casefold())
     different = len(set(words))
     said = (
@@ -101,7 +101,7 @@ def _written(value: float) -> str:
 
 
 def _completed(work: Work, name: str) -> None:
-    """Raise Wrong where a file is not there, or as it was."""
+    """Raise Wrong if a file is not there, or as it was."""
     path = work.folder / name
     if path.is_symlink() or not path.is_file():
         raise Wrong(f"there is no {name}")

@@ -183,7 +183,7 @@ def _expect_setting(row: Setting, is_so: object, expected: object) -> None:
 
 
 def _refuse_other_plans(work: Work, rally: Rally, lab_rally: LabRally) -> None:
-    """Raise Wrong where a rally of the virtual bench has a setting that the lab does not name.
+    """Raise Wrong if a rally of the virtual bench has a setting that the lab does not name.
 
     InDoubt where no plan of this bench says what its manifest says.
     """
@@ -209,7 +209,7 @@ def _refuse_other_plans(work: Work, rally: Rally, lab_rally: LabRally) -> None:
 
 
 def _refuse_other_program(work: Work, rally: Rally, lab_rally: LabRally) -> None:
-    """Raise Wrong where another program answered than the one that the student hands in."""
+    """Raise Wrong if another program answered than the one that the student hands in."""
     asked = _own_file(work, lab_rally) if lab_rally.program else None
     played = rally.manifest.target.program
     is_so = identity(played.name, played.sha256) if played else None
@@ -223,7 +223,7 @@ def _refuse_other_program(work: Work, rally: Rally, lab_rally: LabRally) -> None
 
 
 def _refuse_other_settings(rally: Rally, lab_rally: LabRally) -> None:
-    """Raise Wrong where a rally says another setting than the lab, on whatever bench it was played.
+    """Raise Wrong if a rally says another setting than the lab, on whatever bench it was played.
 
     A board has processors, and places on them, of its own where the lab does not name them.
     """
@@ -276,7 +276,7 @@ class PlayedHere(Mapping[str, Rally]):
         self._asked = {one.name: one for one in work.lab.rallies}
 
     def __getitem__(self, name: str) -> Rally:
-        """Return a rally. Raises KeyError where the folder has none of this name, TennisError."""
+        """Return a rally. Raises KeyError if the folder has none of this name, TennisError."""
         handed_in = self._work.handed_in[name]
         if self._asked[name].recorded or handed_in.manifest.bench not in {"virtual", "replay"}:
             return handed_in
@@ -311,7 +311,7 @@ def own_rally(work: Work, own: str, beside: str) -> Rally:
     """Return the rally of a student's Racquet, or program, of which each ball was answered once.
 
     ``own``, ``beside``: names of the lab's rallies, the second one with the kit's Racquet, or a
-    program of the lab's. Raises Wrong where the student's fails, Inconclusive where the other does,
+    program of the lab's. Raises Wrong if the student's fails, Inconclusive where the other does,
     too, BenchError where this machine plays neither.
     """
     rally, said = None, ""
@@ -347,6 +347,6 @@ def own_rally(work: Work, own: str, beside: str) -> Rally:
 
 
 def _refuse_trouble(work: Work, beside: str, what: str) -> None:
-    """Raise Inconclusive or BenchError where the kit's Racquet or program does not play, either."""
+    """Raise Inconclusive or BenchError if the kit's Racquet or program does not play, either."""
     if work.rallies[beside].manifest.suspect:
         raise Inconclusive(f"{beside}, with the kit's {what}, is suspect here, too")

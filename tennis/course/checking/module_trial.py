@@ -120,7 +120,7 @@ class Trial:
 def trial(source: Path, kernel: Kernel, bench_kernel: str) -> Trial:
     """Load a Racquet, let it answer, and reload it while pings come; once for the same parts.
 
-    ``bench_kernel``: how the bench finds ``kernel``. Raises BenchError where it is not built, or
+    ``bench_kernel``: how the bench finds ``kernel``. Raises BenchError if it is not built, or
     nothing can be tried here.
     """
     own = own_module.build(source, kernel)

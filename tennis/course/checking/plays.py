@@ -116,7 +116,7 @@ class Plays:
 
         ``ours``: the marker's; None: it is played, if it was not yet. What differs is played once
         more before anybody is accused: a machine in trouble ends a play early, and hardly at the
-        same ball twice. Raises BenchError where the two plays differ.
+        same ball twice. Raises BenchError if the two plays differ.
         """
         bench = bench_for(plan)
         versions = bench.versions(plan)

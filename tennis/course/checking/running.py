@@ -59,7 +59,7 @@ class Result(BaseModel):
 
 
 class Mark(BaseModel):
-    """A question's points: None where a person decides, or nobody can yet."""
+    """A question's points: None if a person decides, or nobody can yet."""
 
     question: str
     points: int | None
@@ -129,7 +129,7 @@ def run_checks(  # noqa: PLR0913 (all of them named)
     ``plays``: where the marker's own rallies are kept, which marks are computed from; None: nothing
     is played, and the folder's are read. ``boards``: the class has some.
     The folder is read in the checks' own process: what it may do there, it does not do here.
-    Raises WorkError where the folder is none, or not ``lab``'s, BenchError where this machine
+    Raises WorkError if the folder is none, or not ``lab``'s, BenchError where this machine
     could not run the checks.
     """
     with tempfile.TemporaryDirectory(prefix="tennis-checks-") as scratch:

@@ -40,7 +40,7 @@ def _listed(folder: Path) -> Path:
 def command(work: Work, *, browser: bool) -> tuple[list[str], Mapping[str, str]]:
     """Return the command that serves JupyterLab on a folder, and its environment.
 
-    Raises TennisError where JupyterLab is not installed, UsageError in one, DiskFullError.
+    Raises TennisError if JupyterLab is not installed, UsageError in one, DiskFullError.
     """
     if HUB in os.environ:  # of several users at once, each would look for the same free port
         raise UsageError(

@@ -36,7 +36,7 @@ class RunnerResult(BaseModel):
 
 @dataclass(frozen=True)
 class Ran:
-    """How a notebook ended: ``error`` is empty where it ran through."""
+    """How a notebook ended: ``error`` is empty if it ran through."""
 
     cells: int
     error: str
@@ -44,7 +44,7 @@ class Ran:
 
 
 def run_notebook(folder: Path, *, limit_s: float = LIMIT_S) -> Ran:
-    """Execute a hand-in's notebook. Raises BenchError where there can be no box, or no Jupyter."""
+    """Execute a hand-in's notebook. Raises BenchError if there can be no box, or no Jupyter."""
     missing = [name for name in NEEDED if importlib.util.find_spec(name) is None]
     if missing:
         raise BenchError(
@@ -87,7 +87,7 @@ def _runner_result(content: bytes) -> RunnerResult | None:
 
 
 def read_executed(content: bytes) -> Any:
-    """Read the executed notebook; None where there is none that can be read."""
+    """Read the executed notebook; None if there is none that can be read."""
     without_grammars()
     import nbformat  # noqa: PLC0415 (of the stage lab)
 
