@@ -299,7 +299,7 @@ def test_what_is_printed_for_somebody_else_gives_the_same_ball(hog, tmp_path, ty
     rally, explained = (shlex.split(line) for line in said.splitlines() if line[:9] == "  tennis ")
     assert explained == ["tennis", "explain", "again", "--ball", str(number)]
     monkeypatch.chdir(tmp_path)
-    assert typed(*rally[1:], "--quiet")[0] == 0
+    assert typed("--quiet", *rally[1:])[0] == 0
     balls = [(folder / BALLS).read_bytes() for folder in (hog.path, Path("again"))]
     assert balls[0] == balls[1]
 
