@@ -22,7 +22,8 @@ from tests.support.synthetic import make_rally
 make_rally(pathlib.Path(sys.argv[1]), balls=int(sys.argv[2]))
 """
 SIZES = (1_000_000, 10_000_000)
-COMMANDS = ("stats", "plot --out picture.png --force", "export --out balls.csv --force")
+# each writes to another place
+COMMANDS = ("stats BALLS", "plot BALLS --out plots-BALLS", "export BALLS --out BALLS.csv")
 LIMIT_MB = 1000
 GROWS_MAX = 15
 
@@ -44,8 +45,9 @@ def main() -> int:
             out = Path(scratch) / str(balls)
             subprocess.run([sys.executable, "-c", MAKE, out, str(balls)], cwd=ROOT, check=True)
         for command in COMMANDS:
-            name, *more = command.split()
-            found = [measured([name, str(balls), *more], Path(scratch)) for balls in SIZES]
+            name = command.partition(" ")[0]
+            each = (command.replace("BALLS", str(balls)).split() for balls in SIZES)
+            found = [measured(words, Path(scratch)) for words in each]
             (small_s, _), (large_s, large_mb) = found
             print(
                 f"tennis {name}: {large_s:.1f} s and {large_mb:,.0f} MB for ten million balls, "

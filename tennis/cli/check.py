@@ -8,7 +8,7 @@ import click
 
 from tennis.cli.completion import Folder
 from tennis.cli.progress import watching
-from tennis.cli.settings import setting_option
+from tennis.cli.settings import played_kernel_option, setting_option
 from tennis.cli.words import echo
 from tennis.rally.text import plain, quoted
 from tennis.units import format_count
@@ -16,11 +16,7 @@ from tennis.units import format_count
 
 @click.command()
 @click.argument("folder", type=Folder(), metavar="DIR")
-@setting_option(
-    "kernel",
-    "The kernel tree that it was played on. A tree that only the folder names is not built.",
-    metavar="DIR",
-)
+@played_kernel_option
 @setting_option("racquet", "The Racquet that it was played with, if it was not the kit's.")
 @setting_option("program", "The program that answered, if it was not a Racquet.")
 def check(folder: Path, *, kernel: str | None, racquet: Path | None, program: Path | None) -> None:

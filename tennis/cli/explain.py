@@ -19,7 +19,7 @@ from tennis.cli.explain_try import try_
 from tennis.cli.explain_without import without
 from tennis.cli.numbers import time_ns
 from tennis.cli.progress import progress_line
-from tennis.cli.settings import setting_option
+from tennis.cli.settings import played_kernel_option, setting_option
 from tennis.cli.tables import table
 from tennis.cli.words import aside, echo_json, print_line
 from tennis.explain.between import LockHeld
@@ -46,9 +46,7 @@ ROWS = 8
 @click.option(
     "--over", metavar="TIME", help="Explain all balls that waited longer, as in 100us or 1.5ms."
 )
-@click.option(
-    "--kernel", metavar="DIR", help="The built kernel tree, if the rally was played on one."
-)
+@played_kernel_option
 @setting_option("program", "The program that answered, if it was not a Racquet.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object; times in ns.")
 @click.option(

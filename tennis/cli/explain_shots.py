@@ -11,6 +11,7 @@ from rich.console import Console
 from tennis.cli.completion import Folder
 from tennis.cli.numbers import Whole
 from tennis.cli.progress import watching
+from tennis.cli.settings import played_kernel_option
 from tennis.cli.words import echo_json, print_line
 from tennis.explain.instants.storage import Instants, Until
 from tennis.explain.instants.words import sentences
@@ -38,9 +39,7 @@ from tennis.rally.text import plain
     show_default=True,
     help="Search for the latest answer of the top half (rise), or of the bottom half (fall).",
 )
-@click.option(
-    "--kernel", metavar="DIR", help="The built kernel tree, if the rally was played on one."
-)
+@played_kernel_option
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object; times in ns.")
 def shots(folder: Path, *, count: int, until: Until, kernel: str | None, as_json: bool) -> None:
     """Search for the worst instant by shots.

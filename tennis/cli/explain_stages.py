@@ -11,6 +11,7 @@ from rich.console import Console
 
 from tennis.cli.completion import Folder
 from tennis.cli.progress import watching
+from tennis.cli.settings import played_kernel_option
 from tennis.cli.tables import table
 from tennis.cli.words import echo_json, print_line
 from tennis.explain import stages as recorded
@@ -26,9 +27,7 @@ LATEST_ONE_IN = 100
 
 @click.command()
 @click.argument("rally", metavar="RALLY", type=Folder())
-@click.option(
-    "--kernel", metavar="DIR", help="The built kernel tree, if the rally was played on one."
-)
+@played_kernel_option
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object; times in ns.")
 def stages(rally: Path, *, kernel: str | None, as_json: bool) -> None:
     """Record when each step of every ball came.

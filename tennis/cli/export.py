@@ -25,8 +25,7 @@ from tennis.sweep.folder import is_sweep, open_sweep
     metavar="FILE",
     help="The file to write. [default: standard output]",
 )
-@click.option("--force", is_flag=True, help="Overwrite a file that exists.")
-def export(folder: Path, out: Path | None, *, force: bool) -> None:
+def export(folder: Path, out: Path | None) -> None:
     """Print the balls in DIR for a spreadsheet: one line each, times in nanoseconds.
 
     For a drill it prints the repetitions by both clocks, for a sweep the rates. The first lines
@@ -38,10 +37,10 @@ def export(folder: Path, out: Path | None, *, force: bool) -> None:
       tennis export rates | head
     """
     if out is not None:
-        refuse_existing(out, force=force)
+        refuse_existing(out)
     pieces = _pieces(folder)
     if out is not None:
-        write_pieces(out, pieces, force=force)
+        write_pieces(out, pieces)
         echo(quoted(out))
         return
     output = sys.stdout.buffer

@@ -52,27 +52,18 @@ def lab(ctx: click.Context) -> None:
 
 
 @lab.command("list", short_help="List the labs, with minutes and points.")
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON list.")
-def list_labs(*, as_json: bool = False) -> None:
+def list_labs() -> None:
     """List the labs of the course, with the minutes they take and their points.
 
     \b
     Examples:
       tennis lab list
-      tennis lab list --json
     """
     from tennis.course.labs import every_lab
     from tennis.log import listening
 
     with listening(warn):
         labs = every_lab()
-    if as_json:
-        listed = [
-            {"lab": one.slug, "title": one.title, "minutes": one.minutes, "points": one.points}
-            for one in labs
-        ]
-        echo_json(listed)
-        return
     course = table("lab", "what it is about", numbers=("minutes", "points"), ruled=False)
     for one in labs:
         about = Text(one.title, style="bold") + Text(f": {one.about}", style="default")

@@ -25,11 +25,11 @@ if TYPE_CHECKING:
 
 
 def kernel_of(text: str) -> tuple[str, str]:
-    """Read NAME=DIR. Raises UsageError."""
-    name, separator, place = text.partition("=")
-    if not name or not separator or not place:
-        raise UsageError(f"--kernel {text}", next_step="write NAME=DIR, as in xenomai=../linux-evl")
-    return name, place
+    """Read NAME=KERNEL. Raises UsageError."""
+    name, separator, kernel = text.partition("=")
+    if not name or not separator or not kernel:
+        raise UsageError(f"--with {text}", next_step="write NAME=KERNEL, as in rt=rt-7")
+    return name, kernel
 
 
 @click.command()
@@ -42,15 +42,15 @@ def kernel_of(text: str) -> tuple[str, str]:
     "folder. If it contains a part of the same match, the rest is played.",
 )
 @click.option(
-    "--kernel",
+    "--with",
     "kernels",
-    metavar="NAME=DIR",
+    metavar="NAME=KERNEL",
     multiple=True,
-    help="The tree (or the name from `tennis kernels`) to play where the plan says NAME. May be "
-    "repeated.",
+    help="The kernel (a name from `tennis kernels`, or a tree) to play if the plan says NAME. May "
+    "be repeated.",
 )
 @click.option(
-    "--repetitions",
+    "--boots",
     type=Whole(1, 1000),
     metavar="COUNT",
     help="How many boots of each combination to play, instead of the plan's number. A match "
@@ -90,7 +90,7 @@ def match(
     plan: Path,
     out: Path | None,
     kernels: tuple[str, ...],
-    repetitions: int | None,
+    boots: int | None,
     instruction_ns: int | None,
     workers: int,
     targets: str | None,
@@ -108,9 +108,9 @@ def match(
     Examples:
       tennis match plans/quick.toml --list
       tennis match plans/quick.toml
-      tennis match plans/quick.toml --repetitions 20
+      tennis match plans/quick.toml --boots 20
       tennis match plans/quick.toml --instruction-ns 1 --out quick-1ns
-      tennis match plans/knutsson.toml --kernel xenomai=../linux-evl \\
+      tennis match plans/knutsson.toml --with xenomai=../linux-evl \\
           --out chapter-7
       tennis match plans/knutsson.toml --cluster tcp://head:8786 \\
           --store /shared/tennis --out chapter-7
@@ -136,8 +136,8 @@ def match(
     changed: dict[str, object] = {}
     if targets is not None:
         changed |= {"bench": "pi", "target": "all", "port": None}
-    if repetitions is not None:
-        changed["repetitions"] = repetitions
+    if boots is not None:
+        changed["repetitions"] = boots
     if instruction_ns is not None:
         changed["instruction_ns"] = instruction_ns
     asked = read_plan(plan).model_copy(update=changed)

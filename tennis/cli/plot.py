@@ -83,10 +83,7 @@ def drawn(of: str, names: tuple[str, ...], what: Any, called: str) -> "dict[str,
     show_default=True,
     help="The pictures' file format.",
 )
-@click.option("--force", is_flag=True, help="Overwrite pictures that exist.")
-def plot(
-    folders: tuple[Path, ...], out: Path | None, kinds: tuple[str, ...], kind: str, *, force: bool
-) -> None:
+def plot(folders: tuple[Path, ...], out: Path | None, kinds: tuple[str, ...], kind: str) -> None:
     """Draw the rally in DIR, or several on common axes, and print the names of the pictures.
 
     DIR may also be a sweep or a drill. Several sweeps are drawn on common axes, too.
@@ -122,14 +119,14 @@ def plot(
     path = folders[0].resolve()
     out = out or (Path("plots") if several else path.with_name(path.name + "-plots"))
     for name in kinds or PICTURES[of]:
-        refuse_existing(out / f"{name}.{kind}", force=force)
+        refuse_existing(out / f"{name}.{kind}")
     what = [one for one, _ in pairs] if several else pairs[0][0]
     pictures = drawn(of, kinds, what, str(folders[0]))
     with writing(out):
         out.mkdir(parents=True, exist_ok=True)
     paths = [out / f"{name}.{kind}" for name in pictures]
     for path, picture in zip(paths, pictures.values(), strict=True):
-        write_whole(path, picture.render(cast("Format", kind)), force=force)
+        write_whole(path, picture.render(cast("Format", kind)))
     # only now: whoever reads the names may stop listening after the first
     for path in paths:
         echo(path)

@@ -34,6 +34,7 @@ OPTIONS = {
         ],
         "set TENNIS_HOLDER=NAME",
     ),
+    "--force": "remove what is in the way, or choose another --out",
     "--inventory": "set TENNIS_INVENTORY=PATH",
     "--operator": "leave it out",
     "benches boot --again": "leave it out",
@@ -42,6 +43,15 @@ OPTIONS = {
         "your learning platform knows when a file came: let it take late points off",
     ),
     "export --format": "leave it out: it writes CSV",
+    **dict.fromkeys(
+        [
+            f"umpire simulate --{what}"
+            for what in ("early-ms", "late-ms", "lead-ms", "lose-every", "seed")
+        ],
+        "use --glitches, --lose-ms, --jitter-ns, --swap, --invert or a bias",
+    ),
+    "lab list --json": "read labs/course.toml",
+    "umpire capture --pulse-us": "leave it out",
     "drill --resume": "run 'tennis resume DIR'",
     **dict.fromkeys(
         [f"kernels package --{source}" for source in ("git", "ref", "tarball", "tree")],
@@ -49,6 +59,9 @@ OPTIONS = {
     ),
     "compare --markdown": "use --summary FILE",
     "demo --seed": "play a match of your own: plans/quick.toml",
+    "match --kernel": "use --with NAME=KERNEL",
+    "match --repetitions": "use --boots COUNT",
+    "replicate --kernel": "use --with NAME=KERNEL",
     "match --check-every": "leave it out",
     "explain balls --exact": "run 'tennis explain shots RALLY'",
     "explain balls --sections": "run 'tennis explain shots RALLY'",

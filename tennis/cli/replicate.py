@@ -29,7 +29,6 @@ if TYPE_CHECKING:
 @click.option(
     "--out", type=click.Path(path_type=Path), metavar="FILE", help="Also write the HTML report."
 )
-@click.option("--force", is_flag=True, help="Overwrite a report that exists.")
 @click.option(
     "--against",
     type=Folder(),
@@ -46,11 +45,11 @@ if TYPE_CHECKING:
     "MATCH.",
 )
 @click.option(
-    "--kernel",
+    "--with",
     "kernels",
-    metavar="NAME=DIR",
+    metavar="NAME=KERNEL",
     multiple=True,
-    help="With --explain: the built tree that was played in place of the plan's NAME.",
+    help="With --explain: the tree that was played for the plan's NAME.",
 )
 def replicate(
     folder: Path,
@@ -58,7 +57,6 @@ def replicate(
     *,
     only: str | None,
     as_json: bool,
-    force: bool,
     against: Path | None,
     explained: bool,
     kernels: tuple[str, ...],
@@ -90,7 +88,7 @@ def replicate(
         _differences(folder, against)
         return
     if out is not None:
-        refuse_existing(out, force=force)
+        refuse_existing(out)
     replication = Replication(open_match(folder))
     if explained:
         _explain(replication, kernels)
@@ -102,7 +100,7 @@ def replicate(
     else:
         print_verdicts(Console(), replication, every=only != "claims", played=only == "played")
     if out is not None:
-        write_match_report(replication, out, force=force)
+        write_match_report(replication, out, force=False)
         echo(out, err=as_json)
     damaged = replication.match.damaged()
     if damaged:

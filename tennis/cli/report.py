@@ -22,8 +22,7 @@ from tennis.rally.disk import refuse_existing
     show_default=True,
     help="The page to write.",
 )
-@click.option("--force", is_flag=True, help="Overwrite a page that exists.")
-def report(folders: tuple[Path, ...], out: Path, *, force: bool) -> None:
+def report(folders: tuple[Path, ...], out: Path) -> None:
     """Write one self-contained HTML page about the rallies, or the drills, in DIR...
 
     \b
@@ -35,13 +34,13 @@ def report(folders: tuple[Path, ...], out: Path, *, force: bool) -> None:
     from tennis.pages.drill import write_drill_report
     from tennis.pages.rally import write_report
 
-    refuse_existing(out, force=force)
+    refuse_existing(out)
     opened = [open_folder(folder) for folder in folders]
     drills = [one for one in opened if one.manifest.drill is not None]
     if not drills:
-        write_report(opened, out, force=force)
+        write_report(opened, out)
     elif len(drills) == len(opened):
-        write_drill_report(drills, out, force=force)
+        write_drill_report(drills, out)
     else:
         raise UsageError(
             f"{drills[0].path} is a drill, but the others are rallies",

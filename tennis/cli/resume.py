@@ -10,17 +10,13 @@ from tennis.cli import rally
 from tennis.cli.completion import Folder
 from tennis.cli.lab_folder import seal
 from tennis.cli.progress import watching
-from tennis.cli.settings import setting_option
+from tennis.cli.settings import played_kernel_option, setting_option
 from tennis.cli.words import warn
 
 
 @click.command()
 @click.argument("folder", type=Folder(), metavar="DIR", callback=seal)
-@setting_option(
-    "kernel",
-    "The kernel tree that it was begun with. A tree that only the folder names is not built.",
-    metavar="DIR",
-)
+@played_kernel_option
 @setting_option("racquet", "The Racquet of your own that it was begun with.")
 @setting_option("program", "The program of your own that it was begun with.")
 @setting_option("port", "The Brickwall's serial port, with a board.")

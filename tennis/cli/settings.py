@@ -30,15 +30,10 @@ LOAD_OPTIONS = "load_options"  # NAME=NUMBER each
 FILLED = {"load", "memory"}  # whose help names what there is
 
 
-def setting_option(
-    name: str, text: str | None = None, *, metavar: str | None = None
-) -> Callable[[Command], Command]:
-    """Return a decorator that gives a command the option of a setting.
-
-    ``text``, ``metavar``: a help of its own.
-    """
+def setting_option(name: str, text: str | None = None) -> Callable[[Command], Command]:
+    """Return a decorator that gives a command the option of a setting; ``text``: its own help."""
     row = SETTINGS[name]
-    about: dict[str, Any] = {"help": text or _help(row), "metavar": metavar or row.metavar}
+    about: dict[str, Any] = {"help": text or _help(row), "metavar": row.metavar}
     about["cls"] = UsualOption
     if row.field.annotation is bool:
         about["is_flag"] = True
@@ -126,3 +121,9 @@ def _type(row: Setting) -> Any:
     if row.choices:
         return click.Choice([str(value) for value in row.choices])
     return type_of(row.field.annotation, []) if row.is_number else str
+
+
+played_kernel_option = setting_option(
+    "kernel",
+    "The kernel of the rally. A tree must be named: one that only a folder names is not built.",
+)

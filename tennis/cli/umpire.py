@@ -82,14 +82,6 @@ def install() -> None:
     cls=UsualOption,
     help="How long to capture. [default: until Ctrl-C]",
 )
-@click.option(
-    "--pulse-us",
-    type=Real(0.1, 1e5),
-    default=1,
-    show_default=True,
-    help="How long the pings of the rally stay up. The command warns if the sampling is too "
-    "slow for it.",
-)
 def capture(
     *,
     out: Path,
@@ -98,7 +90,6 @@ def capture(
     ping: str | None,
     reply: str | None,
     seconds: float | None,
-    pulse_us: float,
 ) -> None:
     """Capture both wires with the logic analyser that is plugged in, until Ctrl-C.
 
@@ -113,13 +104,14 @@ def capture(
     """
     from tennis.bench.instruments import sigrok
     from tennis.bench.instruments.acquisition import capturing, wait
+    from tennis.rally.settings import USUAL_PROTOCOL
 
     rate = round(rate_mhz * 1e6) if rate_mhz else None
     if out.exists() or out.is_symlink():
         raise UsageError(f"{out} exists", next_step="choose another name for the capture")
     chosen = sigrok.settings(analyser, rate_hz=rate, ping=ping, reply=reply, seconds=seconds)
     name = plain(chosen.analyser.name, 40)
-    for warning in chosen.warnings(round(pulse_us * 1000), chosen.seconds):
+    for warning in chosen.warnings(USUAL_PROTOCOL.pulse_ns, chosen.seconds):
         warn(warning)
     how = f"{chosen.rate_hz / 1e6:g} MHz, ping {chosen.ping}, reply {chosen.reply}"
     echo(f"capturing with {name} ({chosen.analyser.spec}), {how}", err=True)

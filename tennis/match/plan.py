@@ -87,7 +87,7 @@ class _KernelPlace(KernelSettings):
     """Where a kernel of the plan is, and which of its loads keep it busy."""
 
     tree: Text | None = None  # a name from `tennis kernels`, or a built tree beside the plan
-    optional: bool = False  # played only where --kernel NAME=DIR gives it
+    optional: bool = False  # played only if --with NAME=KERNEL gives it
     loads: list[Name] | None = None
 
 

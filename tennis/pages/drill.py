@@ -34,14 +34,12 @@ class DrillSection:
     console: str
 
 
-def write_drill_report(
-    drills: Sequence[Rally], out: Path, *, force: bool = False, title: str = "Tennis drills"
-) -> None:
+def write_drill_report(drills: Sequence[Rally], out: Path, *, title: str = "Tennis drills") -> None:
     """Write one self-contained HTML page about the drills.
 
-    Raises UsageError where ``out`` exists (unless ``force``), DiskFullError, RallyError.
+    Raises UsageError where ``out`` exists, DiskFullError, RallyError.
     """
-    write_whole(out, drill_report(drills, title).encode(), force=force)
+    write_whole(out, drill_report(drills, title).encode())
 
 
 def drill_report(drills: Sequence[Rally], title: str = "Tennis drills") -> str:

@@ -102,14 +102,12 @@ class Section:
     console: str
 
 
-def write_report(
-    rallies: Sequence[Rally], out: Path, *, force: bool = False, title: str = "Tennis report"
-) -> None:
+def write_report(rallies: Sequence[Rally], out: Path, *, title: str = "Tennis report") -> None:
     """Write one self-contained HTML page about the rallies.
 
-    Raises UsageError where ``out`` exists (unless ``force``), DiskFullError, RallyError.
+    Raises UsageError where ``out`` exists, DiskFullError, RallyError.
     """
-    write_whole(out, report(rallies, title).encode(), force=force)
+    write_whole(out, report(rallies, title).encode())
 
 
 def report(rallies: Sequence[Rally], title: str = "Tennis report") -> str:

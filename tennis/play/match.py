@@ -254,7 +254,7 @@ def check_same(
         if new is None:
             raise RallyError(
                 f"{another_plan} ({old.name} is in it)",
-                next_step="give the same --kernel, or another --out",
+                next_step="give the same --with, or another --out",
             )
         if unversioned(old.plan) != unversioned(new.plan):
             raise RallyError(

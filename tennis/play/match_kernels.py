@@ -76,7 +76,7 @@ class MatchKernel:
         try:
             kernel = catalogue.find(self.place or self.name)
         except UsageError as error:
-            hint = f"a plan's own kernel: --kernel {self.name}=DIR"
+            hint = f"a plan's own kernel: --with {self.name}=KERNEL"
             raise UsageError(f"kernels.{self.name}: {error} ({hint})") from error
         self.flavour = kernel.flavour
         return kernel.origin
@@ -88,7 +88,7 @@ class MatchKernel:
         if not flavours_there:
             raise UsageError(
                 f'kernels.{self.name}: on bench = "{plan.bench}" a kernel is one of '
-                f"{', '.join(flavours.RACQUETS)} (also as tree, or --kernel {self.name}=...)"
+                f"{', '.join(flavours.RACQUETS)} (also as tree, or --with {self.name}=...)"
             )
         self.flavour = flavours_there[0]
         return name

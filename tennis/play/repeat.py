@@ -145,8 +145,10 @@ def plan_again(
             )
         kernel = tree
         _refuse_another_kernel(rally, tree)
-    elif tree is not None:
-        raise UsageError(f"--kernel: {rally.path} was played on {kernel}", next_step="leave it out")
+    elif tree not in {None, kernel}:
+        raise UsageError(
+            f"--kernel {tree}: {rally.path} was played on {kernel}", next_step="leave it out"
+        )
     try:
         return Plan(
             bench=manifest.bench,

@@ -60,7 +60,7 @@ def scheduled_rallies(
     named = {*plan.kernels, *(rally.kernel for rally in plan.rally)}
     for name in sorted(places.keys() - named):
         raise UsageError(
-            f"--kernel {name}=...: the plan has no kernel {name!a}", next_step="use one of its"
+            f"--with {name}=...: the plan has no kernel {name!a}", next_step="use one of its"
         )
     kernels = {name: MatchKernel(plan, name, places.get(name), beside) for name in sorted(named)}
     _check_loads(plan, kernels)

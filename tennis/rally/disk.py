@@ -118,17 +118,13 @@ def sync(path: Path) -> None:
         os.close(number)
 
 
-def refuse_existing(path: Path, *, force: bool | None = None) -> None:
-    """Raise UsageError where ``path`` exists already, unless ``force``.
-
-    ``force``: None where the command has no such option.
-    """
-    if not force and os.path.lexists(path):
-        overwriting = "" if force is None else ", or overwrite it with --force"
-        raise UsageError(f"{path} exists", next_step=f"choose another name{overwriting}")
+def refuse_existing(path: Path) -> None:
+    """Raise UsageError if ``path`` exists already."""
+    if os.path.lexists(path):
+        raise UsageError(f"{path} exists", next_step="choose another name, or remove it")
 
 
-def write_whole(path: Path, data: bytes, *, force: bool | None = None) -> None:
+def write_whole(path: Path, data: bytes, *, force: bool = False) -> None:
     """Write a file that appears complete under its name, or not at all.
 
     Raises UsageError where it exists (unless ``force``), DiskFullError, RallyError.
@@ -136,9 +132,10 @@ def write_whole(path: Path, data: bytes, *, force: bool | None = None) -> None:
     write_pieces(path, (data,), force=force)
 
 
-def write_pieces(path: Path, pieces: Iterable[bytes], *, force: bool | None = None) -> None:
+def write_pieces(path: Path, pieces: Iterable[bytes], *, force: bool = False) -> None:
     """Write a file of any size as ``write_whole`` does, a piece at a time."""
-    refuse_existing(path, force=force)
+    if not force:
+        refuse_existing(path)
     temporary = path.with_name(f".{path.name}.{os.getpid()}")
     with writing(path):
         try:

@@ -537,7 +537,7 @@ class Replication:
         """Return the command that goes on with the match until each cell has so many boots."""
         plan = shlex.quote(plain(self.match.record.plan_file or "PLAN", 200))
         out = shlex.quote(plain(str(self.match.path), 200))
-        return f"tennis match {plan} --repetitions {boots} --out {out}"
+        return f"tennis match {plan} --boots {boots} --out {out}"
 
     def _side_figures(self, sample: Sample) -> SideFigures:
         cell, statistics = self._cell(sample), self._rules.statistics

@@ -62,5 +62,6 @@ class Analyser(StrictModel):
     lose_every: Annotated[int, Field(ge=0, description="Lose one ping of this many; 0: none.")] = 0
 
 
-# that commands have otherwise: MHz, and which wires
+# no options of their own: MHz, which wires, and where a capture lies
 APART = frozenset({"rate_hz", "swapped", "invert_ping", "invert_reply"})
+APART |= {"lead_ms", "late_ms", "early_ms", "lose_every", "seed"}

@@ -73,7 +73,9 @@ def test_worse_is_1_and_says_what_differs(sides, tmp_path):
     assert "6.13.0-synthetic" in page
     again = run(sides / "before", sides / "alike", "--no-explain", "--out", out)
     assert isinstance(again.exception, UsageError)
-    assert str(again.exception) == f"{out / 'compare.html'} exists: choose another name"
+    assert (
+        str(again.exception) == f"{out / 'compare.html'} exists: choose another name, or remove it"
+    )
     assert (out / "compare.html").read_text() == page
     assert "http" not in page.replace("http://www.w3.org", "").split("</style>")[1]
 

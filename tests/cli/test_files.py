@@ -95,13 +95,9 @@ def test_plot_writes_what_it_says(typed, rally, tmp_path):
     written = [out / f"{kind}.svg" for kind in ("histogram", "distribution", "series")]
     assert said.split() == list(map(str, written))
     assert all(path.read_bytes().startswith(b"<?xml") for path in written)
-    before = written[0].read_bytes()
     code, said, err = typed("plot", rally, "--out", out, "--kind", "histogram")
     assert (code, said) == (2, "")
-    assert "--force" in err
-    code, said, _ = typed("plot", rally, "--out", out, "--kind", "histogram", "--force")
-    assert code == 0
-    assert written[0].read_bytes() == before
+    assert "histogram.svg exists: choose another name, or remove it" in err
     code, said, _ = typed("plot", rally, "--out", out, "--kind", "series", "--format", "png")
     assert (code, said.split()) == (0, [str(out / "series.png")])
     # nothing is written where one of them exists
@@ -131,7 +127,6 @@ def test_report(typed, rally, tmp_path):
     assert typed("report", rally, "--out", out)[:2] == (0, f"{out}\n")
     assert out.read_text().startswith("<!doctype html>")
     assert typed("report", rally, "--out", out)[0] == 2
-    assert typed("report", rally, rally, "--out", out, "--force")[0] == 0
 
 
 def test_no_name_moves_the_cursor(typed, rally, tmp_path):

@@ -148,7 +148,7 @@ COMMANDS = {
     "match gone.toml": "No such file",
     "match empty": "not a plain file",
     "match good.toml --out full": "holds something else than a match",
-    "match good.toml --kernel windows=x": "the plan has no kernel 'windows'",
+    "match good.toml --with windows=x": "the plan has no kernel 'windows'",
     "match good.toml --cluster tcp://127.0.0.1:1": "--cluster needs --store",
     "match good.toml --store x": "--store needs --cluster",
     "match good.toml --cluster tcp://127.0.0.1:1 --store s3://b/c": "no URL: mount",
@@ -179,7 +179,6 @@ UNUSABLE = {
     "report empty": "empty",
     "report rally --out none/page.html": "cannot write",
     "export match": "is a match: name one of the rallies in it",
-    "witness drilled": "is a drill",
     "replicate drilled": "match",
 }
 PLANS = {

@@ -317,7 +317,7 @@ def test_a_kernel_that_is_missing_is_reported_and_may_come_later(tmp_path, path)
     assert done.returncode == 0, done.stderr
     assert "not played: own-idle-default-tasklet: no kernel given" in done.stdout
     assert "no kernel given" in (out / "report.html").read_text()
-    done = tennis("match", path, "--out", out, "--kernel", "own=mainline")
+    done = tennis("match", path, "--out", out, "--with", "own=mainline")
     assert done.returncode == 0, done.stderr
     assert "sloth-idle-native-task: kept" in done.stdout
     assert "own-idle-default-tasklet: played, 50 balls" in done.stdout

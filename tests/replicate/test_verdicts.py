@@ -152,7 +152,7 @@ def test_the_advice_is_a_command_with_enough_boots(maker):
     part = claim(maker.sealed(plan_file="plans/my plan.toml"), "c1").parts[0]
     assert part.verdict == "inconclusive"
     advice = re.fullmatch(
-        r"play (\d+) boots a cell: tennis match 'plans/my plan.toml' --repetitions \1 --out \S+",
+        r"play (\d+) boots a cell: tennis match 'plans/my plan.toml' --boots \1 --out \S+",
         f"{part.next}: {part.command}",
     )
     assert advice, part
@@ -169,7 +169,7 @@ def test_too_few_boots_confirm_nothing(maker):
     assert part.verdict == "inconclusive"
     assert "9 boots of a side are too few: a verdict needs 10" in part.why
     assert part.next == "play 10 boots a cell"
-    assert part.command.startswith("tennis match PLAN --repetitions 10 --out ")
+    assert part.command.startswith("tennis match PLAN --boots 10 --out ")
 
 
 def test_boots_that_are_too_short_confirm_nothing(maker):
@@ -583,7 +583,7 @@ def test_the_command(maker, tmp_path):
     assert first["parts"][0]["interval"] == [1.2, 1.2]
     assert page.read_text().startswith("<!doctype html>")
     again = CliRunner().invoke(replicate, [str(maker.path), "--out", str(page)])
-    assert "--force" in str(again.exception)
+    assert "exists" in str(again.exception)
     shown = " ".join(CliRunner().invoke(replicate, [str(maker.path)]).stdout.split())
     assert "c1 CONFIRMED Idle, mainline answers faster than PREEMPT_RT (N = 30,000, 10" in shown
     # what was published, and what is judged, in one sentence
