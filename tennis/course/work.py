@@ -228,10 +228,8 @@ def plan_of_match(lab: Lab, student: str, number: str = "") -> str:
 def starter_of(lab: Lab, name: str) -> str:
     """Return one of a lab's files as students get it. Raises LabError."""
     path = lab.folder / name
-    if lab.package == OWN:  # one of the kit's own may be a link into the kit
-        path = path.resolve()
     try:
-        with open_below(path.parent, path.name) as file:
+        with open_below(lab.folder, name) as file:
             return starter(file.read().decode())
     except (OSError, ValueError) as error:
         raise LabError(f"{path}: {error}") from error

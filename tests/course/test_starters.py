@@ -5,7 +5,7 @@
 import pytest
 
 from tennis.checkout import ROOT
-from tennis.course import load_course
+from tennis.course import load_course, load_lab
 from tennis.course.lab_files import solved, starter
 from tennis.course.work import starter_of
 
@@ -63,3 +63,9 @@ def test_every_file_of_the_labs_has_gaps_or_mistakes():
         assert "GAP 1" in given or "[mistake]" in source
         assert "[mistake]" in source or len(given) < len(whole)
         assert given != whole
+
+
+def test_lab_13_has_the_kits_lines():
+    """A copy and no link: no link is followed in what may be a stranger's lab."""
+    lab = load_lab("13-a-program-that-answers-in-time")
+    assert starter_of(lab, "lines.h") == (ROOT / "target/programs/lines.h").read_text()
