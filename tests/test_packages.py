@@ -170,7 +170,7 @@ def test_a_package_brings_a_load(tmp_path):
 
 @pytest.mark.slow
 def test_a_package_has_a_lab(site, tmp_path):
-    listed = tennis(site, "lab", "list").stdout
+    listed = tennis(site, "lab").stdout
     assert re.search(
         r"^14 +A long story: .* \(package tennis-constant\) +45 +5$", listed, re.MULTILINE
     )
@@ -248,7 +248,7 @@ def test_a_broken_package_is_named_and_breaks_nothing(tmp_path, source, said):
     done = tennis(site, "oops")
     assert (done.returncode, "the command oops of the package broken" in done.stderr) == (1, True)
     rally = make_rally(tmp_path / "r", balls=30).path
-    for words in (("stats", rally), ("rally", "--help"), ("lab", "list")):
+    for words in (("stats", rally), ("rally", "--help"), ("lab",)):
         assert tennis(site, *words).returncode == 0
     for option in ("--load", "--instrument"):
         name = "load" if option == "--load" else "whole"

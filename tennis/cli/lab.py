@@ -39,6 +39,8 @@ in_option = click.option(
 def lab(ctx: click.Context) -> None:
     """Do a lab of the course: start, see what is missing, make the file to hand in.
 
+    Without a command, it lists the labs, with the minutes they take and their points.
+
     \b
     Examples:
       tennis lab
@@ -47,18 +49,8 @@ def lab(ctx: click.Context) -> None:
       tennis lab check 01
       tennis lab submit 01
     """
-    if ctx.invoked_subcommand is None:
-        ctx.invoke(list_labs)
-
-
-@lab.command("list", short_help="List the labs, with minutes and points.")
-def list_labs() -> None:
-    """List the labs of the course, with the minutes they take and their points.
-
-    \b
-    Examples:
-      tennis lab list
-    """
+    if ctx.invoked_subcommand is not None:
+        return
     from tennis.course.labs import every_lab
     from tennis.log import listening
 

@@ -11,6 +11,7 @@ REMOVED = {
     "kernels debug": "run 'tennis kernels fetch debug'",
     "kernels fragment": "run 'tennis kernels check FLAVOUR'",
     "kernels list": "run 'tennis kernels'",
+    "lab list": "run 'tennis lab'",
     "boot": "run 'tennis benches boot'",
     "course nonce": 'write nonce = "8 or more of a-z" above `labs` in labs/course.toml',
     "course record": "play what the README.md of `tennis lab start` says, and hand out the rallies",
@@ -50,7 +51,6 @@ OPTIONS = {
         ],
         "use --glitches, --lose-ms, --jitter-ns, --swap, --invert or a bias",
     ),
-    "lab list --json": "read labs/course.toml",
     "umpire capture --pulse-us": "leave it out",
     "drill --resume": "run 'tennis resume DIR'",
     **dict.fromkeys(
