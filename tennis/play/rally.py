@@ -10,6 +10,7 @@ from pathlib import Path
 
 from tennis import wire
 from tennis.bench.protocol import Bench, Position, ResumableBench, Session
+from tennis.bench.targets.console import Console
 from tennis.errors import BenchError, RallyError, TennisError, UsageError
 from tennis.log import log
 from tennis.play import capture
@@ -286,7 +287,9 @@ def _go_on(bench: ResumableBench, in_play: RallyInPlay, watch: Watch) -> Rally:
 
 def _sealed(bench: Bench, in_play: RallyInPlay, outcome: Ending) -> Rally:
     """Seal what was played, unless it is nothing."""
-    if outcome.interrupted and outcome.progress and not outcome.progress.balls:
+    # who starved the target wants to see its console
+    began = in_play.plan.program and Console(in_play.part / CONSOLE).has_begun
+    if outcome.interrupted and outcome.progress and not outcome.progress.balls and not began:
         raise NothingPlayedError("interrupted before the first ball: nothing was kept")
     return seal_played(bench, in_play, outcome)
 

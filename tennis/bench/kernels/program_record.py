@@ -99,6 +99,8 @@ def _ended(how: re.Match[str]) -> str:
 def advice(facts: Mapping[str, str]) -> dict[str, str]:
     """Return what a program says about a fault, by its code."""
     said = facts.get("program_waiting")
+    if said is None and "program_began_s" in facts:
+        return {"never_ready": "the program was started, and left the target's others no time"}
     if said is None:
         return {}
     words = plain(said, 200) or "nothing"

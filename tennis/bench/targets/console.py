@@ -76,6 +76,11 @@ class Console:
             with self.path.open("a") as console:
                 console.writelines(f"qemu: {line}\n" for line in lines)
 
+    @property
+    def has_begun(self) -> bool:
+        """Tell whether a program of somebody's own was started."""
+        return "program_began_s" in self.report().facts
+
     def report(self) -> ConsoleReport:
         """Read the console."""
         report = ConsoleReport()

@@ -6,6 +6,7 @@ import os
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
+from tennis import wire
 from tennis.bench.qemu import plugins
 from tennis.bench.qemu.session import PipedSession
 from tennis.bench.virtual.machine import Extras, Machine
@@ -16,12 +17,15 @@ from tennis.errors import BenchError
 from tennis.rally import drills
 from tennis.rally.journal import Frame
 from tennis.rally.manifest import Instrument
+from tennis.rally.memory import NONE
+from tennis.rally.program import read as read_program
 from tennis.rally.shots import are_shots, instants
 
 __all__ = ["describe", "plugin", "session", "versions"]  # what an instrument of the bench has
 
 PLUGIN: plugins.Plugin = "instrument"
 # how long the target may take for the load's health behind the last ball, of virtual time
+BOOT_S = 40  # of virtual time, twice what it takes
 OVER_NS = 60_000_000_000
 DRILL_OVER_NS = 3_600_000_000_000  # of a drill: it tells all of its times
 
@@ -51,6 +55,9 @@ class BuiltInSession(PipedSession):
         settings = plugins.parameters(protocol, plan.instruction_ns, self.writer)
         if parts.load.checked or plan.witness != "none" or plan.program:
             settings["over"] = OVER_NS
+        if plan.program and plan.memory in {None, NONE}:  # one that starves the target has an end
+            limit_s = BOOT_S + read_program(Path(plan.program)).about.limits.start_s
+            settings["ready_timeout"] = limit_s * 10**9 * max(2, plan.instruction_ns) // 2
         if plan.drill and not plan.program:  # it has to tell what it measured
             settings["over"] = DRILL_OVER_NS
             settings["loop_back"] = int(drills.find(plan.drill.name).about.loops_back)
@@ -67,17 +74,23 @@ class BuiltInSession(PipedSession):
             for descriptor in descriptors[1:]:
                 os.close(descriptor)
         self._shoots = at_ns is not None
+        self._waits = bool(plan.program)  # for the first ball of a program
         self.started()
 
     def frames(self) -> Iterator[Frame | None]:
         """Yield the instrument's frames. Raises BenchError where shots end before their time."""
-        yield from super().frames()
+        for frame in super().frames():
+            if frame and frame.kind == wire.BALLS:
+                self._waits, self.doing = False, ""
+            yield frame
         why = self._machine.gave_up() if self._shoots else ""
         if why:
             raise BenchError(why, next_step="docs/shots.md says what shots need")
 
     def look_after(self) -> None:
-        """Raise BenchError if the target says nothing at all."""
+        """Say that a program runs without a ball; raise BenchError if the target says nothing."""
+        if self._waits and not self.doing and self._machine.console.has_begun:
+            self.doing = "the program runs, and the target is not ready yet"
         self._machine.refuse_silence()
 
     def stop(self) -> None:

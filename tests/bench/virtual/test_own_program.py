@@ -8,8 +8,11 @@ What a program does wrong before the first ball ends its rally there, so that th
 import re
 
 import pytest
+from click.testing import CliRunner
 
+from tennis.bench.virtual import built_in_session
 from tennis.checkout import ROOT
+from tennis.cli import cli
 from tennis.rally import open_rally
 from tennis.rally.repeated import digest_of
 from tests.support import terminal
@@ -281,3 +284,36 @@ def test_a_bad_program_is_named_in_one_line(tmp_path, name):
     assert code == (0 if name.startswith("answers") else 1)  # all balls were played
     assert expected in said
     assert open_rally(tmp_path / "r").manifest.suspect
+
+
+STARVE = """#include <pthread.h>
+#include <sched.h>
+static void *spin(void *nothing) { for (;;) ; return nothing; }
+int main(void)
+{
+	struct sched_param highest = { .sched_priority = 99 };
+	pthread_t thread;
+
+	sched_setscheduler(0, SCHED_FIFO, &highest);
+	for (int i = 0; i < 8; i++)
+		pthread_create(&thread, 0, spin, 0);
+	spin(0);
+}
+"""
+
+
+@virtual
+def test_a_program_that_starves_the_target_has_an_end(tmp_path, monkeypatch):
+    """There was none after 420 s, and the console, which tells why, was thrown away."""
+    monkeypatch.setattr(built_in_session, "BOOT_S", 21)
+    (tmp_path / "starve").mkdir()
+    (tmp_path / "starve/starve.c").write_text(STARVE)
+    (tmp_path / "starve/program.toml").write_text(
+        'command = "./starve"\nsources = ["starve.c"]\n[limits]\nstart_s = 1\n'
+    )
+    words = ["rally", "--program", str(tmp_path / "starve"), "--kernel", "rt", "--out"]
+    done = CliRunner().invoke(cli, [*words, str(tmp_path / "r")])
+    assert "the program was started, and left the target's others no time" in str(done.exception)
+    kept = open_rally(tmp_path / "r")
+    assert [fault.code for fault in kept.manifest.faults] == ["never_ready"]
+    assert "fact program_began_s" in kept.console()
