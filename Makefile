@@ -10,7 +10,7 @@ BIN := .venv/bin
 SPHINX := $(BIN)/sphinx-build --quiet --fail-on-warning --keep-going --jobs auto
 PYTEST := $(BIN)/pytest
 
-# what lets a folder of tests be chosen: make unit TESTS=tests/stats
+# what lets a folder of tests be chosen: make unit TESTS=tests/rally/statistics
 TESTS :=
 
 .DEFAULT_GOAL := help

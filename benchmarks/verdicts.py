@@ -16,11 +16,11 @@ from scipy.stats import binomtest, mannwhitneyu, ttest_ind
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # for tests.support
 
-from tennis.comparison.boots import Boot, Values
-from tennis.comparison.judgement import Pair, judge, time_change
-from tennis.comparison.levels import median
-from tennis.comparison.order import DRIFT, InTime, drift, in_turns
-from tennis.comparison.sides import Side
+from tennis.compare.boots import Boot, Values
+from tennis.compare.judgement import Pair, judge, time_change
+from tennis.compare.levels import median
+from tennis.compare.order import DRIFT, InTime, drift, in_turns
+from tennis.compare.sides import Side
 from tests.support.mixtures import (
     CLEAR,
     CROSSING,

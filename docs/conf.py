@@ -5,7 +5,7 @@
 import sys
 from pathlib import Path
 
-from tennis import style
+from tennis.kit import style
 
 sys.path.insert(0, str(Path(__file__).parent / "_extensions"))
 

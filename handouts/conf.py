@@ -5,7 +5,8 @@
 import sys
 from pathlib import Path
 
-from tennis import __version__, style
+from tennis import __version__
+from tennis.kit import style
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "docs" / "_extensions"))
 

@@ -13,7 +13,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from packaging.requirements import Requirement
 
-from tennis.checkout import DISTRIBUTION
+from tennis.kit.checkout import DISTRIBUTION
 
 
 def needed(name: str, found: dict[str, str]) -> None:

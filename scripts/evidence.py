@@ -11,16 +11,16 @@ import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from tennis.comparison.boots import Boot
-from tennis.comparison.folders import LATENCIES, read_side
-from tennis.comparison.rallies import boot_of
-from tennis.comparison.sides import Side
+from tennis.compare.boots import Boot
+from tennis.compare.folders import LATENCIES, read_side
+from tennis.compare.rallies import boot_of
+from tennis.compare.sides import Side
+from tennis.kit.units import format_ns
 from tennis.match.folder import open_match
 from tennis.rally import Rally
 from tennis.rally.cycles import balls_in_whole_cycles
+from tennis.rally.statistics.balls import latencies_ns
 from tennis.replicate.verdicts import Claim, Replication, number
-from tennis.stats.balls import latencies_ns
-from tennis.units import format_ns
 
 LEVELS = (2, 100, 1000, 10_000)
 

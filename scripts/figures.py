@@ -33,10 +33,10 @@ from figures_register import Evidence, Registered, load, places
 from figures_values import Played, holds, said
 
 from tennis import __version__
-from tennis.checkout import ROOT
-from tennis.digests import sha256_of
-from tennis.edition import EDITION, PUBLIC_VERSION
-from tennis.errors import TennisError, UsageError
+from tennis.kit.checkout import ROOT
+from tennis.kit.digests import sha256_of
+from tennis.kit.edition import EDITION, PUBLIC_VERSION
+from tennis.kit.errors import TennisError, UsageError
 from tennis.rally.repeated import digest_of, from_debian, not_comparable
 
 TENNIS = Path(sys.executable).with_name("tennis")

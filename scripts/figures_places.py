@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from figures_register import Place, Registered
 from figures_values import Value, said
 
-from tennis.errors import UsageError
+from tennis.kit.errors import UsageError
 
 NAME = re.compile(r"\{([a-z][a-z0-9_]*)(?:\|(ns|us|ms|plain))?\}")
 # a number as a page has it, with its unit or without

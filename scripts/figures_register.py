@@ -18,10 +18,10 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from tennis.checkout import ROOT
 from tennis.course import load_course
-from tennis.edition import EDITION
-from tennis.errors import UsageError
+from tennis.kit.checkout import ROOT
+from tennis.kit.edition import EDITION
+from tennis.kit.errors import UsageError
 
 REGISTERS = ("docs/figures.toml", "exam/figures.toml")
 

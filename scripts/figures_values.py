@@ -27,17 +27,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tennis.comparison.boots import Boot
-from tennis.comparison.folders import LATENCIES
-from tennis.comparison.sides import Side
-from tennis.errors import UsageError
+from tennis.compare.boots import Boot
+from tennis.compare.folders import LATENCIES
+from tennis.compare.sides import Side
+from tennis.kit.errors import UsageError
+from tennis.kit.units import format_ns
 from tennis.rally import Rally, open_folder
 from tennis.rally.folder import MANIFEST
+from tennis.rally.statistics.balls import latencies_ns
+from tennis.rally.statistics.pairing import pairing
+from tennis.rally.statistics.summary import summarize
 from tennis.replicate.story import joined
-from tennis.stats.balls import latencies_ns
-from tennis.stats.pairing import pairing
-from tennis.stats.summary import summarize
-from tennis.units import format_ns
 
 Value = int | float | str | dict[str, Any]  # {"ns": 1556}: a time
 

@@ -34,7 +34,7 @@ readonly STAGES=(
     "scripts/setup.sh --pico && $PLAY brickwall verify --bench virtual --balls 2"
     "scripts/setup.sh --provision && . .venv/bin/activate && cd ansible && ansible-playbook -i inventory.example site.yml --syntax-check"
     "scripts/setup.sh --test && make lint-all"
-    "make unit TESTS='tests/umpire/test_decoder.py tests/bench/targets/test_ssh.py tests/browser'"
+    "make unit TESTS='tests/report/umpire/test_decoder.py tests/bench/targets/test_ssh.py tests/browser'"
 )
 readonly WHOLE=("make test && make READY=1 test-all")
 # as docs/install.md has it; what tennis setup says is what is typed next

@@ -18,14 +18,14 @@ from evidence import printed
 from numpy.typing import NDArray
 from scipy.stats import rankdata
 
-from tennis.checkout import ROOT
+from tennis.kit.checkout import ROOT
 from tennis.match.folder import open_match
-from tennis.publications import knutsson_2008, load
 from tennis.rally import Rally
 from tennis.rally.memory import name_of
 from tennis.rally.settings import not_as_published
-from tennis.replicate.rules import LATENCIES
-from tennis.stats.balls import latencies_ns
+from tennis.rally.statistics.balls import latencies_ns
+from tennis.report.publications import knutsson_2008, load
+from tennis.report.publications.rules import LATENCIES
 
 RESAMPLES, SEED = 10_000, 54
 RANKED_MIN = 5  # pairs: fewer have no rank correlation that says anything

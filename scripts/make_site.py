@@ -19,13 +19,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
-from tennis.checkout import ROOT
-from tennis.edition import EDITION
-from tennis.errors import TennisError, UsageError
-from tennis.explain.instants.storage import INSTANTS
-from tennis.pages.explore import page, recorded
+from tennis.explain.explore import page, recorded
+from tennis.kit.checkout import ROOT
+from tennis.kit.edition import EDITION
+from tennis.kit.errors import TennisError, UsageError
 from tennis.rally import open_rally
 from tennis.rally.disk import write_whole
+from tennis.rally.instants import INSTANTS
 
 TENNIS = Path(sys.executable).with_name("tennis")
 KEPT = ROOT / "build" / "site-rallies"

@@ -238,7 +238,7 @@ signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # with what it started
 sys.path.insert(0, sys.argv[1])
 from tennis.bench.kernels import catalogue
 from tennis.bench.virtual import initramfs
-from tennis.log import listening
+from tennis.kit.log import listening
 
 try:
     with listening(lambda line: print(line, flush=True)):

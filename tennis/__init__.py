@@ -4,7 +4,7 @@
 
 from typing import TYPE_CHECKING, Any
 
-from tennis.checkout import version
+from tennis.kit.checkout import version
 
 if TYPE_CHECKING:
     from tennis.api import OpenRally, compare, open  # noqa: A004

@@ -15,18 +15,18 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tennis.entries import load
-from tennis.errors import TennisError, UsageError
-from tennis.pictures import PICTURES
+from tennis.kit.entries import load
+from tennis.kit.errors import TennisError, UsageError
+from tennis.kit.units import tick_ns
 from tennis.rally import Rally, open_rally
 from tennis.rally.balls import schema
-from tennis.stats import Summary, summarize
-from tennis.units import tick_ns
+from tennis.rally.statistics import Summary, summarize
+from tennis.report.pictures import PICTURES
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from tennis.plots import Picture
+    from tennis.report.plots import Picture
 
 
 @dataclass(frozen=True)
@@ -96,7 +96,7 @@ def compare(rallies: Sequence[Rally]) -> "Picture":
 
     Raises UsageError for no rally at all.
     """
-    from tennis.plots import comparison
+    from tennis.report.plots import comparison
 
     if not rallies:
         raise UsageError("nothing to compare", next_step="name at least one rally")

@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 
 NAMESAKE = "tennis"  # scores matches
-KIT = Path(__file__).parent / "kit"  # of an installed package; a checkout has none
+KIT = Path(__file__).parent / "tree"  # of an installed package; a checkout has none
 
 
 def main() -> None:
@@ -20,7 +20,7 @@ def main() -> None:
             "tennis: the package 'tennis', which scores matches, has files in the same folder. "
             "Run 'pip uninstall tennis', then 'pip install --force-reinstall tennis-rt'"
         )
-    from tennis.cli import main as run  # noqa: PLC0415 (see above)
+    from tennis.cli import main as run  # noqa: PLC0415 (see above
 
     run()
 

@@ -18,9 +18,9 @@ import pytest
 
 from tennis.bench import programs
 from tennis.bench.kernels import catalogue
-from tennis.checkout import ROOT
 from tennis.course.notebook.notebook_runner import without_grammars
-from tennis.log import listening
+from tennis.kit.checkout import ROOT
+from tennis.kit.log import listening
 
 # programs there that no package holds: built here, made by a test, Python's own
 OURS = (ROOT, Path(tempfile.gettempdir()), Path.home() / ".cache", Path(sys.prefix))

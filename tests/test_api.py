@@ -13,12 +13,12 @@ import pytest
 from click.testing import CliRunner
 
 import tennis
-from tennis.checkout import ROOT
 from tennis.cli import cli
-from tennis.errors import RallyError, UsageError
+from tennis.kit.checkout import ROOT
+from tennis.kit.errors import RallyError, UsageError
 from tennis.rally import part_path, seal
 from tennis.rally.balls import schema
-from tennis.stats.balls import latencies_ns
+from tennis.rally.statistics.balls import latencies_ns
 from tests.support.synthetic import make_rally, manifest
 
 PAGE = ROOT / "docs/python.md"

@@ -10,10 +10,10 @@ from pathlib import Path
 import click
 import pytest
 
-from tennis.checkout import ROOT
 from tennis.cli import cli, names
 from tennis.course import load_course
 from tennis.course.lab_files import solved
+from tennis.kit.checkout import ROOT
 from tennis.match.plan import Setting
 from tennis.rally.settings import OF_A_MATCH, KernelSettings, option_of, rows_of
 from tests.support.terminal import tennis

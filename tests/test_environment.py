@@ -9,7 +9,6 @@ import subprocess
 
 import pytest
 
-from tennis import environment
 from tennis.bench import cache
 from tennis.bench.cache import SUMS, once
 from tennis.bench.kernels.catalogue import find
@@ -17,10 +16,11 @@ from tennis.bench.kernels.modules import kernel_module, program
 from tennis.bench.qemu import plugins
 from tennis.bench.sloth import image
 from tennis.bench.virtual import initramfs
-from tennis.checkout import ROOT, cache_folder
 from tennis.course.authoring import release
-from tennis.errors import BenchError
-from tennis.log import listening
+from tennis.kit import environment
+from tennis.kit.checkout import ROOT, cache_folder
+from tennis.kit.errors import BenchError
+from tennis.kit.log import listening
 from tests.support.processes import run_to_end
 from tests.support.synthetic import make_rally
 from tests.support.terminal import TENNIS

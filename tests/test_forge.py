@@ -15,7 +15,7 @@ import pytest
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
-from tennis.checkout import ROOT
+from tennis.kit.checkout import ROOT
 
 BUILT = {"_build", "build", "demo", "node_modules"}
 PAGES = sorted(

@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from tennis.checkout import ROOT
+from tennis.kit.checkout import ROOT
 from tests.support.fuzz import SLOW, TARGETS
 from tests.support.processes import run_to_end
 

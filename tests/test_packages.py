@@ -10,13 +10,13 @@ from pathlib import Path
 
 import pytest
 
-from tennis.checkout import ROOT
-from tennis.entries import load
 from tennis.grading.judged import Graded
-from tennis.pictures import PICTURES
+from tennis.kit.checkout import ROOT
+from tennis.kit.entries import load
 from tennis.play.doctor.host import MORE
 from tennis.rally import open_rally
-from tennis.stats.balls import latencies_ns
+from tennis.rally.statistics.balls import latencies_ns
+from tennis.report.pictures import PICTURES
 from tests.support.processes import run_to_end
 from tests.support.synthetic import make_rally
 from tests.support.terminal import TENNIS
@@ -46,7 +46,7 @@ HAND_IN = """
 from pathlib import Path
 from tennis.course import work
 from tennis.rally import open_rally
-from tennis.stats import summarize
+from tennis.rally.statistics import summarize
 from tests.support.hand_ins import make_work, played_by_marker, zipped
 
 lab = work.find_lab("14")

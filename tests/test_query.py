@@ -7,10 +7,10 @@ import shutil
 
 import numpy as np
 
-from tennis.checkout import ROOT
+from tennis.kit.checkout import ROOT
 from tennis.rally import Tally, open_rally
 from tennis.rally.manifest import Fault
-from tennis.stats import summarize
+from tennis.rally.statistics import summarize
 from tests.support.one_setting import DRILL
 from tests.support.synthetic import make_rally
 from tests.support.synthetic_drill import make_drill

@@ -5,7 +5,7 @@
 import ast
 import re
 
-from tennis.checkout import ROOT
+from tennis.kit.checkout import ROOT
 
 CLAIMS = [
     [cell.strip() for cell in line.strip("|").split("|")]

@@ -8,8 +8,8 @@ import sys
 
 import pytest
 
-from tennis.checkout import ROOT
-from tennis.share import free_memory_bytes, processors
+from tennis.kit.checkout import ROOT
+from tennis.kit.share import free_memory_bytes, processors
 
 GB = 1 << 30
 MEMINFO = f"MemTotal: {64 << 20} kB\nMemAvailable: {32 << 20} kB\n"

@@ -7,7 +7,7 @@ import re
 
 import pytest
 
-from tennis.checkout import ROOT
+from tennis.kit.checkout import ROOT
 from tests.support.processes import run_to_end
 
 # what makes a command quick; the last value of an option counts

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tennis.units import format_count, format_ns, format_round_ns, format_us, ticks_to_ns
+from tennis.kit.units import format_count, format_ns, format_round_ns, format_us, ticks_to_ns
 
 SIZES = {"ns": 1, "µs": 1_000, "ms": 1_000_000, "s": 1_000_000_000}
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tennis import gaps, wire
+from tennis.kit import gaps, wire
 
 PAYLOADS = st.lists(st.binary(max_size=200), min_size=1, max_size=8)
 

@@ -13,10 +13,10 @@ from typing import Any
 from docutils import nodes
 from sphinx.application import Sphinx
 
-from tennis.commissioning import steps, tables
 from tennis.course.authoring.sphinx import GeneratedDirective
-from tennis.errors import TennisError
-from tennis.wiring import SOURCE
+from tennis.kit.errors import TennisError
+from tennis.kit.wiring import SOURCE
+from tennis.play.commissioning import steps, tables
 
 
 class Commissioning(GeneratedDirective):

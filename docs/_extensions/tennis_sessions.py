@@ -32,7 +32,7 @@ from tennis.course.authoring.sessions import (
 )
 from tennis.course.authoring.sphinx import GeneratedDirective
 from tennis.course.labs import LABS, Lab
-from tennis.errors import TennisError
+from tennis.kit.errors import TennisError
 
 
 def name_of(planned: Planned) -> str:

@@ -12,8 +12,8 @@ from docutils import nodes
 from sphinx.application import Sphinx
 
 from tennis.course.authoring.sphinx import GeneratedDirective
-from tennis.pages.wiring import picture, resistor
-from tennis.wiring import SOURCE, Wiring, wiring
+from tennis.kit.wiring import SOURCE, Wiring, wiring
+from tennis.report.pages.wiring import picture, resistor
 
 
 def table(known: Wiring) -> str:

@@ -17,7 +17,7 @@ from tennis.course.checks import (
     number,
 )
 from tennis.course.work import Work
-from tennis.errors import TennisError
+from tennis.kit.errors import TennisError
 
 SOURCE = "racquet.c"
 KERNELS = ("mainline", "rt")

@@ -4,7 +4,7 @@
 
 from tennis.course.checks import check, expect, figure_ns, near, number
 from tennis.course.work import Work
-from tennis.stats.balls import latencies_ns
+from tennis.rally.statistics.balls import latencies_ns
 
 
 @check(question="share", needs=["check_answered[share]", "check_rally[rt-hog]"])

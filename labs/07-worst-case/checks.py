@@ -17,13 +17,13 @@ from tennis.course.checks import (
     number,
 )
 from tennis.course.work import Work
-from tennis.errors import TennisError
 from tennis.explain import stages
-from tennis.explain.instants import storage
-from tennis.explain.instants.coverage import Played
-from tennis.play.explain import record_stages
-from tennis.play.worst_instant import find_worst
-from tennis.stats.balls import latencies_ns
+from tennis.explain.replayed import record_stages
+from tennis.explain.worst_instant import find_worst
+from tennis.kit.errors import TennisError
+from tennis.rally import instants as storage
+from tennis.rally.coverage import Played
+from tennis.rally.statistics.balls import latencies_ns
 
 BOOTS = ("boot-1", "boot-2", "boot-3", "boot-4")
 CLOSED, COLD = "closed", "cold"

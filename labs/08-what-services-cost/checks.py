@@ -7,7 +7,7 @@ import numpy as np
 from tennis.course.checks import check, expect, near, number
 from tennis.course.work import Work
 from tennis.rally import Rally
-from tennis.stats.drill import spans_of
+from tennis.rally.statistics.drill import spans_of
 
 
 @check(

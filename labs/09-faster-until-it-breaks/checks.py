@@ -6,8 +6,8 @@ from tennis.course.checking.plays import Plays
 from tennis.course.checking.sweep_work import compare_sweep, sweep_here, whole_sweep
 from tennis.course.checks import Note, NotRun, check, expect, near, number
 from tennis.course.work import Work
-from tennis.stats.balls import latencies_ns
-from tennis.stats.pairing import pairing
+from tennis.rally.statistics.balls import latencies_ns
+from tennis.rally.statistics.pairing import pairing
 
 
 @check()

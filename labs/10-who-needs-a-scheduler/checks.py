@@ -9,13 +9,13 @@ from tennis.bench.registry import bench_for
 from tennis.bench.sloth.image import CORES, own_image
 from tennis.course.checks import Inconclusive, Wrong, check, expect, figure_ns, near, number
 from tennis.course.work import Work
-from tennis.errors import BenchError, TennisError
+from tennis.kit.errors import BenchError, TennisError
+from tennis.kit.units import format_ns
 from tennis.play.planning import plan_for
 from tennis.play.rally import Watch, play
 from tennis.rally.request import RallyRequest
 from tennis.rally.serving import Serving
-from tennis.stats.balls import latencies_ns
-from tennis.units import format_ns
+from tennis.rally.statistics.balls import latencies_ns
 
 SOURCE = "racquet.c"
 HOG = {"hold_us": 100, "period_us": 1000}  # each tenth ball, and no waiting for the check

@@ -7,7 +7,7 @@ from math import isfinite
 from tennis.course.checks import Inconclusive, NotRun, check, expect, figure_ns, near, number
 from tennis.course.work import Work
 from tennis.rally import Rally
-from tennis.stats.balls import latencies_ns
+from tennis.rally.statistics.balls import latencies_ns
 
 
 @check(question="crowd", needs=["check_answered[crowd]", "check_rally[moved]"])

@@ -9,19 +9,11 @@ seed is no secret. It knows nothing of the other balls.
 
 from tennis.course.checking.evidence import own_rally
 from tennis.course.checking.plays import Plays, plan_of_rally
-from tennis.course.checks import (
-    Inconclusive,
-    InDoubt,
-    check,
-    expect,
-    figure_ns,
-    near,
-    number,
-)
+from tennis.course.checks import Inconclusive, InDoubt, check, expect, figure_ns, near, number
 from tennis.course.work import Work
+from tennis.kit.units import format_count, format_ns
 from tennis.rally import Rally
-from tennis.stats.balls import latencies_ns
-from tennis.units import format_count, format_ns
+from tennis.rally.statistics.balls import latencies_ns
 
 
 @check(

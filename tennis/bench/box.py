@@ -34,9 +34,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from tennis.bench import box_filter, box_group
-from tennis.errors import BenchError
+from tennis.kit.errors import BenchError
+from tennis.kit.share import PROC, free_memory_bytes
 from tennis.rally.text import plain
-from tennis.share import PROC, free_memory_bytes
 
 HOME = Path("/home/s")
 WORK = HOME / "work"  # where the copy of what was handed in is, always the same place

@@ -11,7 +11,7 @@ filter by. Nothing that a notebook or a compiler does needs them.
 import platform
 import struct
 
-from tennis.errors import BenchError
+from tennis.kit.errors import BenchError
 
 # what is refused, by its number on each processor
 CALLS: dict[str, dict[str, int]] = {

@@ -18,7 +18,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from tennis.share import PROC, control_groups
+from tennis.kit.share import PROC, control_groups
 
 # the usual one: all of a box counts as one program, however many processes it has. With less, a
 # notebook's minutes would be over on a busy machine before it had its share of them

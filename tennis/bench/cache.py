@@ -11,11 +11,11 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from tennis.checkout import cache_folder
-from tennis.digests import sha256_of
-from tennis.errors import BenchError, DiskFullError, TennisError
-from tennis.log import log
-from tennis.scratch import owned
+from tennis.kit.checkout import cache_folder
+from tennis.kit.digests import sha256_of
+from tennis.kit.errors import BenchError, DiskFullError, TennisError
+from tennis.kit.log import log
+from tennis.kit.scratch import owned
 
 LOCK_S = 4 * 3600  # as long as a kernel may take to be built
 LOCK_EVERY_S = 0.2

@@ -16,17 +16,17 @@ from typing import Any, ClassVar
 
 import pyarrow as pa
 
-from tennis import gaps, wire
 from tennis.bench.fitting import Capabilities
 from tennis.bench.protocol import Access, RunRecord
-from tennis.edition import EDITION, KEY, PUBLIC_VERSION
-from tennis.errors import BenchError
+from tennis.kit import gaps, wire
+from tennis.kit.edition import EDITION, KEY, PUBLIC_VERSION
+from tennis.kit.errors import BenchError
+from tennis.kit.units import NS_PER_S, format_count
 from tennis.rally.folder import CONSOLE
 from tennis.rally.journal import Frame
 from tennis.rally.manifest import BenchKind, Instrument, LoadRecord, Protocol, Target
 from tennis.rally.plan import Plan
 from tennis.rally.settings import of_target
-from tennis.units import NS_PER_S, format_count
 
 NOBODY = "none"
 UNTOUCHED = "0" * 64  # the hash of what is not there

@@ -12,10 +12,10 @@ from collections.abc import Sequence
 from functools import lru_cache
 from pathlib import Path
 
-from tennis import environment
 from tennis.bench import programs
-from tennis.checkout import cache_folder
-from tennis.errors import BenchError, DiskFullError
+from tennis.kit import environment
+from tennis.kit.checkout import cache_folder
+from tennis.kit.errors import BenchError, DiskFullError
 
 LIMIT_S = 4 * 3600  # a kernel is built on a small machine
 FULL = re.compile(r"No space left on device|Disk quota exceeded")  # strerror(3)

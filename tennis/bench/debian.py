@@ -18,9 +18,9 @@ from pathlib import Path
 
 from tennis.bench.cache import locked
 from tennis.bench.commands import run
-from tennis.checkout import cache_folder
-from tennis.errors import BenchError
-from tennis.log import log
+from tennis.kit.checkout import cache_folder
+from tennis.kit.errors import BenchError
+from tennis.kit.log import log
 
 KEYRING = Path("/usr/share/keyrings/debian-archive-keyring.gpg")
 SILENT_S = 20  # a mirror that says nothing

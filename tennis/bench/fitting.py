@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from tennis.bench.loads import System
-from tennis.errors import UsageError
+from tennis.kit.errors import UsageError
 from tennis.rally.plan import Plan
 from tennis.rally.settings import EVERY_BENCH, SETTINGS, InstrumentKind, option_of
 from tennis.rally.shots import are_shots

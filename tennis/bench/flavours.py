@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import Literal, Protocol
 
 from tennis.bench.configuration import Flavour
-from tennis.errors import UsageError
+from tennis.kit.errors import UsageError
 from tennis.rally.manifest import IN_BAND, PROGRAM, THREADED, BottomHalf, Stage, TopHalf
 from tennis.rally.priorities import PRESETS, entries
 

@@ -4,7 +4,7 @@
 
 import re
 
-from tennis.errors import UsageError
+from tennis.kit.errors import UsageError
 
 ISOLATING = ("isolcpus", "nohz_full")
 NAMING = (*ISOLATING, "rcu_nocbs", "irqaffinity")

@@ -28,11 +28,11 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError
 
-from tennis import entries
-from tennis.checkout import ROOT
-from tennis.entries import Entry, EntryError
-from tennis.errors import TennisError, UsageError
-from tennis.log import log
+from tennis.kit import entries
+from tennis.kit.checkout import ROOT
+from tennis.kit.entries import Entry, EntryError
+from tennis.kit.errors import TennisError, UsageError
+from tennis.kit.log import log
 from tennis.rally.edited import EditedError, toml_of
 from tennis.rally.memory import NONE, name_of
 

@@ -9,8 +9,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 
-from tennis import environment
-from tennis.checkout import IS_CHECKOUT, ROOT
+from tennis.kit import environment
+from tennis.kit.checkout import IS_CHECKOUT, ROOT
 
 TABLE = ROOT / "scripts/programs.txt"
 # sbin is not on everybody's path

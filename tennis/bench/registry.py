@@ -7,14 +7,14 @@ from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import Any
 
-from tennis import entries
 from tennis.bench.fitting import Capabilities, refuse_misfits, settings_of
 from tennis.bench.kernels import catalogue
 from tennis.bench.loads import System
 from tennis.bench.protocol import Access, Bench, PreparingBench, RegisteredBench
-from tennis.entries import OWN, Entry, EntryError, load
-from tennis.errors import UsageError
-from tennis.log import log
+from tennis.kit import entries
+from tennis.kit.entries import OWN, Entry, EntryError, load
+from tennis.kit.errors import UsageError
+from tennis.kit.log import log
 from tennis.rally.manifest import TIMELESS, BenchKind
 from tennis.rally.plan import Plan
 from tennis.rally.text import plain

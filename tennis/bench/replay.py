@@ -19,10 +19,11 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from tennis import wire
 from tennis.bench.fitting import CHOSEN, Capabilities
 from tennis.bench.protocol import Access, RunRecord, Session
-from tennis.errors import UsageError
+from tennis.kit import wire
+from tennis.kit.errors import UsageError
+from tennis.kit.units import NS_PER_S
 from tennis.rally.balls import RECORD
 from tennis.rally.disk import writing
 from tennis.rally.folder import AFTER, BALLS, BEFORE, CAPTURE, CONSOLE, Rally
@@ -30,7 +31,6 @@ from tennis.rally.journal import Frame
 from tennis.rally.manifest import BenchKind
 from tennis.rally.opening import open_rally
 from tennis.rally.plan import Plan
-from tennis.units import NS_PER_S
 
 NOTE = "; replayed from a recording"
 RECORDING = "recording_balls_sha256"  # in the versions of a rally that was replayed

@@ -6,8 +6,8 @@ import os
 import platform
 from pathlib import Path
 
-from tennis.checkout import cache_folder
-from tennis.errors import BenchError
+from tennis.kit.checkout import cache_folder
+from tennis.kit.errors import BenchError
 
 WINDOWS_DISKS = Path("/mnt")  # C: is /mnt/c, by WSL's default
 

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: MIT
 """What looks on from inside a target: the script ``target/witness``, and what it needs there."""
 
-from tennis.checkout import ROOT
-from tennis.digests import sha256_of
+from tennis.kit.checkout import ROOT
+from tennis.kit.digests import sha256_of
 from tennis.rally.manifest import Witness
 
 SCRIPT = ROOT / "target" / "witness"

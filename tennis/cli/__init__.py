@@ -14,12 +14,12 @@ import sys
 import click
 from click.shell_completion import CompletionItem
 
-from tennis import entries, environment, scratch
 from tennis.cli import plugged, streams
 from tennis.cli.removed import REMOVED, instead_of
 from tennis.cli.streams import QUIET
-from tennis.edition import VERSION
-from tennis.errors import TennisError, UsageError
+from tennis.kit import entries, environment, scratch
+from tennis.kit.edition import VERSION
+from tennis.kit.errors import TennisError, UsageError
 
 # heading -> command -> one line of help; the module tennis.cli.<command> holds a click command of
 # that name. Modules are imported when they are asked for, so that --help is quick.

@@ -10,7 +10,7 @@ from rich.console import Console
 from tennis.cli.boot import boot
 from tennis.cli.tables import table
 from tennis.cli.words import echo, echo_json, warn
-from tennis.log import listening
+from tennis.kit.log import listening
 from tennis.rally.text import plain
 
 

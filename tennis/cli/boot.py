@@ -6,7 +6,7 @@ import click
 
 from tennis.cli.numbers import Real
 from tennis.cli.words import aside, echo
-from tennis.log import listening
+from tennis.kit.log import listening
 from tennis.rally.text import plain
 
 

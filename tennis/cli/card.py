@@ -9,7 +9,7 @@ import click
 
 from tennis.cli.completion import Folder
 from tennis.cli.words import echo
-from tennis.errors import UsageError
+from tennis.kit.errors import UsageError
 from tennis.rally.text import plain, quoted
 
 KEYS = ("id_ed25519.pub", "id_ecdsa.pub", "id_rsa.pub")

@@ -10,8 +10,8 @@ from tennis.cli.completion import Folder
 from tennis.cli.progress import watching
 from tennis.cli.settings import played_kernel_option, setting_option
 from tennis.cli.words import echo
+from tennis.kit.units import format_count
 from tennis.rally.text import plain, quoted
-from tennis.units import format_count
 
 
 @click.command()

@@ -14,10 +14,10 @@ from tennis.cli.completion import Folder
 from tennis.cli.options import options_of
 from tennis.cli.progress import progress_line
 from tennis.cli.words import echo, paragraph, warn
-from tennis.commissioning.request import CommissionRequest
-from tennis.commissioning.steps import names, step
-from tennis.errors import UsageError
-from tennis.log import listening
+from tennis.kit.errors import UsageError
+from tennis.kit.log import listening
+from tennis.play.commissioning.request import CommissionRequest
+from tennis.play.commissioning.steps import names, step
 from tennis.rally.text import quoted
 
 MARKS = {"pass": ("ok  ", "green"), "fail": ("FAIL", "bold red"), "left out": ("-   ", "yellow")}

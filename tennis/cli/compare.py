@@ -15,32 +15,26 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from tennis.cli.options import (
-    balls_option,
-    bench_option,
-    field_option,
-    options_of,
-    workers_option,
-)
+from tennis.cli.options import balls_option, bench_option, field_option, options_of, workers_option
 from tennis.cli.progress import progress_line, tell
 from tennis.cli.settings import settings_options, takes_requests
 from tennis.cli.stop import Stop
 from tennis.cli.tables import print_wide, table
 from tennis.cli.words import aside, echo, echo_json, print_line
-from tennis.comparison.request import CompareRequest
-from tennis.errors import UsageError
-from tennis.log import listening
+from tennis.compare.request import CompareRequest
+from tennis.kit.errors import UsageError
+from tennis.kit.log import listening
+from tennis.kit.units import format_count
 from tennis.rally.disk import refuse_existing, writing
 from tennis.rally.request import RallyRequest
 from tennis.rally.serving import Serving
 from tennis.rally.text import plain
-from tennis.units import format_count
 
 if TYPE_CHECKING:
-    from tennis.comparison.judgement import Verdict
-    from tennis.play.causes import LevelCauses
-    from tennis.play.comparing import Compared
-    from tennis.play.sides import SideRequest
+    from tennis.compare.comparing import Compared
+    from tennis.compare.judgement import Verdict
+    from tennis.compare.requested import SideRequest
+    from tennis.explain.causes import LevelCauses
 
 PAGE = "compare.html"
 
@@ -115,10 +109,10 @@ def compare(
     The exit code is 0 for no worse, 1 for worse, 3 for undecided (0 with --fail-on worse). 2 is a
     wrong command, and 4 is anything that failed.
     """
-    from tennis.play.causes import find_causes
-    from tennis.play.compare_record import SIDES
-    from tennis.play.comparing import Playing, compare_played, compare_recorded
-    from tennis.play.sides import Recorded, ToPlay, side_of
+    from tennis.compare.compare_record import SIDES
+    from tennis.compare.comparing import Playing, compare_played, compare_recorded
+    from tennis.compare.requested import Recorded, ToPlay, side_of
+    from tennis.explain.causes import find_causes
 
     if summary is not None:
         _refuse_closed(summary)
@@ -144,8 +138,8 @@ def compare(
     place = compared.out or out
     _report(compared, found, unexplained, (before, after), place, as_json=as_json)
     if summary is not None:
-        from tennis.pages.compare_markdown import as_summary
-        from tennis.play.causes import shown_cause
+        from tennis.compare.markdown import as_summary
+        from tennis.explain.causes import shown_cause
 
         causes = [shown_cause(one) for one in found]
         _add(summary, as_summary(compared.sides, compared.judgement, causes, _typed()))
@@ -184,9 +178,9 @@ def _report(
     as_json: bool,
 ) -> None:
     """Write the page into the folder ``place``, and print the result."""
-    from tennis.comparison import words
-    from tennis.pages.compare import write_comparison
-    from tennis.play.causes import shown_cause
+    from tennis.compare import words
+    from tennis.compare.page import write_comparison
+    from tennis.explain.causes import shown_cause
 
     sides, judgement = compared.sides, compared.judgement
     causes, command, page = [shown_cause(one) for one in found], _typed(), None
@@ -207,7 +201,7 @@ def _report(
 
 
 def _exit_code(verdict: "Verdict", fail_on: str) -> int:
-    from tennis.comparison.judgement import EXIT_CODES
+    from tennis.compare.judgement import EXIT_CODES
 
     return 0 if (fail_on, verdict) == ("worse", "undecided") else EXIT_CODES[verdict]
 
@@ -263,13 +257,8 @@ def _print(
     unexplained: list[str],
     again: str,
 ) -> None:
-    from tennis.comparison import words
-    from tennis.play.causes import (
-        came_or_went,
-        rests_on,
-        sentence,
-        waited_sentence,
-    )
+    from tennis.compare import words
+    from tennis.explain.causes import came_or_went, rests_on, sentence, waited_sentence
 
     console = Console(highlight=False)
     line = partial(print_line, console)
@@ -309,7 +298,7 @@ def _print(
 
 def _table(compared: "Compared") -> Table:
     """Return a row for each statement."""
-    from tennis.comparison import words
+    from tennis.compare import words
 
     styles = {"later": "bold red", "earlier": "bold green", "undecided": "bold yellow"}
     several = len(compared.sides.cells) > 1
@@ -324,7 +313,7 @@ def _table(compared: "Compared") -> Table:
 
 
 def _cause_json(one: "LevelCauses") -> dict[str, Any]:
-    from tennis.comparison.words import quantity
+    from tennis.compare.words import quantity
 
     def rows(causes: Any) -> list[dict[str, Any]]:
         return [vars(cause) for cause in causes]

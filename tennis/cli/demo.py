@@ -13,8 +13,8 @@ from tennis.cli.options import balls_option, workers_option
 from tennis.cli.progress import progress_line
 from tennis.cli.stop import Stop
 from tennis.cli.words import echo
-from tennis.errors import BenchError
-from tennis.log import listening
+from tennis.kit.errors import BenchError
+from tennis.kit.log import listening
 
 PICTURE = "overview.png"
 MACHINES = (
@@ -57,15 +57,15 @@ def demo(out: Path, balls: int, boots: int, workers: int) -> None:
     """
     from tennis.cli.so_far import figures_so_far
     from tennis.cli.story import print_story
-    from tennis.pages.match import write_match_report
-    from tennis.play.demo import demonstration
-    from tennis.play.match import play_match
+    from tennis.match.demo import demonstration
+    from tennis.match.playing import play_match
+    from tennis.match.workers import Workers
     from tennis.play.printed import as_printed
-    from tennis.play.workers import Workers
-    from tennis.plots import overview
     from tennis.rally.disk import write_whole
+    from tennis.replicate.match_page import write_match_report
     from tennis.replicate.story import cells, story
     from tennis.replicate.verdicts import Replication
+    from tennis.report.plots import overview
 
     console = Console(highlight=False)
     wanted = demonstration(balls, boots)

@@ -11,7 +11,7 @@ import click
 from tennis.bench.findings import Finding
 from tennis.cli.options import port_option
 from tennis.cli.words import echo, echo_json
-from tennis.errors import UsageError
+from tennis.kit.errors import UsageError
 
 
 @click.command()

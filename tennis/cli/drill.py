@@ -22,18 +22,18 @@ from tennis.cli.progress import progress_line
 from tennis.cli.settings import options_under, settings_options, takes_requests
 from tennis.cli.stop import Stop
 from tennis.cli.words import echo, paragraph, warn
-from tennis.errors import BenchError, UsageError
-from tennis.log import listening
+from tennis.kit.errors import BenchError, UsageError
+from tennis.kit.log import listening
+from tennis.kit.units import format_bytes, format_count, format_ns
 from tennis.rally import Rally, drills
 from tennis.rally.inside import REPETITIONS_MAX
 from tennis.rally.manifest import PROGRAM, Drill, DrillContext, DrillName
 from tennis.rally.request import RallyRequest
 from tennis.rally.serving import Serving
 from tennis.rally.settings import ELSEWHERE, FIRST, INSIDE, MORE
+from tennis.rally.statistics.drill import DrillSummary, SpansByClock, summarize_drill
+from tennis.rally.statistics.drill_words import FIGURES, claims, primary
 from tennis.rally.text import quoted
-from tennis.stats.drill import DrillSummary, SpansByClock, summarize_drill
-from tennis.stats.drill_words import FIGURES, claims, primary
-from tennis.units import format_bytes, format_count, format_ns
 
 
 class Drills(Grouped):

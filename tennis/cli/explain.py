@@ -24,17 +24,17 @@ from tennis.cli.tables import table
 from tennis.cli.words import aside, echo_json, print_line
 from tennis.explain.between import LockHeld
 from tennis.explain.explanation import Explanation
+from tennis.explain.page import PAGE, about, check_folder, write
 from tennis.explain.remedies import remedies
+from tennis.explain.replayed import explain as explained
 from tennis.explain.story import Happening, Story
-from tennis.log import listening
-from tennis.pages.explain import PAGE, about, check_folder, write
-from tennis.play.explain import explain as explained
+from tennis.kit.log import listening
+from tennis.kit.units import format_count, format_ns
 from tennis.play.rally import Watch
 from tennis.rally.command import command_of
 from tennis.rally.shots import are_shots
+from tennis.rally.statistics.summary import percent
 from tennis.rally.text import plain, quoted
-from tennis.stats.summary import percent
-from tennis.units import format_count, format_ns
 
 ROWS = 8
 

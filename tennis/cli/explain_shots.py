@@ -13,12 +13,12 @@ from tennis.cli.numbers import Whole
 from tennis.cli.progress import watching
 from tennis.cli.settings import played_kernel_option
 from tennis.cli.words import echo_json, print_line
-from tennis.explain.instants.storage import Instants, Until
-from tennis.explain.instants.words import sentences
-from tennis.play.worst_instant import SHOTS, SHOTS_MAX, find_worst
+from tennis.explain.worst_instant import SHOTS, SHOTS_MAX, find_worst
 from tennis.rally import Rally, open_rally
 from tennis.rally.folder import INSTANTS
+from tennis.rally.instants import Instants, Until
 from tennis.rally.text import plain
+from tennis.report.plots.instants_words import sentences
 
 
 @click.command()

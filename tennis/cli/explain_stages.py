@@ -15,11 +15,11 @@ from tennis.cli.settings import played_kernel_option
 from tennis.cli.tables import table
 from tennis.cli.words import echo_json, print_line
 from tennis.explain import stages as recorded
-from tennis.play.explain import record_stages
+from tennis.explain.replayed import record_stages
+from tennis.kit.units import format_count, format_ns
 from tennis.rally import Rally, open_rally
 from tennis.rally.folder import STAGES
 from tennis.rally.text import plain
-from tennis.units import format_count, format_ns
 
 CAUSES = 8
 LATEST_ONE_IN = 100

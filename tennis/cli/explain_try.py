@@ -14,13 +14,13 @@ from tennis.cli.numbers import Whole, time_ns
 from tennis.cli.progress import watching
 from tennis.cli.tables import latency_rows, table
 from tennis.cli.words import echo_json
-from tennis.explain.instants.agreement import apart
-from tennis.play.remedy_trial import BOOTS, BOOTS_MAX, try_setting
+from tennis.explain.remedy_trial import BOOTS, BOOTS_MAX, try_setting
+from tennis.kit.units import format_count, format_round_ns
 from tennis.rally import open_rally
+from tennis.rally.agreement import apart
 from tennis.rally.shots import are_shots
+from tennis.rally.statistics.summary import summarize
 from tennis.rally.text import plain
-from tennis.stats.summary import summarize
-from tennis.units import format_count, format_round_ns
 
 OUTCOMES = {
     "helps": "It helps",

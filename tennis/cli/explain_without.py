@@ -12,10 +12,10 @@ from tennis.cli.progress import watching
 from tennis.cli.tables import table
 from tennis.cli.words import echo_json, print_line
 from tennis.explain.stalls import COSTS
-from tennis.play.without_cost import without as played_without
+from tennis.explain.without_cost import without as played_without
+from tennis.kit.units import format_ns
 from tennis.rally import open_rally
 from tennis.rally.shots import are_shots
-from tennis.units import format_ns
 
 
 @click.command()

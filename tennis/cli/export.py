@@ -11,10 +11,10 @@ import click
 from tennis.cli import streams
 from tennis.cli.completion import Folder
 from tennis.cli.words import echo
+from tennis.match.sweep.folder import is_sweep, open_sweep
 from tennis.rally import open_folder
 from tennis.rally.disk import refuse_existing, write_pieces
 from tennis.rally.text import quoted
-from tennis.sweep.folder import is_sweep, open_sweep
 
 
 @click.command()
@@ -52,7 +52,7 @@ def export(folder: Path, out: Path | None) -> None:
 
 
 def _pieces(folder: Path) -> Iterator[bytes]:
-    from tennis.pages import spreadsheet
+    from tennis.match import spreadsheet
 
     if is_sweep(folder):
         return spreadsheet.of_sweep(open_sweep(folder))

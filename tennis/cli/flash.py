@@ -6,7 +6,7 @@ import click
 
 from tennis.cli.options import port_option
 from tennis.cli.words import aside, echo
-from tennis.log import listening
+from tennis.kit.log import listening
 
 
 @click.command(short_help="Put this checkout's firmware onto a Pico.")

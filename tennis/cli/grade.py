@@ -14,11 +14,11 @@ from tennis.cli.numbers import Whole
 from tennis.cli.options import UsualOption
 from tennis.cli.stop import Stop
 from tennis.cli.words import echo, warn
-from tennis.errors import TennisError, UsageError
-from tennis.log import listening
+from tennis.kit.errors import TennisError, UsageError
+from tennis.kit.log import listening
+from tennis.kit.share import processors
+from tennis.kit.units import format_count
 from tennis.rally.text import plain, quoted
-from tennis.share import processors
-from tennis.units import format_count
 
 if TYPE_CHECKING:
     from tennis.course.labs import Lab

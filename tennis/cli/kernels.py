@@ -12,7 +12,7 @@ from rich.console import Console
 from tennis.cli.tables import table
 from tennis.cli.uf2 import uf2
 from tennis.cli.words import aside, echo
-from tennis.log import listening
+from tennis.kit.log import listening
 from tennis.rally.manifest import BenchKind
 
 

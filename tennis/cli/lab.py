@@ -13,8 +13,8 @@ from rich.text import Text
 from tennis.cli.completion import Folder
 from tennis.cli.tables import table
 from tennis.cli.words import echo, echo_json, paragraph, warn
-from tennis.entries import OWN
-from tennis.errors import TennisError, UsageError
+from tennis.kit.entries import OWN
+from tennis.kit.errors import TennisError, UsageError
 from tennis.rally.text import quoted
 
 if TYPE_CHECKING:
@@ -52,7 +52,7 @@ def lab(ctx: click.Context) -> None:
     if ctx.invoked_subcommand is not None:
         return
     from tennis.course.labs import every_lab
-    from tennis.log import listening
+    from tennis.kit.log import listening
 
     with listening(warn):
         labs = every_lab()

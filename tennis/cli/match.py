@@ -17,11 +17,11 @@ from tennis.cli.settings import setting_option
 from tennis.cli.stop import Stop
 from tennis.cli.tables import print_wide, table
 from tennis.cli.words import echo
-from tennis.errors import BenchError, UsageError
-from tennis.log import listening
+from tennis.kit.errors import BenchError, UsageError
+from tennis.kit.log import listening
 
 if TYPE_CHECKING:
-    from tennis.play.crew import Crew
+    from tennis.match.crew import Crew
 
 
 def kernel_of(text: str) -> tuple[str, str]:
@@ -122,10 +122,10 @@ def match(
     """
     from tennis.cli.verdicts import print_verdicts
     from tennis.match.plan import MatchPlan, read_plan
-    from tennis.pages.match import write_match_report
-    from tennis.play.match import Match, benches_of_match, play_match
-    from tennis.play.schedule import scheduled_rallies
-    from tennis.play.workers import Workers
+    from tennis.match.playing import Match, benches_of_match, play_match
+    from tennis.match.schedule import scheduled_rallies
+    from tennis.match.workers import Workers
+    from tennis.replicate.match_page import write_match_report
     from tennis.replicate.verdicts import Replication
 
     if out is None:
@@ -179,7 +179,7 @@ def _fleet(targets: str | None) -> "Crew | None":
     """Return the boards that play; None: nobody named any. Raises UsageError."""
     if targets is None:
         return None
-    from tennis.play.fleet import crew_of
+    from tennis.match.fleet import crew_of
 
     return crew_of(targets)
 
@@ -200,16 +200,16 @@ def _cluster(address: str | None, store: str | None) -> "Crew | None":
             "--store takes a folder, no URL",
             next_step="mount the bucket or share on all machines, and name the folder",
         )
-    from tennis.play.cluster.client import Cluster
+    from tennis.match.cluster.client import Cluster
 
     return Cluster(address, str(Path(store).absolute()))
 
 
 def _list(console: Console, wanted: object, workers: int) -> None:
     """Print the rallies in their order, and an estimate."""
+    from tennis.match.playing import Match, estimate_s
+    from tennis.match.schedule import short_of_a_cycle
     from tennis.play.clock import duration
-    from tennis.play.match import Match, estimate_s
-    from tennis.play.schedule import short_of_a_cycle
 
     assert isinstance(wanted, Match)  # noqa: S101
     listed = table("rally", numbers=("balls", "seed", "settles", "about"), ruled=False)

@@ -7,7 +7,7 @@ from decimal import Decimal
 
 import click
 
-from tennis.errors import UsageError
+from tennis.kit.errors import UsageError
 from tennis.rally.text import plain
 
 

@@ -13,9 +13,9 @@ from pydantic.fields import FieldInfo
 
 from tennis.cli.completion import BenchWord
 from tennis.cli.numbers import Real, Whole
+from tennis.kit.share import free_memory_bytes, processors
 from tennis.rally.manifest import StrictModel
 from tennis.rally.request import checked
-from tennis.share import free_memory_bytes, processors
 
 TARGET_BYTES = 3 << 29  # of the host's memory: a target's 1 GiB, QEMU, and what plays it
 

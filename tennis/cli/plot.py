@@ -9,12 +9,12 @@ import click
 
 from tennis.cli.completion import Folder
 from tennis.cli.words import echo
-from tennis.entries import load
-from tennis.errors import UsageError
-from tennis.pictures import PICTURES
+from tennis.kit.entries import load
+from tennis.kit.errors import UsageError
+from tennis.report.pictures import PICTURES
 
 if TYPE_CHECKING:
-    from tennis.plots.picture import Format, Picture
+    from tennis.report.plots.picture import Format, Picture
 
 MAX = 16  # rows that one picture can hold
 SEVERAL = {"rally": "rallies", "sweep": "sweeps", "drill": "drills"}
@@ -32,8 +32,8 @@ def _which() -> str:
 
 def opened(folder: Path) -> tuple[Any, str]:
     """Open what a folder holds, and say what it is. Raises RallyError."""
+    from tennis.match.sweep.folder import is_sweep, open_sweep
     from tennis.rally import open_folder
-    from tennis.sweep.folder import is_sweep, open_sweep
 
     if is_sweep(folder):
         return open_sweep(folder), "sweep"

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 import click
 
-from tennis import entries
-from tennis.entries import Entry, EntryError
+from tennis.kit import entries
+from tennis.kit.entries import Entry, EntryError
 
 GROUP = "tennis.commands"
 HEADING = "More"  # of commands that name none

@@ -15,9 +15,9 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 from tennis.cli.stop import Stop
 from tennis.cli.streams import QUIET
 from tennis.cli.words import aside, echo
-from tennis.log import Listener, listening
+from tennis.kit.log import Listener, listening
+from tennis.kit.units import format_ns
 from tennis.play.progress import Progress as RallyProgress
-from tennis.units import format_ns
 
 if TYPE_CHECKING:
     from tennis.play.rally import Watch

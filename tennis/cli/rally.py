@@ -7,17 +7,11 @@ from pathlib import Path
 import click
 
 from tennis.cli.lab_folder import out_option
-from tennis.cli.options import (
-    Grouped,
-    bench_option,
-    fields_options,
-    options_of,
-    umpire_option,
-)
+from tennis.cli.options import Grouped, bench_option, fields_options, options_of, umpire_option
 from tennis.cli.progress import watching
 from tennis.cli.settings import options_under, settings_options, takes_requests
 from tennis.cli.words import echo, warn
-from tennis.errors import BenchError, UsageError
+from tennis.kit.errors import BenchError, UsageError
 from tennis.rally import Rally, calibration, part_path
 from tennis.rally.folder import CONSOLE
 from tennis.rally.in_play import can_go_on

@@ -10,7 +10,7 @@ from rich.console import Console
 
 from tennis.cli.completion import Folder
 from tennis.cli.words import aside, echo, echo_json
-from tennis.errors import RallyError, UsageError
+from tennis.kit.errors import RallyError, UsageError
 from tennis.rally.disk import refuse_existing
 
 if TYPE_CHECKING:
@@ -79,7 +79,7 @@ def replicate(
     """
     from tennis.cli.verdicts import print_verdicts
     from tennis.match.folder import open_match
-    from tennis.pages.match import write_match_report
+    from tennis.replicate.match_page import write_match_report
     from tennis.replicate.verdicts import Replication
 
     if against is not None:
@@ -125,8 +125,8 @@ def _explain(replication: "Replication", kernels: tuple[str, ...]) -> None:
     from tennis.cli.match import kernel_of
     from tennis.cli.options import workers_here
     from tennis.cli.stop import Stop
-    from tennis.log import listening
-    from tennis.play.mechanisms import find_mechanisms
+    from tennis.kit.log import listening
+    from tennis.replicate.finding_mechanisms import find_mechanisms
 
     with listening(aside):
         find_mechanisms(replication, dict(map(kernel_of, kernels)), Stop(), workers_here())

@@ -8,7 +8,7 @@ import click
 
 from tennis.cli.completion import Folder
 from tennis.cli.words import echo
-from tennis.errors import UsageError
+from tennis.kit.errors import UsageError
 from tennis.rally import open_folder
 from tennis.rally.disk import refuse_existing
 
@@ -31,8 +31,8 @@ def report(folders: tuple[Path, ...], out: Path) -> None:
       tennis report mainline-stress rt-stress --out compared.html
       tennis report jitter switch --out drills.html
     """
-    from tennis.pages.drill import write_drill_report
-    from tennis.pages.rally import write_report
+    from tennis.report.pages.drill import write_drill_report
+    from tennis.report.pages.rally import write_report
 
     refuse_existing(out)
     opened = [open_folder(folder) for folder in folders]

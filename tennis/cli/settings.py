@@ -10,11 +10,11 @@ from typing import Any, TypeVar
 
 import click
 
-from tennis import entries
 from tennis.bench import loads
 from tennis.cli import completion
 from tennis.cli.options import UsualOption, given, type_of
-from tennis.errors import UsageError
+from tennis.kit import entries
+from tennis.kit.errors import UsageError
 from tennis.rally import memory
 from tennis.rally.request import RallyRequest, requests_of
 from tennis.rally.serving import Serving

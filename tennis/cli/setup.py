@@ -5,8 +5,8 @@
 import click
 
 from tennis.cli.words import echo
-from tennis.errors import BenchError, UsageError
-from tennis.log import listening
+from tennis.kit.errors import BenchError, UsageError
+from tennis.kit.log import listening
 
 
 @click.command()
@@ -27,7 +27,7 @@ def setup(plan: bool, kernels: tuple[str, ...]) -> None:
     """
     from tennis.bench import debian, programs, system
     from tennis.bench.virtual.prepare import prepare
-    from tennis.checkout import IS_CHECKOUT
+    from tennis.kit.checkout import IS_CHECKOUT
 
     if IS_CHECKOUT:
         raise UsageError("this is a checkout", next_step="run 'make setup'")

@@ -14,7 +14,7 @@ from rich.text import Text
 
 from tennis.cli.progress import LIVE_COLUMNS, quiet
 from tennis.cli.words import echo
-from tennis.errors import RallyError
+from tennis.kit.errors import RallyError
 from tennis.rally import open_rally
 from tennis.replicate.so_far import ONE_IN, LineSoFar, SoFar, format_time
 

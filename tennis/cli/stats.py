@@ -14,16 +14,16 @@ from tennis.cli.completion import Folder
 from tennis.cli.tables import needed, print_wide
 from tennis.cli.tables import table as empty_table
 from tennis.cli.words import echo_json, paragraph
-from tennis.errors import TennisError
-from tennis.explain.instants.storage import read as read_instants
-from tennis.explain.instants.words import of_shots, sentences
+from tennis.kit.errors import TennisError
+from tennis.kit.units import format_count, format_ns
+from tennis.match.sweep.folder import is_sweep, open_sweep
 from tennis.rally import Rally, open_folder
+from tennis.rally.instants import read as read_instants
 from tennis.rally.shots import are_shots
+from tennis.rally.statistics import Latency, Summary, summarize
+from tennis.rally.statistics.drill import summarize_drill
 from tennis.rally.text import quoted
-from tennis.stats import Latency, Summary, summarize
-from tennis.stats.drill import summarize_drill
-from tennis.sweep.folder import is_sweep, open_sweep
-from tennis.units import format_count, format_ns
+from tennis.report.plots.instants_words import of_shots, sentences
 
 if TYPE_CHECKING:
     from tennis.explain.witness import InsideAndOutside

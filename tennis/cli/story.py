@@ -9,9 +9,9 @@ from rich.table import Table
 from rich.text import Text
 
 from tennis.cli.verdicts import STYLES
+from tennis.kit.units import format_us
 from tennis.rally.text import quoted
 from tennis.replicate.story import MatchStory, head
-from tennis.units import format_us
 
 
 def print_story(console: Console, story: MatchStory, match: Path) -> None:

@@ -24,14 +24,14 @@ from tennis.cli.settings import options_under, settings_options, takes_requests
 from tennis.cli.stop import Stop
 from tennis.cli.tables import print_wide, table
 from tennis.cli.words import echo, echo_json, paragraph
-from tennis.errors import BenchError
-from tennis.log import listening
+from tennis.kit.errors import BenchError
+from tennis.kit.log import listening
+from tennis.match.sweep.folder import Sweep
+from tennis.match.sweep.search import Range
 from tennis.rally.request import RallyRequest
 from tennis.rally.serving import BALLS_MAX, Serving
 from tennis.rally.settings import ELSEWHERE, FIRST, MORE
-from tennis.stats.pairing import percent_floor
-from tennis.sweep.folder import Sweep
-from tennis.sweep.search import Range
+from tennis.rally.statistics.pairing import percent_floor
 
 
 @click.command(
@@ -90,8 +90,8 @@ def sweep(
     """
     from tennis.bench.protocol import Access
     from tennis.bench.registry import bench_for
+    from tennis.match.sweep.playing import SweepRequest, play_sweep
     from tennis.play.planning import plan_for
-    from tennis.play.sweep import SweepRequest, play_sweep
 
     lowest = {"loop": "open", "rate_hz": float(span.from_hz)}
     plan = plan_for(request, serving.model_copy(update=lowest))

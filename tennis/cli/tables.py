@@ -8,7 +8,7 @@ from rich import box
 from rich.console import Console
 from rich.table import Table
 
-from tennis.stats import Summary
+from tennis.rally.statistics import Summary
 
 WIDTH_MAX = 10_000  # columns of a terminal
 

@@ -15,9 +15,9 @@ from tennis.cli.options import UsualOption, options_of
 from tennis.cli.stop import Stop
 from tennis.cli.tables import table
 from tennis.cli.words import echo, echo_json, warn
-from tennis.errors import UsageError
+from tennis.kit.errors import UsageError
 from tennis.rally.text import plain, quoted
-from tennis.umpire.analyser import APART, Analyser
+from tennis.report.umpire.analyser import APART, Analyser
 
 WHICH = click.Choice(["ping", "reply", "both"])
 new_capture = click.option(
@@ -152,7 +152,7 @@ def simulate(
       tennis umpire simulate first --swap --invert reply --glitches 20 --out bad.sr
     """
     from tennis.rally import open_folder
-    from tennis.umpire.simulate import simulate as simulate_capture
+    from tennis.report.umpire.simulate import simulate as simulate_capture
 
     more = {"rate_hz": round(rate_mhz * 1e6), "swapped": swap, **_inverted(invert)}
     simulate_capture(open_folder(rally), out, analyser.model_copy(update=more))
@@ -208,8 +208,8 @@ def check(
     from fractions import Fraction
 
     from tennis.rally import open_folder
-    from tennis.umpire import Wires
-    from tennis.umpire import rally as player
+    from tennis.report.umpire import Wires
+    from tennis.report.umpire import rally as player
 
     wires = Wires(
         ping=ping,
@@ -227,8 +227,8 @@ def check(
 
 
 def _tell(result: Any) -> None:
-    from tennis.umpire.rally import facts
-    from tennis.umpire.rally import table as rows_of
+    from tennis.report.umpire.rally import facts
+    from tennis.report.umpire.rally import table as rows_of
 
     rows = rows_of(result)
     if rows:

@@ -9,11 +9,11 @@ from rich.console import Console
 from rich.text import Text
 
 from tennis.cli.words import command_line, paragraph
+from tennis.kit.units import format_count
 from tennis.rally.text import plain, quoted
 from tennis.replicate.deciding import level_words
-from tennis.replicate.rules import replication as rules
 from tennis.replicate.verdicts import Claim, ClaimPart, Replication, compared, number
-from tennis.units import format_count
+from tennis.report.publications.rules import replication as rules
 
 STYLES = {
     "confirmed": "bold green",

@@ -11,8 +11,8 @@ from rich.table import Table
 from tennis.cli.options import balls_option, port_option
 from tennis.cli.tables import print_wide, table
 from tennis.cli.words import aside, echo, echo_json
-from tennis.errors import UsageError
-from tennis.log import listening
+from tennis.kit.errors import UsageError
+from tennis.kit.log import listening
 from tennis.rally.text import plain
 
 

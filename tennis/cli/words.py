@@ -10,7 +10,7 @@ import click
 from rich.console import Console
 from rich.text import Text
 
-from tennis.units import finite
+from tennis.kit.units import finite
 
 COLUMNS_MAX = 100  # longer lines are hard to read
 

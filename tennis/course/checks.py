@@ -32,9 +32,9 @@ from tennis.course.choices import ChoiceError, chosen
 from tennis.course.work import Work
 from tennis.course.written_numbers import AmbiguousNumberError, NumberError, read_number
 from tennis.rally import Rally
-from tennis.stats import summarize
-from tennis.stats.balls import latencies_ns
-from tennis.stats.intervals import quantile_rank
+from tennis.rally.statistics import summarize
+from tennis.rally.statistics.balls import latencies_ns
+from tennis.rally.statistics.intervals import quantile_rank
 
 Note = Callable[[str], None]  # a fixture: words beside the verdict of a check that passes
 Function = TypeVar("Function", bound=Callable[..., object])

@@ -22,9 +22,9 @@ from typing import Annotated, Literal, Self
 from pydantic import Field, RootModel, ValidationError, model_validator
 
 from tennis.course.labs import Lab, LabError, LabRally, Prose, StrictPart, first_error, read_toml
-from tennis.errors import RallyError
+from tennis.kit.errors import RallyError
 from tennis.rally import Rally, open_rally
-from tennis.stats import summarize
+from tennis.rally.statistics import summarize
 
 SOLUTION = "solution.toml"
 CHECKS = "checks.py"  # of a lab, beside it

@@ -24,13 +24,13 @@ from pydantic import (
     model_validator,
 )
 
-from tennis import entries
 from tennis.bench.kernels.catalogue import catalogue
 from tennis.bench.registry import bench_with, own_kernels, system_of
-from tennis.checkout import ROOT
-from tennis.entries import OWN
-from tennis.errors import TennisError
-from tennis.log import log
+from tennis.kit import entries
+from tennis.kit.checkout import ROOT
+from tennis.kit.entries import OWN
+from tennis.kit.errors import TennisError
+from tennis.kit.log import log
 from tennis.rally.edited import EditedError, toml_of
 from tennis.rally.manifest import BottomHalf, Drill, DrillContext, DrillName, Sha256
 from tennis.rally.memory import name_of

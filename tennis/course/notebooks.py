@@ -11,25 +11,25 @@ from html import escape
 from pathlib import Path
 from typing import Any
 
-from tennis import environment
 from tennis.bench.protocol import Bench
 from tennis.bench.registry import bench_for
-from tennis.checkout import ROOT
 from tennis.course.choices import numbered
 from tennis.course.lab_files import open_recorded, place
 from tennis.course.labs import Lab, LabError, LabRally, write
 from tennis.course.predictions import sealing
 from tennis.course.work import ANSWERS, read_answers, seed_of
-from tennis.errors import TennisError
+from tennis.kit import environment
+from tennis.kit.checkout import ROOT
+from tennis.kit.errors import TennisError
+from tennis.kit.units import format_ns
 from tennis.match.folder import MatchFolder, open_match
+from tennis.match.sweep.folder import Sweep, is_sweep, open_sweep
 from tennis.play.planning import plan_for, replay_of
 from tennis.play.progress import Progress
 from tennis.play.rally import Watch
 from tennis.play.rally import play as play_rally
 from tennis.rally import Rally, open_folder
-from tennis.stats import summarize
-from tennis.sweep.folder import Sweep, is_sweep, open_sweep
-from tennis.units import format_ns
+from tennis.rally.statistics import summarize
 
 SHOWN_EVERY_S = 0.5
 BALLS = 500  # of a rally that the notebook plays itself

@@ -7,7 +7,7 @@ import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from tennis.errors import UsageError
+from tennis.kit.errors import UsageError
 from tennis.rally.text import plain
 
 STUDENT_MAX = 60  # characters of a name

@@ -10,8 +10,8 @@ import random
 from pathlib import Path
 
 from tennis.rally import Rally
-from tennis.umpire.analyser import Analyser
-from tennis.umpire.simulate import simulate
+from tennis.report.umpire.analyser import Analyser
+from tennis.report.umpire.simulate import simulate
 
 CAPTURE = "planted.sr"
 JITTER_NS = 12.0  # of each edge

@@ -29,7 +29,7 @@ from tennis.course.work import (
     read_answers,
 )
 from tennis.course.written_numbers import NumberError, read_number
-from tennis.errors import RallyError, TennisError, UsageError
+from tennis.kit.errors import RallyError, TennisError, UsageError
 from tennis.rally import open_folder
 from tennis.rally.disk import open_below, writing
 from tennis.rally.folder import MANIFEST

@@ -16,7 +16,6 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from textwrap import indent
 
-from tennis.checkout import ROOT
 from tennis.course.choices import numbered
 from tennis.course.lab_files import open_recorded, place, starter
 from tennis.course.labs import Lab, LabError, Question, class_nonce, every_lab, write
@@ -32,9 +31,10 @@ from tennis.course.people import (
     group_name,
     why_no_name,
 )
-from tennis.entries import OWN
-from tennis.errors import AlteredError, RallyError, TennisError, UsageError
-from tennis.log import listening
+from tennis.kit.checkout import ROOT
+from tennis.kit.entries import OWN
+from tennis.kit.errors import AlteredError, RallyError, TennisError, UsageError
+from tennis.kit.log import listening
 from tennis.rally import Rally, open_folder, open_rally
 from tennis.rally.copied_names import SHOWN_MAX, copies_of
 from tennis.rally.disk import open_below, writing

@@ -10,8 +10,8 @@ number is refused, never guessed.
 import re
 from decimal import Decimal
 
+from tennis.kit.units import NS_PER_MS, NS_PER_S, NS_PER_US
 from tennis.rally.text import plain
-from tennis.units import NS_PER_MS, NS_PER_S, NS_PER_US
 
 TEXT_MAX = 60  # characters
 EXPONENT_MAX = 18

@@ -1,3 +1,3 @@
 # SPDX-FileCopyrightText: The Tennis authors
 # SPDX-License-Identifier: MIT
-"""Why a ball was late: from counted instructions to words."""
+"""Why a ball was late: played again, told in words, drawn; remedies tried."""

@@ -13,7 +13,7 @@ from tennis.explain.kinds import ANSWERS, What
 from tennis.explain.segments import Blame, Segments
 from tennis.explain.story import Moments
 from tennis.explain.ways import Lanes
-from tennis.units import format_ns
+from tennis.kit.units import format_ns
 
 Why = tuple[Blame | None, str]  # the cause, and a sentence without its head
 

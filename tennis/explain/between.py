@@ -7,10 +7,10 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from tennis.explain.phases import GIVES, GOT, MOVES, SENDS, SLEEPING, TAKES, WAKES, WANTS
 from tennis.explain.segments import Blame, Event, Segments
 from tennis.explain.ways import Lanes
-from tennis.units import format_ns
+from tennis.kit.units import format_ns
+from tennis.rally.phases import GIVES, GOT, MOVES, SENDS, SLEEPING, TAKES, WAKES, WANTS
 
 # what leads to a lock, to an interrupt, to a move, whoever asks for it
 _LOCKING = re.compile(r"queued_|_raw_|__raw_|rt_spin_|rtlock_|rt_mutex_|rt_read_|rt_write_|__rt_")

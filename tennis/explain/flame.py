@@ -11,7 +11,7 @@ import numpy as np
 from tennis.explain.kinds import Kind
 from tennis.explain.stalls import GOES_ON, cause_words
 from tennis.explain.story import SPANS, Story
-from tennis.units import format_count
+from tennis.kit.units import format_count
 
 
 @dataclass

@@ -15,7 +15,7 @@ from tennis.explain.kinds import base, errand
 from tennis.explain.segments import Segments
 from tennis.explain.story import Moments
 from tennis.explain.ways import Lanes, way_to_bottom_half, way_to_program
-from tennis.units import format_ns
+from tennis.kit.units import format_ns
 
 # of a line's events: version 2 of the character device, and version 1
 HANDLERS = frozenset({"edge_irq_handler", "lineevent_irq_handler"})

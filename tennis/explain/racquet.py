@@ -2,24 +2,15 @@
 # SPDX-License-Identifier: MIT
 """The way of a ball to the Racquet and through it: what it waited for, in a sentence."""
 
-from tennis.errors import BenchError
 from tennis.explain import between
-from tennis.explain.answer import (
-    Answer,
-    Why,
-    answers_again,
-    entry,
-    groups,
-    overlap_ns,
-    ran,
-    sum_ns,
-)
+from tennis.explain.answer import Answer, Why, answers_again, entry, groups, overlap_ns, ran, sum_ns
 from tennis.explain.between import LockHeld
 from tennis.explain.segments import Segments
 from tennis.explain.story import Moments
 from tennis.explain.thread import HandlerThread, handler_thread
 from tennis.explain.ways import Lanes, way_to_bottom_half, way_to_top_half
-from tennis.units import format_ns
+from tennis.kit.errors import BenchError
+from tennis.kit.units import format_ns
 
 
 class RacquetAnswer(Answer):

@@ -7,11 +7,11 @@ from dataclasses import replace
 
 from tennis.explain import stalls
 from tennis.explain.kinds import What
-from tennis.explain.phases import Phase
 from tennis.explain.segments import Blame, Names, Segments
 from tennis.explain.story import Story
+from tennis.kit.units import format_ns
 from tennis.rally.drills import Span
-from tennis.units import format_ns
+from tennis.rally.phases import Phase
 
 EXCESSES_SHOWN = 3
 

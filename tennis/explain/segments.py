@@ -11,17 +11,10 @@ from types import MappingProxyType
 import numpy as np
 from numpy.typing import NDArray
 
-from tennis.errors import BenchError
-from tennis.explain.kinds import (
-    IN_USER_SPACE,
-    IRQ_ENTRY,
-    SCHEDULER,
-    SOFTIRQ,
-    What,
-    base,
-    innermost,
-)
-from tennis.explain.phases import (
+from tennis.explain.kinds import IN_USER_SPACE, IRQ_ENTRY, SCHEDULER, SOFTIRQ, What, base, innermost
+from tennis.kit.errors import BenchError
+from tennis.kit.units import format_ns
+from tennis.rally.phases import (
     GARBAGE,
     INTERPRETER,
     MASKED,
@@ -32,7 +25,6 @@ from tennis.explain.phases import (
     Symbol,
 )
 from tennis.rally.text import plain
-from tennis.units import format_ns
 
 MOSTLY = 0.9  # of the time below a function: then it is what one looks at, not its caller
 CALLERS_SHOWN = 3

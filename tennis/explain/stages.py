@@ -13,11 +13,11 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from tennis.explain.beside import StrictAbout, read_table, write_table
 from tennis.explain.between import Interrupt, LockHeld, Moved
 from tennis.explain.story import Story
 from tennis.explain.ways import woken_thread
 from tennis.rally import Rally
+from tennis.rally.beside import StrictAbout, read_table, write_table
 from tennis.rally.folder import STAGES
 from tennis.rally.memory import NONE
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from tennis.explain.segments import Segments
-from tennis.units import format_count, format_ns
+from tennis.kit.units import format_count, format_ns
 
 GOES_ON = 1 << 31  # it began in the phase before, and is not counted a second time
 CODE, DATA, STORES, PAGES, DEVICE = range(5)

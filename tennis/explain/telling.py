@@ -6,13 +6,13 @@ from collections.abc import Sequence
 
 from tennis.explain import stalls
 from tennis.explain.answer import Answer
-from tennis.explain.phases import Phase
 from tennis.explain.program import ProgramAnswer
 from tennis.explain.racquet import RacquetAnswer
 from tennis.explain.segments import Names
 from tennis.explain.story import Latency, Story
 from tennis.explain.ways import lanes_of
-from tennis.units import format_ns
+from tennis.kit.units import format_ns
+from tennis.rally.phases import Phase
 
 Edges = tuple[int | None, int | None]  # rise and fall in ns since the ping, None: missed
 

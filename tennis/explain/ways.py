@@ -13,8 +13,8 @@ from itertools import groupby
 import numpy as np
 
 from tennis.explain.kinds import ANSWERS, IRQ_ENTRY, base
-from tennis.explain.phases import WAKES, Phase
 from tennis.explain.segments import Names, Segments
+from tennis.rally.phases import WAKES, Phase
 
 Lanes = tuple[Segments, ...]  # one phase, by processor
 LINE_THREADS = frozenset({"irq_thread", "edge_irq_thread", "lineevent_irq_thread"})

@@ -14,11 +14,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tennis.errors import UsageError
+from tennis.kit.errors import UsageError
+from tennis.kit.units import format_ns, ticks_to_ns
 from tennis.rally import Rally
+from tennis.rally.statistics.balls import ball_table
 from tennis.rally.witness import Samples, samples
-from tennis.stats.balls import ball_table
-from tennis.units import format_ns, ticks_to_ns
 
 LATE_ONE_IN = 100
 LEVELS = (0.5, 0.99, 0.999)

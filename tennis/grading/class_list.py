@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from tennis.course.people import folded
-from tennis.errors import UsageError
+from tennis.kit.errors import UsageError
 from tennis.rally.cells import begins_formula
 from tennis.rally.disk import open_regular
 from tennis.rally.edited import EditedError, text_of

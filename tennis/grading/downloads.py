@@ -35,12 +35,12 @@ from typing import Literal
 
 from tennis.course.people import folded, is_letter
 from tennis.course.work import ANSWERS
-from tennis.errors import UsageError
 from tennis.grading import hand_in
-from tennis.log import log
+from tennis.kit.errors import UsageError
+from tennis.kit.log import log
+from tennis.kit.units import format_count
 from tennis.rally.disk import writing
 from tennis.rally.text import plain
-from tennis.units import format_count
 
 ENDINGS = (".zip", ".7z", ".rar", ".tar", ".gz", ".tgz", ".bz2", ".xz", ".zst")
 ARCHIVE_MAX = 8 << 30  # bytes of a class's archive

@@ -23,9 +23,9 @@ from tennis.course.checking.running import title
 from tennis.course.labs import Lab
 from tennis.course.people import folded
 from tennis.course.work import seed_of
-from tennis.errors import UsageError
 from tennis.grading.downloads import same_name, senders, sent
 from tennis.grading.judged import Graded
+from tennis.kit.errors import UsageError
 from tennis.rally.edited import nearest, read_edited, write_readable
 from tennis.rally.text import plain
 

@@ -28,15 +28,15 @@ from pathlib import Path
 
 from tennis.course.labs import Lab
 from tennis.course.people import folded
-from tennis.errors import UsageError
 from tennis.grading.class_list import ClassList, Student
 from tennis.grading.hand_in import zipped
 from tennis.grading.identities import Identity
 from tennis.grading.marks import Marked, Status
+from tennis.kit.errors import UsageError
+from tennis.kit.units import format_count
 from tennis.rally.cells import NOTHING, begins_formula, csv_of, words
 from tennis.rally.disk import write_whole, writing
 from tennis.rally.text import plain
-from tennis.units import format_count
 
 FOLDER = "gradebook"
 STUDENTS = "students.csv"

@@ -27,17 +27,11 @@ from tennis.course.labs import every_lab
 from tennis.course.notebook.notebook_box import run_notebook
 from tennis.course.notebook.notebook_page import pdf, too_long
 from tennis.course.people import is_letter
-from tennis.course.work import (
-    ANSWERS,
-    NOTEBOOK,
-    NOTEBOOK_PDF,
-    SEALS,
-    Work,
-    WorkError,
-    seed_of,
-)
-from tennis.errors import BenchError, RallyError
+from tennis.course.work import ANSWERS, NOTEBOOK, NOTEBOOK_PDF, SEALS, Work, WorkError, seed_of
+from tennis.kit.errors import BenchError, RallyError
+from tennis.kit.units import format_count
 from tennis.match.folder import MATCH, open_match
+from tennis.match.sweep.folder import SWEEP, open_sweep
 from tennis.rally import Rally, open_rally
 from tennis.rally.disk import refuse_existing, write_whole, writing
 from tennis.rally.folder import (
@@ -52,8 +46,6 @@ from tennis.rally.folder import (
     STAGES,
 )
 from tennis.rally.text import plain
-from tennis.sweep.folder import SWEEP, open_sweep
-from tennis.units import format_count
 
 ZIP_MAX = 128 << 20  # bytes of the zip file
 FILE_MAX = 64 << 20  # of one file in it, unpacked

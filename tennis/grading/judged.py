@@ -27,10 +27,10 @@ from tennis.course.lab_files import CHECKS, SOLUTION, load_solution
 from tennis.course.labs import COURSE, LAB, LABS, Lab
 from tennis.course.notebook import notebook_box
 from tennis.course.work import NOTEBOOK_PDF, WorkError
-from tennis.digests import sha256_of
-from tennis.errors import TennisError
 from tennis.grading import hand_in
 from tennis.grading.downloads import label, sent
+from tennis.kit.digests import sha256_of
+from tennis.kit.errors import TennisError
 from tennis.rally.disk import write_whole, writing
 from tennis.rally.text import plain
 

@@ -21,7 +21,6 @@ from pydantic import BaseModel, ConfigDict, StringConstraints, ValidationError
 
 from tennis.course.lab_files import load_solution
 from tennis.course.labs import Lab
-from tennis.errors import RallyError, UsageError
 from tennis.grading.findings import (
     Decision,
     IntegrityFinding,
@@ -33,6 +32,7 @@ from tennis.grading.findings import (
     unconfirmed,
 )
 from tennis.grading.judged import Graded
+from tennis.kit.errors import RallyError, UsageError
 from tennis.rally import open_folder
 from tennis.rally.disk import write_whole
 from tennis.rally.edited import nearest, read_edited, write_readable

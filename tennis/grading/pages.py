@@ -13,14 +13,14 @@ from tennis.course.checking.plays import ON_BOARD
 from tennis.course.checking.running import title
 from tennis.course.lab_files import Answer, load_solution
 from tennis.course.labs import Lab
-from tennis.edition import VERSION
 from tennis.grading.findings import DECISIONS, equals
 from tennis.grading.judged import PDFS, Graded, common_wrong
 from tennis.grading.marks import Marked, Person, Status
-from tennis.pages.templates import template
+from tennis.kit.edition import VERSION
+from tennis.kit.units import format_count
 from tennis.rally.cells import csv_of, words
 from tennis.rally.disk import write_whole
-from tennis.units import format_count
+from tennis.report.pages.templates import template
 
 FEEDBACK = "feedback"
 CLASS = "class.html"

@@ -1,3 +1,3 @@
 # SPDX-FileCopyrightText: The Tennis authors
 # SPDX-License-Identifier: MIT
-"""A match: its plan's file, and the folder of its rallies."""
+"""A match: its plan, its schedule, its folder; sweeps."""

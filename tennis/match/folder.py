@@ -14,15 +14,9 @@ from typing import Annotated, Literal, TypeVar
 
 from pydantic import ConfigDict, Field
 
-from tennis.errors import RallyError
-from tennis.match.plan import (
-    RALLIES_MAX,
-    MatchPlan,
-    Name,
-    NotPlayed,
-    ScheduledRally,
-    repeated,
-)
+from tennis.kit.errors import RallyError
+from tennis.kit.share import free_memory_bytes
+from tennis.match.plan import RALLIES_MAX, MatchPlan, Name, NotPlayed, ScheduledRally, repeated
 from tennis.rally import Rally, open_rally, part_path
 from tennis.rally.copies import Copies
 from tennis.rally.disk import write_whole
@@ -32,7 +26,6 @@ from tennis.rally.opening import open_folder
 from tennis.rally.record_file import RecordFile
 from tennis.rally.settings import differences, served_otherwise
 from tennis.rally.text import plain
-from tennis.share import free_memory_bytes
 
 SCHEMA_VERSION = 1  # of a match's record, and of a sweep's
 # All rallies of a match may be open at once: so many different latencies fit into 1 GB, and more

@@ -21,7 +21,7 @@ from pydantic import (
 )
 from pydantic_core import PydanticCustomError
 
-from tennis.errors import UsageError
+from tennis.kit.errors import UsageError
 from tennis.rally import command_line as parameters
 from tennis.rally.disk import open_regular
 from tennis.rally.edited import EditedError, toml_of

@@ -1,3 +1,3 @@
 # SPDX-FileCopyrightText: The Tennis authors
 # SPDX-License-Identifier: MIT
-"""Rallies, reports and the demonstration: what people ask for, made of benches and files."""
+"""What drives a bench: a rally, its seal, checks before it, a board's first evening."""

@@ -9,13 +9,13 @@ from datetime import UTC, datetime
 
 from pydantic import BaseModel
 
-from tennis import environment
 from tennis.bench.fleet import leases, state
 from tennis.bench.fleet.inventory import Fleet, ListedBench, program, read_inventory
 from tennis.bench.instruments import verifications
-from tennis.checkout import ROOT
-from tennis.errors import BenchError, TennisError, UsageError
-from tennis.log import log
+from tennis.kit import environment
+from tennis.kit.checkout import ROOT
+from tennis.kit.errors import BenchError, TennisError, UsageError
+from tennis.kit.log import log
 from tennis.rally.text import plain
 
 UNITS_S = {"m": 60, "h": 3600, "d": 86400}

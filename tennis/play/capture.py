@@ -12,15 +12,15 @@ import pyarrow as pa
 
 from tennis.bench.instruments import sigrok
 from tennis.bench.instruments.acquisition import capturing
-from tennis.errors import UsageError
-from tennis.log import log
+from tennis.kit.errors import UsageError
+from tennis.kit.log import log
 from tennis.rally.folder import CAPTURE, Rally
 from tennis.rally.plan import Plan
 from tennis.rally.text import plain
-from tennis.umpire.agreement.rally_balls import plain_balls
-from tennis.umpire.analyser import Analyser
-from tennis.umpire.rally import SIMULATED
-from tennis.umpire.simulate import SimulatedRally, simulate
+from tennis.report.umpire.agreement.rally_balls import plain_balls
+from tennis.report.umpire.analyser import Analyser
+from tennis.report.umpire.rally import SIMULATED
+from tennis.report.umpire.simulate import SimulatedRally, simulate
 
 LONGER, MARGIN_S = 1.1, 5.0  # answers take their time, too, and so does the analyser's start
 # as a crystal's; and no rate of an open loop stays in step with the samples

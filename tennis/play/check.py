@@ -20,13 +20,14 @@ from typing import IO, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tennis import wire
 from tennis.bench import box
 from tennis.bench.loads import CYCLE
 from tennis.bench.protocol import Bench, RunRecord, Session
 from tennis.bench.registry import bench_for
-from tennis.edition import KEY
-from tennis.errors import BenchError, DiskFullError, RallyError, UsageError
+from tennis.kit import wire
+from tennis.kit.edition import KEY
+from tennis.kit.errors import BenchError, DiskFullError, RallyError, UsageError
+from tennis.kit.units import format_count
 from tennis.play import capture
 from tennis.play.rally import Watch, play_on
 from tennis.play.repeat import (
@@ -47,7 +48,6 @@ from tennis.rally.journal import Frame
 from tennis.rally.manifest import Manifest, StrictModel
 from tennis.rally.plan import Plan
 from tennis.rally.text import plain, quoted
-from tennis.units import format_count
 
 # fields of the manifest that no replay can tell: when, and by whom
 NOT_COMPARED = ("created", "operator")

@@ -6,10 +6,10 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from tennis.commissioning.request import Amount
-from tennis.gaps import gap_ns
-from tennis.publications import knutsson_2008
-from tennis.units import NS_PER_S, NS_PER_US
+from tennis.kit.gaps import gap_ns
+from tennis.kit.units import NS_PER_S, NS_PER_US
+from tennis.play.commissioning.request import Amount
+from tennis.report.publications import knutsson_2008
 
 RANDOM_PAIRS = 64  # a round: each delay once, then others; little memory
 

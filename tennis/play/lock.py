@@ -7,7 +7,7 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
-from tennis.errors import RallyError, UsageError
+from tennis.kit.errors import RallyError, UsageError
 from tennis.rally.disk import lock, writing
 
 LOCK = ".lock"

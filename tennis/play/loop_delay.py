@@ -20,7 +20,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import linear_regression
 
-from tennis.units import NS_PER_S
+from tennis.kit.units import NS_PER_S
 
 SUPPLY_V = 3.3
 LOW_V = 0.8

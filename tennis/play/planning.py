@@ -11,7 +11,7 @@ from tennis.bench import registry
 from tennis.bench.kernels import catalogue
 from tennis.bench.protocol import Access, Bench
 from tennis.bench.replay import ReplayBench
-from tennis.errors import UsageError
+from tennis.kit.errors import UsageError
 from tennis.rally import drills
 from tennis.rally.manifest import PROGRAM, BenchKind, Drill, Protocol
 from tennis.rally.plan import UNKNOWN, Plan

@@ -6,8 +6,8 @@ import json
 from collections.abc import Iterable
 from pathlib import Path
 
-from tennis.checkout import ROOT
-from tennis.edition import EDITION
+from tennis.kit.checkout import ROOT
+from tennis.kit.edition import EDITION
 from tennis.rally import Rally
 from tennis.rally.repeated import digest_of, not_comparable
 

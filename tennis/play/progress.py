@@ -5,10 +5,10 @@
 import time
 from dataclasses import dataclass, field, replace
 
-from tennis import wire
+from tennis.kit import wire
+from tennis.kit.units import ticks_to_ns
 from tennis.rally.balls import records
 from tennis.rally.tally import Counter
-from tennis.units import ticks_to_ns
 
 
 @dataclass

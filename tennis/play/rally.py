@@ -8,11 +8,11 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from tennis import wire
 from tennis.bench.protocol import Bench, Position, ResumableBench, Session
 from tennis.bench.targets.console import Console
-from tennis.errors import BenchError, RallyError, TennisError, UsageError
-from tennis.log import log
+from tennis.kit import wire
+from tennis.kit.errors import BenchError, RallyError, TennisError, UsageError
+from tennis.kit.log import log
 from tennis.play import capture
 from tennis.play.planning import command_again
 from tennis.play.progress import Progress

@@ -14,14 +14,15 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import ValidationError
 
-from tennis import wire
 from tennis.bench.kernels import catalogue
 from tennis.bench.protocol import Session
 from tennis.bench.registry import bench_with, benches, is_named, kinds
 from tennis.bench.virtual.machine import COMMAND_LINE, SECOND_US, drawn_us
 from tennis.bench.virtual.parts import instruments
-from tennis.digests import sha256_of
-from tennis.errors import RallyError, UsageError
+from tennis.kit import wire
+from tennis.kit.digests import sha256_of
+from tennis.kit.errors import RallyError, UsageError
+from tennis.kit.units import NS_PER_S, format_count, ticks_to_ns
 from tennis.play.progress import Progress
 from tennis.play.rally import Watch
 from tennis.rally import Rally, drills
@@ -30,9 +31,8 @@ from tennis.rally.manifest import OWN, Manifest
 from tennis.rally.plan import Plan
 from tennis.rally.program import read
 from tennis.rally.settings import instrument_of, recorded
+from tennis.rally.statistics.balls import ball_table
 from tennis.rally.text import plain
-from tennis.stats.balls import ball_table
-from tennis.units import NS_PER_S, format_count, ticks_to_ns
 
 NONE = wire.NONE_TICKS  # in place of a rise or a fall that did not come
 BALLS_MAX = 10**7  # all of them are held in memory

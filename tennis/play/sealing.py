@@ -12,9 +12,11 @@ from typing import Any, Literal, NamedTuple
 
 import pyarrow as pa
 
-from tennis import __version__, wire
+from tennis import __version__
 from tennis.bench.protocol import Bench, RunRecord
-from tennis.errors import RallyError
+from tennis.kit import wire
+from tennis.kit.errors import RallyError
+from tennis.kit.units import format_count, ticks_to_ns
 from tennis.play import capture
 from tennis.play.capture import JustPlayed
 from tennis.play.progress import Progress
@@ -27,7 +29,6 @@ from tennis.rally.manifest import PROGRAM, Counts, Fault, Manifest, OnProcessor,
 from tennis.rally.plan import Plan
 from tennis.rally.sealing import seal
 from tennis.rally.text import plain
-from tennis.units import format_count, ticks_to_ns
 
 # what the instrument's reasons for an early end mean for the people at the bench
 REASONS = {

@@ -15,12 +15,12 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from tennis import wire
 from tennis.bench.fitting import settings_of
 from tennis.bench.registry import refuse
 from tennis.bench.virtual.bench import VirtualBench
 from tennis.bench.virtual.machine import Extras
-from tennis.errors import BenchError, UsageError
+from tennis.kit import wire
+from tennis.kit.errors import BenchError, UsageError
 from tennis.play.progress import Progress
 from tennis.play.rally import Watch
 from tennis.play.repeat import NONE

@@ -7,12 +7,12 @@ from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Literal
 
-from tennis import wire
 from tennis.bench.instruments.commands import Hello
+from tennis.kit import wire
+from tennis.kit.units import NS_PER_S
 from tennis.play.known_delays import DelaySetting
 from tennis.play.loop_delay import CRYSTALS, STATISTICS_TICKS, WANDER, Clocks, Common, Loop, common
 from tennis.rally.manifest import Verdict, VerificationRecord
-from tennis.units import NS_PER_S
 
 Source = Literal["jumpers", "internal"]
 # what is wrong, in a word: a commissioning has advice for each

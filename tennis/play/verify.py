@@ -19,7 +19,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from tennis import wire
 from tennis.bench.instruments import emulated, verifications
 from tennis.bench.instruments.brickwall import Brickwall
 from tennis.bench.instruments.commands import CommandError, Hello, Play
@@ -28,9 +27,12 @@ from tennis.bench.instruments.pads import far_end
 from tennis.bench.instruments.ports import the_port
 from tennis.bench.instruments.serial_link import SerialLink
 from tennis.bench.patience import Patience
-from tennis.commissioning.request import Amount
-from tennis.errors import BenchError, TennisError, UsageError
-from tennis.log import log
+from tennis.kit import wire
+from tennis.kit.errors import BenchError, TennisError, UsageError
+from tennis.kit.log import log
+from tennis.kit.units import NS_PER_S, format_count
+from tennis.kit.wiring import wiring
+from tennis.play.commissioning.request import Amount
 from tennis.play.known_delays import DelaySetting, settings
 from tennis.play.loop_delay import Clocks, Loop
 from tennis.play.verification import (
@@ -42,8 +44,6 @@ from tennis.play.verification import (
     reference_delays_of,
 )
 from tennis.rally.manifest import Verdict, VerificationRecord
-from tennis.units import NS_PER_S, format_count
-from tennis.wiring import wiring
 
 GAP_NS = (20_000, 60_000)
 ALLOWANCE_NS = 5_000_000  # an answer so late is a miss

@@ -17,10 +17,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-from tennis import wire
-from tennis.errors import RallyError
+from tennis.kit import wire
+from tennis.kit.errors import RallyError
+from tennis.kit.units import NS_PER_S, ticks_to_ns
 from tennis.rally import footer
-from tennis.units import NS_PER_S, ticks_to_ns
 
 # as many as an instrument serves in one play: fourteen hours at 2000 balls a second
 MAX_BALLS = 10**8

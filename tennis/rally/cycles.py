@@ -8,9 +8,9 @@ often that part was met, and not how late balls are under the load.
 
 from math import ceil, sqrt
 
+from tennis.kit.units import format_count
 from tennis.rally.folder import Rally
 from tennis.rally.manifest import Drill, Protocol
-from tennis.units import format_count
 
 SURELY = 4.0  # standard deviations: of 30,000 rallies with random gaps, one is shorter
 

@@ -12,7 +12,7 @@ from io import BufferedReader
 from pathlib import Path, PurePosixPath
 from typing import IO
 
-from tennis.errors import DiskFullError, RallyError, UsageError
+from tennis.kit.errors import DiskFullError, RallyError, UsageError
 
 _FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 

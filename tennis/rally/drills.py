@@ -13,8 +13,8 @@ from functools import cache
 from pathlib import Path
 from typing import Literal
 
-from tennis.checkout import ROOT
-from tennis.errors import UsageError
+from tennis.kit.checkout import ROOT
+from tennis.kit.errors import UsageError
 from tennis.rally.manifest import PROGRAM, DrillContext, DrillName, Manifest
 
 FOLDER = ROOT / "target" / "drills"

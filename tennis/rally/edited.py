@@ -14,7 +14,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from tennis.errors import TennisError, UsageError
+from tennis.kit.errors import TennisError, UsageError
 from tennis.rally.copied_names import SHOWN_MAX, copies_of
 from tennis.rally.disk import write_whole
 from tennis.rally.text import plain

@@ -22,7 +22,7 @@ from typing import Any
 import pyarrow as pa
 from pydantic_core import from_json
 
-from tennis.errors import RallyError, UsageError
+from tennis.kit.errors import RallyError, UsageError
 from tennis.rally import balls as table
 from tennis.rally.manifest import IN_BAND, OWN, THREADED, Manifest
 from tennis.rally.settings import in_brief

@@ -9,8 +9,8 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 from types import TracebackType
 
-from tennis import wire
-from tennis.errors import RallyError, UsageError
+from tennis.kit import wire
+from tennis.kit.errors import RallyError, UsageError
 from tennis.rally.disk import sync, writing
 from tennis.rally.folder import (
     AFTER,

@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from tennis.errors import RallyError
+from tennis.kit.errors import RallyError
 from tennis.rally.folder import CONSOLE, Rally
 from tennis.rally.opening import SIZE_LIMITS
 

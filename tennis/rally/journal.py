@@ -13,8 +13,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import NamedTuple
 
-from tennis import wire
-from tennis.errors import RallyError
+from tennis.kit import wire
+from tennis.kit.errors import RallyError
 from tennis.rally.disk import lock, sync, writing
 from tennis.rally.folder import JOURNAL
 

@@ -19,11 +19,11 @@ from pydantic import (
 )
 from pydantic_core import PydanticCustomError
 
-from tennis.edition import edition_of
+from tennis.kit.edition import edition_of
+from tennis.kit.units import NS_PER_S, format_count
 from tennis.rally import command_line as parameters
 from tennis.rally import memory
 from tennis.rally import priorities as priority_map
-from tennis.units import NS_PER_S, format_count
 
 SCHEMA_VERSION = 2  # 1: no task and no ceiling of SLOTH; such folders are read as they are
 

@@ -12,8 +12,8 @@ from pathlib import Path
 
 from pydantic_core import PydanticCustomError
 
-from tennis.checkout import ROOT
-from tennis.digests import sha256_of
+from tennis.kit.checkout import ROOT
+from tennis.kit.digests import sha256_of
 
 FOLDER = ROOT / "target" / "virtual" / "memory"
 NONE = "none"

@@ -11,9 +11,10 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from tennis.digests import sha256_of
-from tennis.edition import PUBLIC_VERSION
-from tennis.errors import AlteredError, RallyError
+from tennis.kit.digests import sha256_of
+from tennis.kit.edition import PUBLIC_VERSION
+from tennis.kit.errors import AlteredError, RallyError
+from tennis.kit.share import processors
 from tennis.rally import balls as table
 from tennis.rally import rows
 from tennis.rally.folder import (
@@ -34,7 +35,6 @@ from tennis.rally.record_file import RecordFile
 from tennis.rally.shots import are_shots
 from tennis.rally.tally import Counter, Tally
 from tennis.rally.text import plain
-from tennis.share import processors
 
 # What a folder that came from somebody else may make us read, in bytes; others: the last value.
 SIZE_LIMITS = {

@@ -9,7 +9,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 from pydantic_core import from_json
 
-from tennis.errors import RallyError
+from tennis.kit.errors import RallyError
 from tennis.rally.disk import open_below
 from tennis.rally.folder import JOURNAL, PLAN
 from tennis.rally.manifest import SCHEMA_VERSION, BenchKind, Protocol, Text

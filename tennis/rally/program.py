@@ -21,8 +21,8 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstra
 from pydantic import ValidationError as Invalid
 from pydantic_core import PydanticCustomError
 
-from tennis.digests import sha256_of_folder
-from tennis.errors import UsageError
+from tennis.kit.digests import sha256_of_folder
+from tennis.kit.errors import UsageError
 from tennis.rally.disk import open_below
 from tennis.rally.text import plain
 

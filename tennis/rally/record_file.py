@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 from pydantic import BaseModel, ValidationError
 from pydantic_core import from_json
 
-from tennis.errors import RallyError
+from tennis.kit.errors import RallyError
 from tennis.rally.disk import open_below
 from tennis.rally.text import plain
 

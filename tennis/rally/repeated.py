@@ -12,9 +12,9 @@ from collections.abc import Mapping
 
 import numpy as np
 
+from tennis.kit.wire import NONE_TICKS
 from tennis.rally.folder import CONSOLE, Rally
 from tennis.rally.rows import filled
-from tennis.wire import NONE_TICKS
 
 COLUMNS = ("served_ns", "rise_ticks", "fall_ticks")
 # the versions that the checkout decides; the other ones are Debian's, or npm's

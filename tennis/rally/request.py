@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 from pydantic import ValidationError
 
-from tennis.errors import UsageError
+from tennis.kit.errors import UsageError
 from tennis.rally.manifest import BenchKind, StrictModel
 from tennis.rally.serving import Serving
 from tennis.rally.settings import SETTINGS, SettingsRequest, option_of

@@ -13,9 +13,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
+from tennis.kit.units import NS_PER_S
 from tennis.rally.balls import BATCH_ROWS, FIELDS, Reading, TableError
 from tennis.rally.tally import Counter
-from tennis.units import NS_PER_S
 
 NUMBERS = np.arange(BATCH_ROWS, dtype=np.uint32)
 # a serve's time is rounded to whole nanoseconds, either way, and so is the next one's

@@ -13,8 +13,8 @@ from typing import Any
 
 import pyarrow as pa
 
-from tennis.digests import sha256_of
-from tennis.errors import UsageError
+from tennis.kit.digests import sha256_of
+from tennis.kit.errors import UsageError
 from tennis.rally import balls as table
 from tennis.rally.disk import sync, writing
 from tennis.rally.folder import (

@@ -9,7 +9,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from tennis.errors import UsageError
+from tennis.kit.errors import UsageError
 from tennis.rally.manifest import Protocol, StrictModel
 from tennis.rally.shots import SHOTS
 

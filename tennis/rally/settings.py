@@ -37,6 +37,7 @@ from pydantic import (
 from pydantic.fields import FieldInfo
 from pydantic_core import PydanticCustomError
 
+from tennis.kit.units import format_count
 from tennis.rally.manifest import (
     IN_BAND,
     OWN,
@@ -64,7 +65,6 @@ from tennis.rally.manifest import (
 from tennis.rally.program import identity, known_by
 from tennis.rally.serving import Serving
 from tennis.rally.shots import SHOTS_MAX
-from tennis.units import format_count
 
 InstrumentKind = Text  # an open word, as the bench's kind is: a package may bring an instrument
 # the kit's own instruments: what a manifest calls them, and what a plan does

@@ -6,7 +6,7 @@ The balls of such a rally do not follow each other. Their instants are drawn at 
 time as the same number of balls would take, and each finds the target as if it were the first ball.
 """
 
-from tennis.gaps import mix
+from tennis.kit.gaps import mix
 from tennis.rally.manifest import Protocol
 
 SHOTS = "shots"  # the loop of a protocol

@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from tennis.errors import RallyError
+from tennis.kit.errors import RallyError
 
 # Most values are below a limit and counted in an array, the rare ones above it by sorting them.
 DENSE = 1 << 14

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from tennis.units import NS_PER_S
+from tennis.kit.units import NS_PER_S
 
 Times = NDArray[np.int64]
 

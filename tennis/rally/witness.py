@@ -18,7 +18,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from tennis.errors import RallyError, UsageError
+from tennis.kit.errors import RallyError, UsageError
 from tennis.rally.folder import CONSOLE, Rally
 from tennis.rally.two_clocks import ClockOffsets, tie
 

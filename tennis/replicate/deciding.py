@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 """Decide whether a published comparison holds: its bounds against the ratio of two sides of boots.
 
-docs/match.md says the rules in words; ``tests/comparison`` plays made-up matches of a known truth.
+docs/match.md says the rules in words; ``tests/compare`` plays made-up matches of a known truth.
 """
 
 import math
@@ -10,12 +10,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from tennis.comparison import levels
-from tennis.comparison.band import later_by, rare_share
-from tennis.comparison.sides import Side
-from tennis.comparison.words import seeds
-from tennis.replicate.rules import RulePart, Statistics
-from tennis.units import format_ns
+from tennis.compare import levels
+from tennis.compare.band import later_by, rare_share
+from tennis.compare.sides import Side
+from tennis.compare.words import seeds
+from tennis.kit.units import format_ns
+from tennis.report.publications.rules import RulePart, Statistics
 
 Position = Literal["inside", "outside", "both"]
 Verdict = Literal["confirmed", "contradicted", "inconclusive"]

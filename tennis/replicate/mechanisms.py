@@ -2,9 +2,10 @@
 # SPDX-License-Identifier: MIT
 """What made the latest balls of a match late: kept beside it, so that verdicts can name it.
 
-``tennis.play.mechanisms`` finds it out by playing these rallies again. The thesis ran PREEMPT_RT of
-2008: each softirq had a thread of its own, and none took a lock that all of a processor share. Both
-have changed since, for handlers that are forced into threads: the same order, by another cause.
+``tennis.replicate.finding_mechanisms`` finds it out by playing these rallies again. The thesis ran
+PREEMPT_RT of 2008: each softirq had a thread of its own, and none took a lock that all of a
+processor share. Both have changed since, for handlers that are forced into threads: the same order,
+by another cause.
 """
 
 import json
@@ -16,12 +17,12 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from tennis.comparison.sides import Side
+from tennis.compare.sides import Side
 from tennis.rally.disk import write_whole
 from tennis.rally.manifest import Count, StrictModel, Text
 from tennis.rally.record_file import RecordFile
-from tennis.replicate.rules import RulePart
 from tennis.replicate.samples import Sample
+from tennis.report.publications.rules import RulePart
 
 FILE = "mechanisms.json"
 SIZE_MAX = 1 << 22  # bytes

@@ -8,16 +8,16 @@ from functools import cached_property
 
 import numpy as np
 
-from tennis.comparison.boots import Boot
-from tennis.comparison.rallies import BENCH_PARTS, KERNEL_PARTS, boot_of
-from tennis.comparison.sides import Side
+from tennis.compare.boots import Boot
+from tennis.compare.rallies import BENCH_PARTS, KERNEL_PARTS, boot_of
+from tennis.compare.sides import Side
 from tennis.match.folder import MatchFolder
 from tennis.match.plan import NotPlayed, ScheduledRally
 from tennis.rally import Rally
 from tennis.rally.cycles import balls_in_whole_cycles, misses, too_short
+from tennis.rally.statistics.balls import latencies_ns
 from tennis.rally.text import plain
-from tennis.replicate.rules import LatencyName, RuleBook, RuleSide
-from tennis.stats.balls import latencies_ns
+from tennis.report.publications.rules import LatencyName, RuleBook, RuleSide
 
 
 @dataclass

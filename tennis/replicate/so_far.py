@@ -8,13 +8,13 @@ It decides nothing: verdicts need all boots (``tennis.replicate.verdicts``).
 import math
 from dataclasses import dataclass, field
 
-from tennis.comparison.boots import Boot
-from tennis.comparison.judgement import MEDIAN
-from tennis.comparison.sides import Side
+from tennis.compare.boots import Boot
+from tennis.compare.judgement import MEDIAN
+from tennis.compare.sides import Side
+from tennis.kit.units import format_ns
 from tennis.rally import Rally
 from tennis.rally.manifest import THREADED
 from tennis.replicate.samples import boots_shown
-from tennis.units import format_ns
 
 ONE_IN = 1000
 

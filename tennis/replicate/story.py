@@ -10,14 +10,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from math import isfinite
 
-from tennis.comparison.judgement import MEDIAN
-from tennis.publications import knutsson_2008
+from tennis.compare.judgement import MEDIAN
+from tennis.kit.units import format_count, format_ns, format_us
 from tennis.rally import Rally, Tally
-from tennis.replicate.rules import RuleSide, published_maximum, replication
+from tennis.rally.statistics.summary import Latency, latencies
 from tennis.replicate.samples import boots_shown, find
 from tennis.replicate.verdicts import Claim, Replication, number
-from tennis.stats.summary import Latency, latencies
-from tennis.units import format_count, format_ns, format_us
+from tennis.report.publications import knutsson_2008
+from tennis.report.publications.rules import RuleSide, published_maximum, replication
 
 _KERNELS = (("mainline", "default", "mainline"), ("rt", "chrt", "PREEMPT_RT, forced"))
 _ONE_IN = 1000

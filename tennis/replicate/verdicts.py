@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 """Compare a match with the thesis: a verdict for each statement, with its numbers and its words.
 
-The rules are those of ``tennis.replicate.rules``; docs/match.md explains them.
+The rules are those of ``tennis.report.publications.rules``; docs/match.md explains them.
 """
 
 import math
@@ -12,20 +12,20 @@ from dataclasses import asdict, dataclass
 from functools import cached_property
 from typing import Any, Literal, get_args
 
-from tennis.comparison.folders import in_time
-from tennis.comparison.order import InTime
-from tennis.comparison.rallies import boot_of
-from tennis.comparison.ratio_words import ratio_words
-from tennis.comparison.sides import Side as Boots
+from tennis.compare.folders import in_time
+from tennis.compare.order import InTime
+from tennis.compare.rallies import boot_of
+from tennis.compare.ratio_words import ratio_words
+from tennis.compare.sides import Side as Boots
+from tennis.kit.units import finite
 from tennis.match.folder import MatchFolder
 from tennis.rally.manifest import THREADED, TIMELESS
 from tennis.rally.text import plain
 from tennis.replicate import samples
 from tennis.replicate.deciding import Level, Position, decide, level_words, number
 from tennis.replicate.mechanisms import Mechanism, Mechanisms, other_cause
-from tennis.replicate.rules import Rule, RulePart, published_quantity, replication, rules
 from tennis.replicate.samples import Sample
-from tennis.units import finite
+from tennis.report.publications.rules import Rule, RulePart, published_quantity, replication, rules
 
 __all__ = ["Claim", "ClaimPart", "Replication", "SideFigures", "Verdict", "number"]
 Cause = Literal["looked at", "not looked at", ""]

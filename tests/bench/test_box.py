@@ -19,8 +19,8 @@ from pathlib import Path
 import pytest
 
 from tennis.bench import box, box_group
-from tennis.checkout import ROOT
-from tennis.errors import BenchError
+from tennis.kit.checkout import ROOT
+from tennis.kit.errors import BenchError
 
 ORDINARY = 4321  # nobody's number
 LIMIT_S = 60.0

@@ -10,9 +10,9 @@ import tempfile
 
 import pytest
 
-from tennis import scratch
 from tennis.bench import cache
-from tennis.errors import TennisError
+from tennis.kit import scratch
+from tennis.kit.errors import TennisError
 from tests.support.processes import run_to_end
 from tests.support.terminal import TENNIS
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tennis.bench import debian
-from tennis.errors import BenchError
+from tennis.kit.errors import BenchError
 from tests.support.processes import stand_in
 
 pytestmark = pytest.mark.slow

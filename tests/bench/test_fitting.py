@@ -6,7 +6,7 @@ import pytest
 
 from tennis.bench.fitting import CHOSEN, refuse_misfits, settings_of
 from tennis.bench.registry import benches, refuse
-from tennis.errors import UsageError
+from tennis.kit.errors import UsageError
 from tennis.play.planning import RallyRequest
 from tennis.rally.manifest import Drill
 from tennis.rally.plan import Plan

@@ -5,7 +5,7 @@
 import pytest
 
 from tennis.bench import isolation
-from tennis.errors import UsageError
+from tennis.kit.errors import UsageError
 
 
 @pytest.mark.parametrize(

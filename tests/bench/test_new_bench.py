@@ -13,18 +13,18 @@ import numpy as np
 import pytest
 from click.testing import CliRunner, Result
 
-from tennis import wire
 from tennis.bench import calculated, registry
 from tennis.bench.registry import Benches, bench_for
-from tennis.checkout import ROOT
 from tennis.cli import cli
-from tennis.errors import BenchError
-from tennis.gaps import gap_ns
+from tennis.kit import wire
+from tennis.kit.checkout import ROOT
+from tennis.kit.errors import BenchError
+from tennis.kit.gaps import gap_ns
 from tennis.match.folder import open_match
 from tennis.play.check import check_rally
 from tennis.play.rally import Watch, play
 from tennis.rally import Rally
-from tennis.stats.summary import summarize
+from tennis.rally.statistics.summary import summarize
 from tests.support.plans import plan_of
 
 

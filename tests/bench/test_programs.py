@@ -5,7 +5,7 @@
 import pytest
 
 from tennis.bench.commands import run
-from tennis.errors import BenchError
+from tennis.kit.errors import BenchError
 
 
 def test_a_missing_program_is_named_with_its_package(monkeypatch):

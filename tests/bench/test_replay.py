@@ -10,7 +10,7 @@ from click.testing import CliRunner
 
 from tennis.bench.replay import NOTE, RECORDING
 from tennis.cli import cli
-from tennis.errors import RallyError
+from tennis.kit.errors import RallyError
 from tennis.play.planning import bench_again, replay_of
 from tennis.play.rally import Watch, begun_plan, play, resume
 from tennis.rally import open_rally, part_path

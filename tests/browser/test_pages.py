@@ -12,17 +12,17 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from click.testing import CliRunner
 
-from tennis.checkout import ROOT
 from tennis.cli import cli
 from tennis.course import load_lab
 from tennis.explain.explanation import Explanation
-from tennis.pages.commission import page as commission_page
-from tennis.pages.drill import write_drill_report
-from tennis.pages.explain import PAGE, write
-from tennis.pages.match import write_match_report
-from tennis.pages.rally import write_report
+from tennis.explain.page import PAGE, write
+from tennis.kit.checkout import ROOT
+from tennis.play.commissioning.page import page as commission_page
 from tennis.rally.manifest import Drill
+from tennis.replicate.match_page import write_match_report
 from tennis.replicate.verdicts import Replication
+from tennis.report.pages.drill import write_drill_report
+from tennis.report.pages.rally import write_report
 from tests.cli.test_compare import side
 from tests.explain.test_explain import late_ball
 from tests.support.hand_ins import make_work, zipped

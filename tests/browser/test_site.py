@@ -11,13 +11,13 @@ from pathlib import Path
 import pytest
 from axe_playwright_python.sync_playwright import Axe
 
-from tennis.checkout import ROOT
-from tennis.errors import RallyError
 from tennis.explain.explanation import Explanation
-from tennis.pages.explain import write
-from tennis.pages.explore import Recorded, rally_table, recorded
-from tennis.pages.explore import page as explore_page
-from tennis.units import format_ns, format_round_ns
+from tennis.explain.explore import Recorded, rally_table, recorded
+from tennis.explain.explore import page as explore_page
+from tennis.explain.page import write
+from tennis.kit.checkout import ROOT
+from tennis.kit.errors import RallyError
+from tennis.kit.units import format_ns, format_round_ns
 from tests.browser.test_pages import make_books
 from tests.explain.test_explain import late_ball
 from tests.support.shared import made_once

@@ -12,8 +12,8 @@ from click.testing import CliRunner
 from markdown_it import MarkdownIt
 
 from tennis.cli import cli
-from tennis.errors import UsageError
-from tennis.pages.compare_markdown import escaped
+from tennis.compare.markdown import escaped
+from tennis.kit.errors import UsageError
 from tennis.rally.manifest import Fault
 from tests.support.synthetic import latencies, make_rally
 from tests.support.terminal import tennis

@@ -10,8 +10,8 @@ import sys
 
 import pytest
 
+from tennis.rally.statistics.summary import STATISTICS
 from tennis.rally.text import quoted
-from tennis.stats.summary import STATISTICS
 from tests.support.synthetic import TIME_NOTE, make_rally
 
 pytestmark = pytest.mark.slow

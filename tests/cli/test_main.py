@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tennis import wire
+from tennis.kit import wire
 from tennis.rally.disk import write_whole
 from tests.support.plans import plan_of
 from tests.support.processes import run_to_end

@@ -10,9 +10,9 @@ from pathlib import Path
 import click
 import pytest
 
-from tennis.checkout import ROOT
 from tennis.cli import cli, command_of
 from tennis.cli.options import Grouped
+from tennis.kit.checkout import ROOT
 from tennis.rally.settings import SETTINGS, option_of, rows_of
 
 # programs whose options messages and help name, too

@@ -12,9 +12,9 @@ import pytest
 from click.testing import CliRunner
 from rich.console import Console
 
-from tennis import wire
 from tennis.cli import progress as live
 from tennis.cli.streams import QUIET
+from tennis.kit import wire
 from tennis.play.progress import Progress
 from tennis.rally.balls import RECORD
 

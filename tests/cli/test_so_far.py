@@ -10,7 +10,7 @@ import pytest
 from rich.console import Console
 
 from tennis.cli import so_far
-from tennis.play.demo import demonstration
+from tennis.match.demo import demonstration
 from tennis.rally.manifest import Fault
 from tennis.replicate.so_far import LineSoFar
 from tests.support.synthetic import make_rally

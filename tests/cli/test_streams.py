@@ -50,7 +50,7 @@ def put(number, what):
 asked = json.loads(sys.argv[1])
 for words in asked:  # what they import is imported once
     cli.get_command(click.Context(cli), words[0])
-import tennis.course.labs, tennis.stats.summary
+import tennis.course.labs, tennis.rally.statistics.summary
 for words in asked or list(commands(cli)):
     for output, errors in json.loads(sys.argv[2]):
         with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:

@@ -18,11 +18,11 @@ from pathlib import Path
 import pytest
 
 from tennis.bench import box, box_filter
-from tennis.checkout import ROOT
 from tennis.course import load_lab
 from tennis.course.checking.running import run_checks
 from tennis.course.labs import FOLDERS
 from tennis.course.notebook.notebook_box import run_notebook
+from tennis.kit.checkout import ROOT
 from tests.support.hand_ins import make_work
 
 pytestmark = pytest.mark.slow
@@ -64,7 +64,7 @@ def test_a_cell_that_fails_is_named_with_its_first_line(tmp_path, code, error):
 OPEN_ALL = f"""
 from pathlib import Path
 from tennis.rally import open_rally
-from tennis.stats import summarize
+from tennis.rally.statistics import summarize
 folder = Path({str(ROOT / "labs/06-out-of-band/recorded")!r})
 for path in sorted(one for one in folder.iterdir() if one.is_dir()):
     print(path.name, summarize(open_rally(path)).interrupt_ns.said("max"))

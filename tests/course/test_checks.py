@@ -15,7 +15,6 @@ import pytest
 from click.testing import CliRunner
 
 from tennis.bench.kernels import debugging
-from tennis.checkout import ROOT
 from tennis.cli import cli
 from tennis.course import Lab, load_course, load_lab
 from tennis.course.checking.plays import Plays
@@ -23,10 +22,11 @@ from tennis.course.checking.running import Result, run_checks
 from tennis.course.checks import Wrong
 from tennis.course.work import Work, read, starter_of
 from tennis.explain import stages
-from tennis.explain.instants import storage
 from tennis.grading import hand_in
+from tennis.kit.checkout import ROOT
 from tennis.rally import Rally, open_folder, open_rally
-from tennis.stats.pairing import pairing
+from tennis.rally import instants as storage
+from tennis.rally.statistics.pairing import pairing
 from tests.support.hand_ins import make_work, zipped
 
 pytestmark = pytest.mark.slow

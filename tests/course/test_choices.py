@@ -10,13 +10,13 @@ from collections import Counter
 
 import pytest
 
-from tennis.checkout import ROOT
 from tennis.course import load_course, load_lab, work
 from tennis.course.checks import Inconclusive, Wrong, choice
 from tennis.course.choices import ChoiceError, chosen, numbered
 from tennis.course.lab_files import load_solution
 from tennis.course.labs import LabError
 from tennis.course.notebooks import choices
+from tennis.kit.checkout import ROOT
 from tests.support.hand_ins import make_work
 
 LAB = load_lab("04-under-load")

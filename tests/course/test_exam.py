@@ -11,9 +11,9 @@ from types import ModuleType
 
 import pytest
 
-from tennis.checkout import ROOT
 from tennis.course import load_course
 from tennis.course.labs import LabError
+from tennis.kit.checkout import ROOT
 
 
 def module() -> ModuleType:

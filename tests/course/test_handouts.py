@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from tennis.checkout import ROOT
 from tennis.course import load_course, load_lab
 from tennis.course.authoring.sessions import load_sessions
+from tennis.kit.checkout import ROOT
 
 pytestmark = pytest.mark.slow
 

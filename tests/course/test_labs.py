@@ -10,11 +10,11 @@ from pathlib import Path
 import pytest
 
 from tennis.bench.sloth import KERNELS
-from tennis.checkout import ROOT
 from tennis.course import LabError, load_course, load_lab
 from tennis.course.lab_files import figures_us, load_solution, open_recorded
+from tennis.kit.checkout import ROOT
 from tennis.rally import open_rally
-from tennis.stats import summarize
+from tennis.rally.statistics import summarize
 
 SOUND = """
 title = "A lab"

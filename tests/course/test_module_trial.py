@@ -12,12 +12,12 @@ from tennis.bench.kernels import catalogue, own_module
 from tennis.bench.kernels.own_module import OwnModule
 from tennis.bench.virtual import symbols
 from tennis.bench.virtual.guest import GuestTrace, MemorySample, Occurrence
-from tennis.checkout import ROOT
 from tennis.course.checking import module_trial
 from tennis.course.checking.module_trial import RELOADS, judge, trial
 from tennis.course.checking.running import is_of_this_machine
 from tennis.course.lab_files import solved
-from tennis.errors import NotBuiltError
+from tennis.kit.checkout import ROOT
+from tennis.kit.errors import NotBuiltError
 from tennis.play.repeat import NONE
 
 pytestmark = pytest.mark.slow

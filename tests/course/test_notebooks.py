@@ -16,12 +16,12 @@ import nbformat
 import pytest
 from nbclient import NotebookClient
 
-from tennis.checkout import ROOT
 from tennis.course import LabError, load_course, load_lab, work
 from tennis.course.notebook.notebook_box import Ran
 from tennis.course.notebook.notebook_page import pdf, too_long
 from tennis.course.notebooks import rallies
 from tennis.grading import hand_in
+from tennis.kit.checkout import ROOT
 from tests.support.hand_ins import make_lab_drill, make_match, make_sweep, make_work
 from tests.support.synthetic import make_rally
 

@@ -19,7 +19,6 @@ from click.testing import CliRunner
 from pydantic import TypeAdapter, ValidationError
 
 from tennis.bench.registry import bench_for
-from tennis.checkout import ROOT
 from tennis.cli import cli
 from tennis.course import load_course, load_lab, work
 from tennis.course.checking import evidence
@@ -36,12 +35,13 @@ from tennis.course.checking.running import is_of_this_machine, run_checks
 from tennis.course.checks import Inconclusive, NotRun, Wrong
 from tennis.course.lab_files import solved
 from tennis.course.labs import class_nonce
-from tennis.errors import BenchError, NotBuiltError
+from tennis.kit.checkout import ROOT
+from tennis.kit.errors import BenchError, NotBuiltError
 from tennis.play.rally import Watch, play
 from tennis.rally import balls
 from tennis.rally.folder import BALLS, MANIFEST
 from tennis.rally.manifest import Fault, Manifest
-from tennis.stats import summarize
+from tennis.rally.statistics import summarize
 from tests.support.forging import reseal
 from tests.support.hand_ins import make_work, played_by_marker, zipped
 from tests.support.synthetic import make_rally

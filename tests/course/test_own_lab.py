@@ -7,9 +7,9 @@ import re
 import sys
 from pathlib import Path
 
-from tennis.checkout import ROOT
 from tennis.course import load_course
 from tennis.course.authoring.release import release
+from tennis.kit.checkout import ROOT
 from tests.course.test_release import there
 from tests.support.processes import run_to_end
 
@@ -26,7 +26,7 @@ for name, median in (("wrong", 7e9), ("right", None)):
     work = make_work(Path(name), lab, "zoe", answers={{"median": median or 1}})
     if median is None:
         from tennis.rally import open_rally
-        from tennis.stats import summarize
+        from tennis.rally.statistics import summarize
         right = summarize(open_rally(work / "user")).scheduling_ns.median / 1000
         text = (work / "answers.toml").read_text()
         (work / "answers.toml").write_text(text.replace("median = 1", f"median = {{right}}"))

@@ -12,8 +12,8 @@ import pytest
 from tennis.course import load_lab, work
 from tennis.course.checking import running as checking
 from tennis.course.predictions import Seal, read_seals, sealing, standing
-from tennis.errors import BenchError, UsageError
 from tennis.grading import hand_in
+from tennis.kit.errors import BenchError, UsageError
 from tests.support import terminal
 from tests.support.hand_ins import make_sweep, make_work
 from tests.support.synthetic import make_rally

@@ -7,17 +7,17 @@ from dataclasses import replace
 
 import pytest
 
-from tennis.checkout import ROOT
 from tennis.course import load_lab
 from tennis.course.checking.evidence import PlayedHere
 from tennis.course.checking.plays import Plays, key_of, plan_of_rally
 from tennis.course.checking.running import Facts, Mark, Report
 from tennis.course.checks import Wrong
 from tennis.course.work import read
-from tennis.gaps import gap_ns
 from tennis.grading import pages as grades
 from tennis.grading.judged import Graded
 from tennis.grading.marks import Marked, Person
+from tennis.kit.checkout import ROOT
+from tennis.kit.gaps import gap_ns
 from tests.support.hand_ins import make_work
 
 LAB = load_lab("13-a-program-that-answers-in-time")

@@ -12,10 +12,11 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from tennis import __version__, checkout
-from tennis.checkout import ROOT, project
+from tennis import __version__
 from tennis.cli import cli
 from tennis.course.lab_files import solved, starter
+from tennis.kit import checkout
+from tennis.kit.checkout import ROOT, project
 from tennis.rally import open_rally
 from tests.support.processes import run_to_end
 from tests.support.shared import made_once

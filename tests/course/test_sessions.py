@@ -13,17 +13,12 @@ import click
 import pytest
 from weasyprint import HTML
 
-from tennis.checkout import ROOT
 from tennis.cli import cli
 from tennis.course import load_course
 from tennis.course.authoring.release import release
-from tennis.course.authoring.sessions import (
-    SESSIONS,
-    load_sessions,
-    load_term,
-    texts_of,
-)
+from tennis.course.authoring.sessions import SESSIONS, load_sessions, load_term, texts_of
 from tennis.course.labs import LabError, load_lab
+from tennis.kit.checkout import ROOT
 from tests.course.test_release import there
 from tests.support.shared import made_once
 from tests.test_docs import commands_of

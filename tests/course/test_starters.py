@@ -4,10 +4,10 @@
 
 import pytest
 
-from tennis.checkout import ROOT
 from tennis.course import load_course, load_lab
 from tennis.course.lab_files import solved, starter
 from tennis.course.work import starter_of
+from tennis.kit.checkout import ROOT
 
 SOURCE = """int answer(void)
 {

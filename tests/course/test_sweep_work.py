@@ -15,8 +15,8 @@ from tennis.course.checking import sweep_work
 from tennis.course.checking.plays import Plays
 from tennis.course.checking.sweep_work import compare_sweep, sweep_here, whole_sweep
 from tennis.course.checks import InDoubt, Wrong
+from tennis.match.sweep.playing import play_sweep
 from tennis.play.rally import unobserved
-from tennis.play.sweep import play_sweep
 from tests.support.forging import reseal
 
 pytestmark = pytest.mark.xdist_group("sweep-work")  # one worker plays the sweep that all read

@@ -13,7 +13,13 @@ from tennis.cli import cli
 from tennis.cli.explain import _print
 from tennis.explain import stages
 from tennis.explain.between import Interrupt
-from tennis.explain.phases import (
+from tennis.explain.page import NUMBERS, PAGE, TIMELINE, write
+from tennis.explain.replayed import explain
+from tennis.explain.segments import Names
+from tennis.explain.telling import tell
+from tennis.explain.timeline import timeline_svg
+from tennis.rally import open_rally
+from tennis.rally.phases import (
     GIVES,
     GOT,
     MOVES,
@@ -25,12 +31,6 @@ from tennis.explain.phases import (
     WANTS,
     Symbol,
 )
-from tennis.explain.segments import Names
-from tennis.explain.telling import tell
-from tennis.pages.explain import NUMBERS, PAGE, TIMELINE, write
-from tennis.pages.timeline import timeline_svg
-from tennis.play.explain import explain
-from tennis.rally import open_rally
 from tests.support.phases import made_phase, thread_of
 from tests.support.virtual import played, table
 

@@ -16,20 +16,20 @@ import pytest
 from tennis.bench.virtual.symbols import table_of
 from tennis.cli.explain import _print
 from tennis.cli.numbers import time_ns
-from tennis.errors import BenchError, RallyError, UsageError
 from tennis.explain.explanation import Explanation
 from tennis.explain.flame import FlameFrame, flame
-from tennis.explain.phases import USER, Symbol
+from tennis.explain.flame_page import flame_svg
+from tennis.explain.page import FLAME, NUMBERS, PAGE, TIMELINE
+from tennis.explain.replayed import explain
 from tennis.explain.segments import Names
 from tennis.explain.telling import tell
-from tennis.pages.explain import FLAME, NUMBERS, PAGE, TIMELINE
-from tennis.pages.flame import flame_svg
-from tennis.pages.timeline import timeline_svg
+from tennis.explain.timeline import timeline_svg
+from tennis.kit.errors import BenchError, RallyError, UsageError
 from tennis.play.check import check_rally
-from tennis.play.explain import explain
 from tennis.play.repeat import plan_again
 from tennis.rally import open_rally
 from tennis.rally.folder import BALLS
+from tennis.rally.phases import USER, Symbol
 from tests.support.phases import made_phase
 from tests.support.shared import made_once
 from tests.support.synthetic import make_rally, sealed_again

@@ -10,16 +10,16 @@ import pytest
 from click.testing import CliRunner
 
 from tennis.bench import loads
-from tennis.checkout import ROOT
 from tennis.cli import cli
 from tennis.explain import stages
 from tennis.explain.between import Interrupt, LockHeld
 from tennis.explain.explanation import Explanation
+from tennis.explain.page import NUMBERS, TIMELINE, write
+from tennis.explain.replayed import explain
 from tennis.explain.story import Story
-from tennis.pages.explain import NUMBERS, TIMELINE, write
-from tennis.play.explain import explain
+from tennis.kit.checkout import ROOT
+from tennis.kit.units import format_ns
 from tennis.rally import Rally, open_rally
-from tennis.units import format_ns
 from tests.support.virtual import played
 
 BALLS = 40

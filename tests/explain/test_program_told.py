@@ -8,24 +8,16 @@ import pytest
 
 from tennis.bench.kernels import own_program
 from tennis.bench.virtual import elf
-from tennis.checkout import ROOT
 from tennis.explain.explanation import Explanation
-from tennis.explain.phases import (
-    GARBAGE,
-    OUTSIDE,
-    PROGRAM,
-    UNNAMED_OF_PYTHON,
-    USER,
-    WAKES,
-    Symbol,
-)
+from tennis.explain.page import about
+from tennis.explain.replayed import policies_of
 from tennis.explain.segments import Names
 from tennis.explain.telling import tell
-from tennis.pages.explain import about
-from tennis.play.explain import policies_of
+from tennis.kit.checkout import ROOT
 from tennis.rally.manifest import Priority
+from tennis.rally.phases import GARBAGE, OUTSIDE, PROGRAM, UNNAMED_OF_PYTHON, USER, WAKES, Symbol
 from tennis.rally.program import read
-from tennis.stats.summary import summarize
+from tennis.rally.statistics.summary import summarize
 from tests.support.hand_ins import answered
 from tests.support.phases import made_phase, thread_of
 from tests.support.synthetic import make_rally, saying

@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
-from tennis.checkout import ROOT
 from tennis.cli import cli
-from tennis.errors import RallyError, UsageError
 from tennis.explain import stages
-from tennis.play.explain import explain, record_stages
+from tennis.explain.replayed import explain, record_stages
+from tennis.kit.checkout import ROOT
+from tennis.kit.errors import RallyError, UsageError
 from tennis.rally import open_rally
 from tennis.rally.folder import STAGES
 from tennis.rally.settings import STAGES_BALLS_MAX

@@ -7,18 +7,18 @@ import json
 import numpy as np
 import pytest
 
-from tennis.errors import BenchError, UsageError
 from tennis.explain import stages
+from tennis.explain.causes import came_or_went, waited_sentence, waits_of
 from tennis.explain.flame import flame
-from tennis.explain.phases import Symbol
+from tennis.explain.replayed import explain, record_stages
 from tennis.explain.segments import Names
 from tennis.explain.stalls import CODE, COSTS, DATA, DEVICE, PAGES, stalled_ns
 from tennis.explain.telling import tell
-from tennis.pages.timeline import timeline_svg
-from tennis.play.causes import came_or_went, waited_sentence, waits_of
-from tennis.play.explain import explain, record_stages
-from tennis.play.without_cost import without
+from tennis.explain.timeline import timeline_svg
+from tennis.explain.without_cost import without
+from tennis.kit.errors import BenchError, UsageError
 from tennis.rally import open_rally
+from tennis.rally.phases import Symbol
 from tests.support.phases import made_phase
 from tests.support.shared import made_once
 from tests.support.synthetic import make_rally

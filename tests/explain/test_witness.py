@@ -13,8 +13,8 @@ from click.testing import CliRunner
 
 from tennis.bench.virtual.bench import Extras
 from tennis.cli import cli
-from tennis.errors import RallyError, UsageError
 from tennis.explain.witness import compare
+from tennis.kit.errors import RallyError, UsageError
 from tennis.rally import open_rally, witness
 from tennis.rally.folder import CONSOLE
 from tests.support.synthetic import make_rally

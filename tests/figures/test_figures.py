@@ -6,8 +6,8 @@ import sys
 
 import pytest
 
-from tennis.checkout import ROOT
-from tennis.errors import UsageError
+from tennis.kit.checkout import ROOT
+from tennis.kit.errors import UsageError
 
 sys.path.insert(0, str(ROOT / "scripts"))
 

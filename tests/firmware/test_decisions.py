@@ -16,7 +16,7 @@ from pathlib import Path
 
 import pytest
 
-from tennis.gaps import gap_ns
+from tennis.kit.gaps import gap_ns
 from tests.support.firmware_host import NONE, Host
 
 # all on one worker: they share a Pico, which boots for longer than they take

@@ -14,7 +14,7 @@ import pytest
 
 from tennis.bench.instruments import emulated, micropython
 from tennis.bench.instruments.lockstep import LockstepLink
-from tennis.errors import BenchError
+from tennis.kit.errors import BenchError
 from tests.support.processes import run_to_end
 
 pytestmark = pytest.mark.slow

@@ -13,7 +13,7 @@ import pytest
 from pioemu import State, emulate
 from pioemu.shift_register import ShiftRegister
 
-from tennis.wire import NO_NUMBER as ALL_ONES
+from tennis.kit.wire import NO_NUMBER as ALL_ONES
 from tests.support import pio_programs
 
 programs = pio_programs.load("programs")

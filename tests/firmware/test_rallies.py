@@ -8,9 +8,9 @@ from itertools import pairwise
 
 import pytest
 
-from tennis import wire
 from tennis.bench.instruments import firmware
-from tennis.gaps import gap_ns
+from tennis.kit import wire
+from tennis.kit.gaps import gap_ns
 from tests.support.emulated_pico import JUMPERS, respond
 from tests.support.firmware_host import NONE, PLAY, Host, Played
 

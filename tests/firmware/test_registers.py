@@ -16,8 +16,8 @@ from unittest import mock
 
 import pytest
 
-from tennis.checkout import ROOT
-from tennis.wiring import wiring
+from tennis.kit.checkout import ROOT
+from tennis.kit.wiring import wiring
 from tests.support import pio_programs
 from tests.support.pico_sdk import CHIPS, Chip, chip
 

@@ -6,8 +6,8 @@ import json
 
 import pytest
 
-from tennis.errors import TennisError
-from tennis.wiring import SOURCE, wiring
+from tennis.kit.errors import TennisError
+from tennis.kit.wiring import SOURCE, wiring
 
 
 def test_the_firmware_gets_its_pins():

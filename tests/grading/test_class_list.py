@@ -6,8 +6,8 @@ import unicodedata
 
 import pytest
 
-from tennis.errors import UsageError
 from tennis.grading import class_list
+from tennis.kit.errors import UsageError
 
 OWN = "name,number,e-mail,moodle,canvas,login,section\n"
 WORKSHEET = (

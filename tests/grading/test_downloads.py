@@ -13,10 +13,10 @@ import pytest
 from click.testing import CliRunner
 
 from tennis.cli import cli
-from tennis.errors import UsageError
 from tennis.grading import downloads, hand_in
 from tennis.grading.downloads import Sent, same_name, sent
-from tennis.log import listening
+from tennis.kit.errors import UsageError
+from tennis.kit.log import listening
 from tests.support.made_up_class import hand_in_of, packed, rows_of, unpacked
 
 ADA, BO = hand_in_of("Ada"), hand_in_of("Bo")

@@ -13,9 +13,9 @@ from types import SimpleNamespace
 import pytest
 
 from tennis.course import load_lab, people, work
-from tennis.errors import TennisError, UsageError
 from tennis.grading import hand_in
 from tennis.grading import marks as mark_sheet
+from tennis.kit.errors import TennisError, UsageError
 from tennis.match.plan import parse_plan
 from tennis.rally.edited import EditedError, text_of, toml_of
 

@@ -23,7 +23,6 @@ from tennis.course import load_lab, work
 from tennis.course.checking import running as checking
 from tennis.course.checking.running import is_of_this_machine
 from tennis.course.checks import Inconclusive
-from tennis.errors import BenchError, DiskFullError, NotBuiltError, TennisError, UsageError
 from tennis.grading import hand_in, judged
 from tennis.grading.findings import findings, read_decisions, write_decisions
 from tennis.grading.judged import Graded
@@ -36,6 +35,7 @@ from tennis.grading.marks import (
     read_sheet,
     write_sheet,
 )
+from tennis.kit.errors import BenchError, DiskFullError, NotBuiltError, TennisError, UsageError
 from tennis.rally import open_rally
 from tennis.rally.edited import write_readable
 from tests.support.hand_ins import make_work, zipped

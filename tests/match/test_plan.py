@@ -9,16 +9,16 @@ import pytest
 
 from tennis.bench.kernels import catalogue
 from tennis.bench.kernels.kernel import Kernel
-from tennis.checkout import ROOT
-from tennis.errors import UsageError
+from tennis.kit.checkout import ROOT
+from tennis.kit.errors import UsageError
 from tennis.match.plan import MatchPlan, OneRally, Skip, read_plan, repeated
+from tennis.match.playing import benches_of_match, estimate_s
+from tennis.match.schedule import scheduled_rallies, short_of_a_cycle
 from tennis.play.clock import duration
-from tennis.play.match import benches_of_match, estimate_s
-from tennis.play.schedule import scheduled_rallies, short_of_a_cycle
 from tennis.rally import command_line, memory
 from tennis.rally.manifest import Drill
 from tennis.rally.settings import OF_A_MATCH
-from tennis.replicate.rules import FIGURES
+from tennis.report.publications.rules import FIGURES
 
 pytestmark = pytest.mark.slow
 

@@ -11,8 +11,8 @@ import pytest
 from click.testing import CliRunner
 
 from tennis.cli.replicate import replicate
-from tennis.comparison.folders import read_side
-from tennis.errors import RallyError
+from tennis.compare.folders import read_side
+from tennis.kit.errors import RallyError
 from tennis.match.folder import open_match
 from tennis.rally import balls as rally_balls
 from tennis.rally.folder import BALLS

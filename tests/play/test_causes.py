@@ -6,10 +6,10 @@ from math import inf
 
 import numpy as np
 
-from tennis.comparison.boots import Boot
-from tennis.comparison.judgement import Pair, Row, judge
-from tennis.comparison.sides import Side
-from tennis.play.causes import causes_of, near
+from tennis.compare.boots import Boot
+from tennis.compare.judgement import Pair, Row, judge
+from tennis.compare.sides import Side
+from tennis.explain.causes import causes_of, near
 from tennis.play.repeat import NONE
 
 

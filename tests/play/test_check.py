@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from tennis.bench.protocol import RunRecord
-from tennis.errors import RallyError
+from tennis.kit.errors import RallyError
 from tennis.play.capture import simulated_again
 from tennis.play.check import COMPARED_OTHERWISE, NOT_COMPARED, compare, first_difference
 from tennis.play.repeat import compare_balls
@@ -30,12 +30,7 @@ from tennis.rally.folder import (
     STAGES,
     Rally,
 )
-from tennis.rally.manifest import (
-    Fault,
-    Health,
-    Manifest,
-    StrictModel,
-)
+from tennis.rally.manifest import Fault, Health, Manifest, StrictModel
 from tennis.rally.opening import SIZE_LIMITS
 from tests.support.forging import reseal
 from tests.support.synthetic import make_rally, manifest, saying

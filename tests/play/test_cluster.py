@@ -15,12 +15,12 @@ from pathlib import Path
 
 import pytest
 
-from tennis.checkout import ROOT
-from tennis.errors import BenchError, RallyError
-from tennis.log import listening
-from tennis.play.cluster.client import Cluster, sample
-from tennis.play.cluster.place import Place
-from tennis.play.match import Match, play_match
+from tennis.kit.checkout import ROOT
+from tennis.kit.errors import BenchError, RallyError
+from tennis.kit.log import listening
+from tennis.match.cluster.client import Cluster, sample
+from tennis.match.cluster.place import Place
+from tennis.match.playing import Match, play_match
 from tennis.rally import open_rally
 from tests.support.small_match import silent, small_match
 from tests.support.synthetic import make_rally
@@ -173,7 +173,9 @@ def test_a_scheduler_that_is_killed(scheduler, tmp_path):
 def test_a_worker_of_another_version_plays_nothing(scheduler, tmp_path):
     """Its checkout differs: the rally fails there, and says in what."""
     preload = tmp_path / "other.py"
-    preload.write_text("from tennis.play.cluster import tasks\ntasks._checkout = lambda: 'other'\n")
+    preload.write_text(
+        "from tennis.match.cluster import tasks\ntasks._checkout = lambda: 'other'\n"
+    )
     said: list[str] = []
     with workers(scheduler, tmp_path, preload):
         outcome = play(scheduler, tmp_path / "m", match(1), said.append)

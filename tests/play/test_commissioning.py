@@ -16,17 +16,17 @@ from click.testing import CliRunner
 
 from tennis.bench.instruments import emulated
 from tennis.cli import cli
-from tennis.commissioning.record import PAGE, RECORD, read_record
-from tennis.commissioning.request import Amount, CommissionRequest
-from tennis.commissioning.steps import names
-from tennis.commissioning.tables import boards
-from tennis.errors import AlteredError, TennisError, UsageError
-from tennis.log import listening
+from tennis.kit.errors import AlteredError, TennisError, UsageError
+from tennis.kit.log import listening
 from tennis.play.commissioning import measure as measuring
 from tennis.play.commissioning import misses
 from tennis.play.commissioning.commissioning import Commissioning, share
 from tennis.play.commissioning.equipment import Boards, Emulation
 from tennis.play.commissioning.measure import Outcome, Work, measure
+from tennis.play.commissioning.record import PAGE, RECORD, read_record
+from tennis.play.commissioning.request import Amount, CommissionRequest
+from tennis.play.commissioning.steps import names
+from tennis.play.commissioning.tables import boards
 from tennis.play.commissioning.wires import WireTrial, judge_ping, judge_reply
 from tennis.play.rally import Watch
 from tests.support.emulated_pico import JUMPERS, EmulatedPico, edges, respond

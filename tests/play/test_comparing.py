@@ -9,20 +9,20 @@ from contextlib import nullcontext
 import pytest
 
 from tennis.bench.virtual.bench import VirtualBench
-from tennis.checkout import ROOT
-from tennis.comparison.folders import LATENCIES, Cell, matched, read_side
-from tennis.comparison.judgement import Pair, judge
-from tennis.comparison.rallies import boot_of
-from tennis.comparison.request import CompareRequest
-from tennis.comparison.sides import Side
+from tennis.compare.compare_record import CompareRecord
+from tennis.compare.comparing import Compared, Game, Playing, compare_played
+from tennis.compare.folders import LATENCIES, Cell, matched, read_side
+from tennis.compare.judgement import Pair, judge
+from tennis.compare.rallies import boot_of
+from tennis.compare.request import CompareRequest
+from tennis.compare.requested import side_of
+from tennis.compare.sides import Side
 from tennis.course.lab_files import solved
-from tennis.errors import BenchError, RallyError
-from tennis.log import listening
-from tennis.play.causes import find_causes, sentence
-from tennis.play.compare_record import CompareRecord
-from tennis.play.comparing import Compared, Game, Playing, compare_played
+from tennis.explain.causes import find_causes, sentence
+from tennis.kit.checkout import ROOT
+from tennis.kit.errors import BenchError, RallyError
+from tennis.kit.log import listening
 from tennis.play.rally import Watch, play
-from tennis.play.sides import side_of
 from tennis.rally.request import RallyRequest
 from tennis.rally.serving import Serving
 from tests.support import terminal

@@ -15,15 +15,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tennis.errors import RallyError
-from tennis.play.explain import explain
+from tennis.explain.replayed import explain
+from tennis.kit.errors import RallyError
 from tennis.rally import Rally, open_folder
 from tennis.rally.folder import CONSOLE
 from tennis.rally.in_play import part_path
 from tennis.rally.inside import HEADER, MARK, read_inside
 from tennis.rally.manifest import Manifest, seal_of
 from tennis.rally.sealing import manifest_bytes
-from tennis.stats.drill import spans_of, summarize_drill
+from tennis.rally.statistics.drill import spans_of, summarize_drill
 from tests.support.patience import wait_until
 from tests.support.shared import made_once
 from tests.support.terminal import TENNIS, run

@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from tennis.checkout import ROOT
-from tennis.commissioning.steps import step as step_of
+from tennis.kit.checkout import ROOT
 from tennis.play.commissioning import measure as measuring
+from tennis.play.commissioning.steps import step as step_of
 from tests.support.faults import FAULTS, STEPS, SharedPico
 
 pytestmark = [pytest.mark.virtual, pytest.mark.xdist_group("faults")]

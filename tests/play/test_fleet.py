@@ -13,10 +13,10 @@ from functools import partial
 import pytest
 
 from tennis.bench.sloth.bench import SlothBench
-from tennis.errors import BenchError
-from tennis.log import listening
-from tennis.play.fleet import FleetBench, FleetCrew, seen_by_fleet
-from tennis.play.match import play_match
+from tennis.kit.errors import BenchError
+from tennis.kit.log import listening
+from tennis.match.fleet import FleetBench, FleetCrew, seen_by_fleet
+from tennis.match.playing import play_match
 from tennis.rally import open_rally, part_path
 from tests.support.small_match import silent, small_match
 

@@ -17,12 +17,12 @@ import pytest
 
 from tennis.bench.protocol import PreparingBench
 from tennis.bench.virtual.bench import Extras, VirtualBench
-from tennis.errors import BenchError
-from tennis.log import listening
+from tennis.kit.errors import BenchError
+from tennis.kit.log import listening
 from tennis.match.folder import open_match
 from tennis.match.plan import read_plan
-from tennis.play.match import Match, play_match
-from tennis.play.schedule import scheduled_rallies
+from tennis.match.playing import Match, play_match
+from tennis.match.schedule import scheduled_rallies
 from tennis.rally import open_rally
 from tennis.rally.plan import Plan
 from tests.support import terminal
@@ -265,7 +265,7 @@ class Troubled(VirtualBench, PreparingBench):
 def test_one_that_fails_and_one_that_is_suspect_do_not_stop_the_others(tmp_path, path, monkeypatch):
     bench = Troubled()
     path.write_text(LINUX)
-    monkeypatch.setattr("tennis.play.match.benches_of_match", lambda *_: only(bench))
+    monkeypatch.setattr("tennis.match.playing.benches_of_match", lambda *_: only(bench))
     asked = read_plan(path)
     wanted = Match(asked, *scheduled_rallies(asked, {}, path.parent))
     said: list[str] = []
@@ -286,7 +286,7 @@ def test_one_that_fails_and_one_that_is_suspect_do_not_stop_the_others(tmp_path,
     assert "failed: the target did not come back" in json.dumps(found)
 
     # the failed one is tried again, the suspect one is data and stays
-    monkeypatch.setattr("tennis.play.match.benches_of_match", lambda *_: only(VirtualBench()))
+    monkeypatch.setattr("tennis.match.playing.benches_of_match", lambda *_: only(VirtualBench()))
     with listening(said.append):
         outcome = play_match(wanted, out, silent, lambda: False)
     assert outcome.played == [LINUX_NAMES[1]]

@@ -10,9 +10,9 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from tennis.errors import BenchError
+from tennis.kit.errors import BenchError
 from tennis.match.folder import MatchFolder, open_match
-from tennis.play import mechanisms
+from tennis.replicate import finding_mechanisms as mechanisms
 from tennis.replicate.verdicts import Replication
 from tests.support.synthetic_match import MatchMaker, bursts
 

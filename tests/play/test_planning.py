@@ -8,7 +8,7 @@ import pytest
 
 from tennis.bench import flavours
 from tennis.bench.kernels import catalogue
-from tennis.errors import UsageError
+from tennis.kit.errors import UsageError
 from tennis.play.planning import bench_again
 from tests.support.kernel_trees import kernel_tree
 from tests.support.plans import plan_of

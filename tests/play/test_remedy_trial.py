@@ -10,7 +10,7 @@ from click.testing import CliRunner
 
 from tennis.cli import cli
 from tennis.explain.remedies import remedies
-from tennis.play.remedy_trial import changed, compared
+from tennis.explain.remedy_trial import changed, compared
 from tests.support.plans import plan_of
 from tests.support.synthetic import make_rally
 from tests.support.virtual import played

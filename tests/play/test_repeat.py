@@ -5,9 +5,9 @@
 import numpy as np
 import pytest
 
-from tennis import wire
 from tennis.bench import loads
 from tennis.bench.virtual.machine import COMMAND_LINE, SECOND_US, drawn_us, phase_us
+from tennis.kit import wire
 from tennis.play.rally import Watch
 from tennis.play.repeat import plan_again, replay
 from tennis.rally.balls import RECORD

@@ -11,13 +11,13 @@ import pytest
 from tennis.bench.sloth import KERNELS
 from tennis.bench.sloth.bench import SlothBench
 from tennis.bench.sloth.image import SLOTH
-from tennis.errors import UsageError
+from tennis.kit.errors import UsageError
 from tennis.match.plan import MatchPlan
+from tennis.match.schedule import scheduled_rallies
 from tennis.play import repeat
 from tennis.play.check import check_rally
 from tennis.play.planning import command_again
 from tennis.play.rally import Watch, play, resume
-from tennis.play.schedule import scheduled_rallies
 from tennis.rally import open_rally
 from tennis.rally.manifest import seal_of
 from tennis.rally.plan import Plan

@@ -14,11 +14,11 @@ from pathlib import Path
 
 import pytest
 
-from tennis import wire
 from tennis.bench.kernels.requirements import virtual_needs
 from tennis.bench.sloth.bench import SlothBench
 from tennis.bench.virtual.bench import VirtualBench
-from tennis.errors import DiskFullError
+from tennis.kit import wire
+from tennis.kit.errors import DiskFullError
 from tennis.play.check import check_rally
 from tennis.play.progress import Progress
 from tennis.play.rally import Watch, play, resume

@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from tennis.errors import RallyError
+from tennis.kit.errors import RallyError
+from tennis.match.sweep.folder import open_sweep
 from tennis.rally import open_rally, part_path
-from tennis.stats.pairing import pairing
-from tennis.sweep.folder import open_sweep
+from tennis.rally.statistics.pairing import pairing
 from tests.support.patience import wait_until
 from tests.support.shared import made_once
 from tests.support.terminal import TENNIS, run

@@ -8,13 +8,13 @@ No kernel with a second core is here. The recorded rallies of lab 6 are from one
 import pytest
 
 from tennis.bench.kernels import catalogue
-from tennis.checkout import ROOT
-from tennis.digests import sha256_of
-from tennis.errors import UsageError
+from tennis.kit.checkout import ROOT
+from tennis.kit.digests import sha256_of
+from tennis.kit.errors import UsageError
 from tennis.play.check import first_difference
 from tennis.play.repeat import changes, plan_again
-from tennis.plots.compare import names
 from tennis.rally import open_rally
+from tennis.report.plots.compare import names
 from tests.support.kernel_trees import kernel_tree
 from tests.support.synthetic import saying
 

@@ -8,15 +8,15 @@ from types import SimpleNamespace
 
 import pytest
 
-from tennis import wire
-from tennis.checkout import ROOT
-from tennis.errors import RallyError
+from tennis.kit import wire
+from tennis.kit.checkout import ROOT
+from tennis.kit.errors import RallyError
 from tennis.match.folder import another
 from tennis.match.plan import ScheduledRally
 from tennis.play import sealing
 from tennis.rally.journal import Journal
 from tennis.rally.manifest import OnProcessor
-from tennis.stats.summary import summarize
+from tennis.rally.statistics.summary import summarize
 from tests.support.made_up_journals import MadeUpRally, some_balls
 from tests.support.plans import plan_of
 from tests.support.synthetic import make_rally

@@ -12,9 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from tennis.log import listening
-from tennis.play.match import play_match
-from tennis.play.workers import Workers
+from tennis.kit.log import listening
+from tennis.match.playing import play_match
+from tennis.match.workers import Workers
 from tennis.rally import open_rally
 from tests.support.mock_target import running
 from tests.support.patience import processor_s, wait_until

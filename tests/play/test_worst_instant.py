@@ -5,12 +5,12 @@
 import numpy as np
 import pytest
 
-from tennis.explain.instants import storage
-from tennis.explain.instants.agreement import apart
-from tennis.explain.instants.coverage import Played
-from tennis.explain.instants.storage import About, Instants
-from tennis.explain.instants.words import of_shots, sentences
-from tennis.play.worst_instant import BOOTS, begin, drawn, search
+from tennis.explain.worst_instant import BOOTS, begin, drawn, search
+from tennis.rally import instants as storage
+from tennis.rally.agreement import apart
+from tennis.rally.coverage import Played
+from tennis.rally.instants import About, Instants
+from tennis.report.plots.instants_words import of_shots, sentences
 from tests.support.synthetic import make_rally
 
 SEEDS = range(1, 9)

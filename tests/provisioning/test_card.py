@@ -17,7 +17,7 @@ import pytest
 import yaml
 
 from tennis.bench.fleet.inventory import program
-from tennis.checkout import ROOT
+from tennis.kit.checkout import ROOT
 from tests.support import pi_card
 from tests.support.made_up_pi import EVL, RT, STOCK, Target
 from tests.support.pi_firmware import BOARDS, Firmware, Loaded, NothingStarts

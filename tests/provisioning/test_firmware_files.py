@@ -10,12 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tennis.bench.fleet.firmware_files import (
-    BEGIN,
-    END,
-    Unclear,
-    command_line,
-)
+from tennis.bench.fleet.firmware_files import BEGIN, END, Unclear, command_line
 from tests.support.pi_card import BootPartition
 from tests.support.pi_firmware import BOARDS, Firmware
 

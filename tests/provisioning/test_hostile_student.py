@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 import yaml
 
-from tennis.checkout import ROOT
+from tennis.kit.checkout import ROOT
 from tests.support.processes import run_to_end
 
 DESK = ROOT / "tests/support/hostile_desk.py"

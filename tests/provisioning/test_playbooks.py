@@ -16,7 +16,7 @@ import pytest
 import yaml
 
 from tennis.bench.fleet.inventory import program
-from tennis.checkout import ROOT
+from tennis.kit.checkout import ROOT
 from tests.support.processes import run_to_end
 
 ANSIBLE = ROOT / "ansible"

@@ -25,7 +25,7 @@ from tennis.bench.kernels import modules
 from tennis.bench.kernels.debugging import linux_source
 from tennis.bench.targets import snapshot
 from tennis.bench.targets.ssh import SshTarget
-from tennis.checkout import ROOT
+from tennis.kit.checkout import ROOT
 from tennis.rally import open_rally
 from tests.support.fake_brickwall import FakeBrickwall
 from tests.support.processes import run_to_end

@@ -11,12 +11,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tennis import wire
-from tennis.errors import RallyError
+from tennis.kit import wire
+from tennis.kit.errors import RallyError
+from tennis.kit.units import ticks_to_ns
 from tennis.rally import Tally, balls, rows, tally
 from tennis.rally.tally import Counter
 from tennis.rally.text import plain
-from tennis.units import ticks_to_ns
 
 NONE = wire.NONE_TICKS
 

@@ -5,7 +5,7 @@
 import pytest
 
 from tennis.course import load_lab, work
-from tennis.errors import UsageError
+from tennis.kit.errors import UsageError
 from tennis.rally.copied_names import copies_of
 from tennis.rally.edited import read_edited
 from tests.support.hand_ins import make_work

@@ -18,17 +18,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from tennis.errors import RallyError, UsageError
-from tennis.rally import (
-    balls,
-    finished,
-    folder,
-    in_play,
-    open_rally,
-    part_path,
-    seal,
-    sealing,
-)
+from tennis.kit.errors import RallyError, UsageError
+from tennis.rally import balls, finished, folder, in_play, open_rally, part_path, seal, sealing
 from tennis.rally.manifest import Fault
 from tennis.rally.opening import SIZE_LIMITS
 from tests.support.forging import reseal
@@ -234,7 +225,7 @@ def test_a_limit_of_the_file_size_is_a_full_disk(tmp_path):
     code = (
         "import sys; sys.path.insert(0, sys.argv[1]); from pathlib import Path\n"
         "from tests.support.synthetic import make_rally\n"
-        "from tennis.errors import DiskFullError\n"
+        "from tennis.kit.errors import DiskFullError\n"
         "try: make_rally(Path(sys.argv[2]), balls=50_000)\n"
         "except DiskFullError as error: print(error)\n"
     )

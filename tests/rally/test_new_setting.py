@@ -8,8 +8,8 @@ import sys
 
 import pytest
 
-from tennis import environment
-from tennis.checkout import ROOT
+from tennis.kit import environment
+from tennis.kit.checkout import ROOT
 from tests.support.processes import run_to_end
 
 # where the page says that a block goes: its file, and what it stands before
@@ -25,12 +25,12 @@ import pytest
 from tennis.bench.virtual import machine
 from tennis.cli.drill import drill
 from tennis.cli.rally import rally
-from tennis.errors import UsageError
+from tennis.kit.errors import UsageError
 from tennis.match.plan import parse_plan
 from tests.support.plans import plan_of
-from tennis.play.schedule import scheduled_rallies
-from tennis.play.sides import side_of
-from tennis.comparison.request import CompareRequest
+from tennis.match.schedule import scheduled_rallies
+from tennis.compare.requested import side_of
+from tennis.compare.request import CompareRequest
 from tennis.rally.request import RallyRequest
 from tennis.rally.serving import Serving
 from tennis.rally.settings import differences, of_target

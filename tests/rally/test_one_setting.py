@@ -12,22 +12,22 @@ from types import SimpleNamespace
 
 import pytest
 
-from tennis.comparison.folders import read_side, unlike
+from tennis.compare.folders import read_side, unlike
 from tennis.course.checking.evidence import as_asked
 from tennis.course.checking.plays import key_of
 from tennis.course.checks import Wrong
 from tennis.course.labs import LabDrill
-from tennis.edition import KEY
-from tennis.errors import RallyError, UsageError
+from tennis.kit.edition import KEY
+from tennis.kit.errors import RallyError, UsageError
 from tennis.match.folder import another
 from tennis.match.plan import repeated
+from tennis.match.sweep.folder import Sweep, SweepRecord
 from tennis.play.check import difference
 from tennis.play.planning import replay_of
 from tennis.play.repeat import plan_again
 from tennis.rally import open_folder
 from tennis.rally.plan import Plan
 from tennis.rally.settings import SETTINGS, TOLD, Settings
-from tennis.sweep.folder import Sweep, SweepRecord
 from tests.support.one_setting import (
     ASKED,
     BROUGHT,

@@ -10,18 +10,18 @@ from types import SimpleNamespace
 
 import pytest
 
-from tennis.errors import BenchError, RallyError, UsageError
+from tennis.compare.compare_record import read_or_write
+from tennis.kit.errors import BenchError, RallyError, UsageError
 from tennis.match.folder import MATCH, MatchRecord
 from tennis.match.plan import MatchPlan
-from tennis.play.compare_record import read_or_write
-from tennis.play.match import Match, check_same
+from tennis.match.player import Player
+from tennis.match.playing import Match, check_same
+from tennis.match.sweep.playing import SweepRequest, play_sweep
+from tennis.match.sweep.search import Range
 from tennis.play.planning import bench_again
-from tennis.play.player import Player
 from tennis.play.rally import begun_plan, unobserved
-from tennis.play.sweep import SweepRequest, play_sweep
 from tennis.rally import part_path
 from tennis.rally.settings import SETTINGS
-from tennis.sweep.search import Range
 from tests.support.one_setting import (
     EVERY,
     NAMES,

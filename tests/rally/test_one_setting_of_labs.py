@@ -11,8 +11,8 @@ from tennis.course import load_lab, work
 from tennis.course.checking.evidence import there
 from tennis.course.checking.sweep_work import sweep_request, whole_sweep
 from tennis.course.checks import Wrong
+from tennis.match.sweep.folder import SweepRecord
 from tennis.rally.opening import read_manifest
-from tennis.sweep.folder import SweepRecord
 from tests.support.hand_ins import make_work
 from tests.support.one_setting import (
     FIRST,

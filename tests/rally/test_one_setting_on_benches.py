@@ -9,7 +9,7 @@ import pytest
 
 from tennis.bench.kernels import own_program, program_record
 from tennis.bench.virtual.bench import VirtualBench
-from tennis.checkout import ROOT
+from tennis.kit.checkout import ROOT
 from tennis.rally.folder import CONSOLE
 from tennis.rally.manifest import NO_MODULE
 from tennis.rally.settings import TOLD, UNTOLD

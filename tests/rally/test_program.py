@@ -7,7 +7,7 @@ import struct
 
 import pytest
 
-from tennis.errors import UsageError
+from tennis.kit.errors import UsageError
 from tennis.rally.disk import open_below
 from tennis.rally.program import BYTES_MAX, known_by, read
 

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from tennis.edition import EDITION, UNSAID, VERSION, edition_of
+from tennis.kit.edition import EDITION, UNSAID, VERSION, edition_of
 from tennis.play.printed import as_printed
 from tennis.rally.repeated import digest_of, from_debian
 from tests.support.synthetic import make_rally

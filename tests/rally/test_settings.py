@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from pydantic import TypeAdapter
 
 from tennis.bench.flavours import check, priorities_on
-from tennis.errors import UsageError
+from tennis.kit.errors import UsageError
 from tennis.match.plan import Name
 from tennis.rally import command_line, priorities
 from tests.support.plans import plan_of

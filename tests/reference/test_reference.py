@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 """The bench's bytes: reference rallies must give the digests that the edition had before.
 
-A commit that changes any byte of a rally raises ``EDITION`` in ``tennis/edition.py``, says in
+A commit that changes any byte of a rally raises ``EDITION`` in ``tennis/kit/edition.py``, says in
 ``docs/versions.md`` what moved, and writes the digests again:
 
     TENNIS_REFERENCE=write .venv/bin/pytest -q tests/reference
@@ -17,7 +17,7 @@ from typing import Any
 
 import pytest
 
-from tennis.edition import EDITION
+from tennis.kit.edition import EDITION
 from tennis.rally import open_folder
 from tennis.rally.command import command_of
 from tennis.rally.repeated import digest_of, from_debian, not_comparable
@@ -52,7 +52,9 @@ def write(name: str, digest: str, versions: dict[str, str]) -> None:
     entries = [e for e in known["rallies"].get(name, []) if e["command"] == RALLIES[name]]
     for entry in entries:
         if not not_comparable(entry["versions"], versions):
-            assert entry["digest"] == digest, f"{name} moved: raise EDITION in tennis/edition.py"
+            assert entry["digest"] == digest, (
+                f"{name} moved: raise EDITION in tennis/kit/edition.py"
+            )
             return
     entries.append({"command": RALLIES[name], "digest": digest, "versions": from_debian(versions)})
     known["rallies"][name] = entries
@@ -79,7 +81,7 @@ def test_a_reference_rally_comes_out_again(name, tmp_path):
         reason = not_comparable(entry["versions"], versions)
         if not reason:
             assert entry["digest"] == digest, (
-                f"the bytes of {name} moved: raise EDITION in tennis/edition.py, or find what "
+                f"the bytes of {name} moved: raise EDITION in tennis/kit/edition.py, or find what "
                 f"moved them (tennis {RALLIES[name]})"
             )
             return

@@ -5,10 +5,10 @@
 import numpy as np
 import pytest
 
-from tennis.comparison.boots import Boot
-from tennis.comparison.sides import Side
+from tennis.compare.boots import Boot
+from tennis.compare.sides import Side
 from tennis.replicate.deciding import Decision, decide
-from tennis.replicate.rules import RulePart, RuleSide, replication
+from tennis.report.publications.rules import RulePart, RuleSide, replication
 from tests.support.mixtures import BOOTS, CLEAR, CROSSING, boots, latencies, random_kinds
 
 SIDE = RuleSide(kernel="rt", priorities="chrt", loads=("stress",), latency="interrupt")

@@ -7,7 +7,7 @@ import sys
 import numpy as np
 import pytest
 
-from tennis.checkout import ROOT
+from tennis.kit.checkout import ROOT
 from tests.support.synthetic_match import MatchMaker
 
 sys.path.insert(0, str(ROOT / "scripts"))

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from tennis.match.folder import open_match
-from tennis.pages.match import match_report
-from tennis.pages.match_drills import drill_rows
 from tennis.rally.manifest import Drill
+from tennis.replicate.match_drills import drill_rows
+from tennis.replicate.match_page import match_report
 from tennis.replicate.verdicts import Replication
 from tests.support.forging import reseal
 from tests.support.synthetic_match import MatchMaker, bursts

@@ -9,7 +9,7 @@ import pytest
 from rich.console import Console
 
 from tennis.cli.story import print_story
-from tennis.pages.match import match_report
+from tennis.replicate.match_page import match_report
 from tennis.replicate.story import cells, story
 from tennis.replicate.verdicts import Replication
 from tests.support.synthetic_match import MatchMaker, bursts

@@ -11,16 +11,16 @@ import pytest
 from click.testing import CliRunner
 
 from tennis.cli.replicate import replicate
-from tennis.errors import RallyError
+from tennis.kit.errors import RallyError
 from tennis.match import folder
 from tennis.match.folder import MatchRecord, open_match
-from tennis.pages.match import match_report, rows_of_rallies
-from tennis.publications import knutsson_2008
 from tennis.rally import open_rally
 from tennis.rally.manifest import Fault, Target
+from tennis.replicate.match_page import match_report, rows_of_rallies
 from tennis.replicate.mechanisms import Mechanism, Mechanisms
-from tennis.replicate.rules import LOADS, published_maximum, replication, rules
 from tennis.replicate.verdicts import Replication
+from tennis.report.publications import knutsson_2008
+from tennis.report.publications.rules import LOADS, published_maximum, replication, rules
 from tests.support.synthetic_match import MatchMaker, bursts
 
 pytestmark = pytest.mark.slow

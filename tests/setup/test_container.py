@@ -5,7 +5,7 @@
 import json
 import re
 
-from tennis.checkout import ROOT
+from tennis.kit.checkout import ROOT
 
 FOLDER = ROOT / ".devcontainer"
 EDITOR = json.loads((FOLDER / "devcontainer.json").read_text())

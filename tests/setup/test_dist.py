@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from tennis.checkout import ROOT
+from tennis.kit.checkout import ROOT
 from tennis.rally import open_rally
 from tests.support.processes import run_to_end, stand_in
 from tests.support.shared import made_once
@@ -93,7 +93,7 @@ def test_no_answer_is_in_what_students_install(dist):
     assert [name for name in names if any(one in name for one in answers)] == []
     assert [n for n in names if "node_modules" in n or n.endswith(".pyc") or "/tests/" in n] == []
     for needed in ("target/racquet/racquet.c", "loads/stress/load.toml", "labs/course.toml"):
-        assert f"tennis/kit/{needed}" in names
+        assert f"tennis/tree/{needed}" in names
 
 
 def test_the_list_of_parts_names_every_dependency_with_its_version(dist):

@@ -16,8 +16,8 @@ import pytest
 import yaml
 
 from tennis.bench.kernels.requirements import fragment
-from tennis.checkout import ROOT
 from tennis.course.lab_files import solved
+from tennis.kit.checkout import ROOT
 from tests.support.processes import run_to_end, stand_in
 
 PAGE = (ROOT / "docs/gates.md").read_text()

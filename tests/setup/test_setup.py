@@ -13,7 +13,7 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 from packaging.version import Version
 
-from tennis.checkout import ROOT
+from tennis.kit.checkout import ROOT
 from tests.support.processes import run_to_end, stand_in
 
 DEBIAN = 'PRETTY_NAME="Debian GNU/Linux 13 (trixie)"\nVERSION_ID="13"\nID=debian\n'

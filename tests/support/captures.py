@@ -10,9 +10,9 @@ from pathlib import Path
 
 import numpy as np
 
-from tennis.checkout import ROOT
-from tennis.umpire.captures.edges import Edges
-from tennis.umpire.captures.srzip import write_levels
+from tennis.kit.checkout import ROOT
+from tennis.rally.captures.edges import Edges
+from tennis.rally.captures.srzip import write_levels
 from tests.support.processes import run_to_end
 
 MHZ = 1_000_000

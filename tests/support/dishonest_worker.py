@@ -9,7 +9,7 @@ from pathlib import Path
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from tennis.play.cluster.place import Place
+from tennis.match.cluster.place import Place
 from tennis.rally.balls import write
 from tennis.rally.manifest import seal_of
 

@@ -18,9 +18,9 @@ import time
 from collections import deque
 from collections.abc import Callable
 
-from tennis import wire
 from tennis.bench.instruments import firmware
-from tennis.gaps import gap_ns
+from tennis.kit import wire
+from tennis.kit.gaps import gap_ns
 
 TICK_HZ = 125_000_000
 HELD_MAX = 24

@@ -14,9 +14,9 @@ from pathlib import Path
 from tennis.bench.instruments import emulated
 from tennis.bench.instruments.brickwall import Brickwall
 from tennis.bench.patience import Patience
-from tennis.commissioning.request import Amount, CommissionRequest
 from tennis.play.commissioning.equipment import RISE, WIDTH, Count, Emulation
 from tennis.play.commissioning.measure import Outcome, Work, measure
+from tennis.play.commissioning.request import Amount, CommissionRequest
 from tennis.play.rally import Watch
 
 STEPS = ("jumpers", "ping", "reply")

@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from tennis import wire
 from tennis.bench.instruments import emulated
+from tennis.kit import wire
 
 PLAY: dict[str, int | str] = {
     "rally": "0a0b0c0d",

@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from tennis.digests import sha256_of
+from tennis.kit.digests import sha256_of
 from tennis.rally.folder import MANIFEST
 from tennis.rally.manifest import seal_of
 

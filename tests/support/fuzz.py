@@ -26,38 +26,37 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
-from tennis import wire
 from tennis.bench.instruments.arq import Receiver
 from tennis.bench.kernels import requirements
 from tennis.bench.targets import latency_settings, snapshot
 from tennis.bench.targets.console import Console
 from tennis.bench.virtual import elf
-from tennis.commissioning import record as commissioning
-from tennis.commissioning.tables import boards
 from tennis.course import load_lab, work
 from tennis.course.notebook import notebook_box
-from tennis.errors import TennisError
 from tennis.explain import stages
-from tennis.explain.instants import storage as instants
-from tennis.explain.instants import words as instants_words
 from tennis.grading import class_list, downloads, hand_in
 from tennis.grading.downloads import sent
+from tennis.kit import wire
+from tennis.kit.errors import TennisError
 from tennis.match.folder import MATCH, open_match
 from tennis.match.plan import read_plan
-from tennis.pages.commission import page
-from tennis.rally import open_folder, open_rally, program
+from tennis.play.commissioning import record as commissioning
+from tennis.play.commissioning.page import page
+from tennis.play.commissioning.tables import boards
+from tennis.rally import instants, open_folder, open_rally, program
 from tennis.rally.folder import INSTANTS, JOURNAL, PLAN, STAGES
 from tennis.rally.inside import read_inside
 from tennis.rally.journal import Journal
 from tennis.rally.manifest import Drill, seal_of
 from tennis.rally.manifest import Target as Target_
 from tennis.rally.plan import Plan
+from tennis.rally.statistics.drill import spans_of
+from tennis.rally.statistics.summary import summarize
 from tennis.rally.witness import samples
 from tennis.replicate import mechanisms
 from tennis.replicate.mechanisms import Mechanism, Mechanisms
-from tennis.stats.drill import spans_of
-from tennis.stats.summary import summarize
-from tennis.umpire import Wires, open_capture
+from tennis.report.plots import instants_words
+from tennis.report.umpire import Wires, open_capture
 from tests.support.captures import ball, write
 from tests.support.hand_ins import make_work, zipped
 from tests.support.made_up_class import hand_in_of, packed

@@ -13,7 +13,6 @@ import numpy as np
 
 from tennis.bench.registry import bench_for
 from tennis.bench.virtual.machine import COMMAND_LINE
-from tennis.checkout import ROOT
 from tennis.course import work
 from tennis.course.checking import sweep_work
 from tennis.course.checking.plays import key_of, plan_of_rally
@@ -21,15 +20,16 @@ from tennis.course.choices import numbered
 from tennis.course.lab_files import load_solution, solved
 from tennis.course.labs import Lab, LabRally
 from tennis.explain import stages
-from tennis.explain.instants import storage as instants
 from tennis.grading import hand_in
+from tennis.kit.checkout import ROOT
 from tennis.match.plan import parse_plan
-from tennis.play.schedule import scheduled_rallies
+from tennis.match.schedule import scheduled_rallies
+from tennis.match.sweep.folder import SweepRecord as RecordOfSweep
+from tennis.match.sweep.search import next_rate
+from tennis.rally import instants
 from tennis.rally.manifest import NO_MODULE, OWN, PROGRAM, OnProcessor, Program, Protocol
 from tennis.rally.program import read as read_program
-from tennis.stats.pairing import pairing
-from tennis.sweep.folder import SweepRecord as RecordOfSweep
-from tennis.sweep.search import next_rate
+from tennis.rally.statistics.pairing import pairing
 from tests.support.synthetic import TIME_NOTE, latencies, make_rally
 from tests.support.synthetic_drill import make_drill
 from tests.support.synthetic_match import bursts, record_of

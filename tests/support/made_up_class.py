@@ -16,9 +16,9 @@ from pathlib import Path
 
 from tennis.course import load_lab, people, work
 from tennis.course.checking.running import Facts, Mark, Report
-from tennis.errors import TennisError
 from tennis.grading import hand_in
 from tennis.grading import judged as grading
+from tennis.kit.errors import TennisError
 
 LAB = load_lab("01-first-serve")
 OPEN_MINUTES = 7

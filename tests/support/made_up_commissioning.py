@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 """A commissioning record as a board might have made it; no board did."""
 
-from tennis.commissioning.record import Number, Record, StepResult
+from tennis.play.commissioning.record import Number, Record, StepResult
 
 DAY = "2026-01-02"
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tennis import wire
+from tennis.kit import wire
 from tennis.rally.balls import RECORD
 from tennis.rally.folder import JOURNAL, PLAN
 from tennis.rally.in_play import part_path

@@ -7,7 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from tennis.checkout import ROOT
+from tennis.kit.checkout import ROOT
 from tests.support.processes import run_to_end, stand_in
 
 PROGRAM = ROOT / "ansible/roles/kernel/files/tennis_boot.py"

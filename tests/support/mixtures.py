@@ -12,17 +12,10 @@ from functools import partial
 
 import numpy as np
 
-from tennis.comparison.band import MARGIN
-from tennis.comparison.boots import Boot, Values
-from tennis.comparison.judgement import (
-    FIRST_LOOK,
-    Judged,
-    Judgement,
-    Pair,
-    judge,
-    time_change,
-)
-from tennis.comparison.sides import Side
+from tennis.compare.band import MARGIN
+from tennis.compare.boots import Boot, Values
+from tennis.compare.judgement import FIRST_LOOK, Judged, Judgement, Pair, judge, time_change
+from tennis.compare.sides import Side
 
 Random = np.random.Generator
 BOOTS = 10

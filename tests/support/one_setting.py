@@ -12,9 +12,9 @@ from typing import Any
 
 import pytest
 
-from tennis.checkout import ROOT
 from tennis.course import load_lab
 from tennis.course.work import seed_of
+from tennis.kit.checkout import ROOT
 from tennis.match.plan import ScheduledRally
 from tennis.rally import Rally, open_folder
 from tennis.rally.folder import MANIFEST

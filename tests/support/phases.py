@@ -9,7 +9,7 @@ from types import MappingProxyType
 import numpy as np
 
 from tennis.bench.virtual.profiler import _EVENT, _NODE, _SEGMENT, _STALL
-from tennis.explain.phases import Phase
+from tennis.rally.phases import Phase
 
 
 def thread_of(task: str) -> int:

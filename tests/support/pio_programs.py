@@ -17,7 +17,7 @@ from unittest import mock
 
 from adafruit_pioasm import Program
 
-from tennis.checkout import ROOT
+from tennis.kit.checkout import ROOT
 
 _CONDITIONS = {"not_x": "!x", "x_dec": "x--", "not_y": "!y", "y_dec": "y--", "pin": "pin"}
 _NAMES = ("x", "y", "isr", "osr", "pins", "pin", "null", "x_dec", "y_dec", "not_x", "not_y")

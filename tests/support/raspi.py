@@ -19,7 +19,7 @@ from tennis.bench.kernels.kernel import Kernel
 from tennis.bench.qemu import plugins
 from tennis.bench.targets import snapshot
 from tennis.bench.virtual import initramfs
-from tennis.checkout import ROOT
+from tennis.kit.checkout import ROOT
 from tests.support.pi_firmware import Loaded
 
 MARK, DONE = "tennis: snapshot ", "tennis: done"

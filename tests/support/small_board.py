@@ -19,7 +19,7 @@ from tennis.bench.kernels.kernel import Kernel
 from tennis.bench.qemu import device_tree
 from tennis.bench.qemu import plugins as instrument
 from tennis.bench.virtual import drivers, initramfs
-from tennis.checkout import ROOT
+from tennis.kit.checkout import ROOT
 
 HOST = "small-board"
 SUITE = "trixie"

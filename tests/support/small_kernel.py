@@ -2,6 +2,6 @@
 # SPDX-License-Identifier: MIT
 """A configuration of Linux that builds in minutes."""
 
-from tennis.checkout import ROOT
+from tennis.kit.checkout import ROOT
 
 SMALL = ROOT / "target/kernels/small.config"

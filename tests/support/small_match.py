@@ -6,9 +6,9 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 
 from tennis.match.plan import KernelAxis, LoadAxis, MatchPlan
-from tennis.play.match import Match
+from tennis.match.playing import Match
+from tennis.match.schedule import scheduled_rallies
 from tennis.play.rally import Observer, unobserved
-from tennis.play.schedule import scheduled_rallies
 
 
 def small_match(kernel: str, repetitions: int, balls: int = 40) -> Match:

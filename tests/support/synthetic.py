@@ -16,6 +16,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from tennis.kit.units import ticks_to_ns
 from tennis.rally import Rally, part_path, seal
 from tennis.rally.balls import schema
 from tennis.rally.folder import CONSOLE, JOURNAL, PLAN
@@ -34,7 +35,6 @@ from tennis.rally.manifest import (
     Target,
     Tool,
 )
-from tennis.units import ticks_to_ns
 
 TIME_NOTE = "synthetic data: nobody measured this"
 STRESS = "stress --cpu 4 --io 4 --vm 4 --vm-bytes 16M --hdd 4 --hdd-bytes 64M"

@@ -26,7 +26,7 @@ MORE = ("matplotlib.backends.backend_agg", "pandas", "pyarrow.parquet", "scipy.s
 PREPARED = f"""
 import atexit, contextlib, gc, importlib, json, os, socket, sys, threading
 from tennis.cli import command_of, main, names
-from tennis.errors import TennisError
+from tennis.kit.errors import TennisError
 # a command that needs what is not installed says so
 for name in names():
     with contextlib.suppress(TennisError):

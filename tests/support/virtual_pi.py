@@ -17,10 +17,10 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
-from tennis import wire
 from tennis.bench.commands import run
 from tennis.bench.qemu import plugins as instrument
 from tennis.bench.targets.ssh import SshTarget
+from tennis.kit import wire
 from tests.support.virtual_pi_image import USER, image
 
 NAME = "virtual-pi"

@@ -16,7 +16,7 @@ from pathlib import Path
 
 import pytest
 
-from tennis.checkout import ROOT
+from tennis.kit.checkout import ROOT
 from tests.support.made_up_pi import CONFIG, EVL, KEEPER, PROGRAM, RT, STOCK, Target
 from tests.support.processes import run_to_end
 

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from tennis.checkout import ROOT
+from tennis.kit.checkout import ROOT
 from tests.support.processes import run_to_end, stand_in
 
 PROGRAM = ROOT / "ansible/roles/base/files/tennis_bench.py"

@@ -16,8 +16,8 @@ import pytest
 from tennis.bench import loads
 from tennis.bench.kernels.modules import PREFIX
 from tennis.bench.virtual import initramfs
-from tennis.checkout import ROOT
-from tennis.errors import UsageError
+from tennis.kit.checkout import ROOT
+from tennis.kit.errors import UsageError
 from tennis.rally import memory
 from tests.support.processes import run_to_end, stand_in
 from tests.support.virtual import played

@@ -11,8 +11,8 @@ import pytest
 import yaml
 
 from tennis.bench.kernels import catalogue
-from tennis.checkout import ROOT
-from tennis.wiring import wiring
+from tennis.kit.checkout import ROOT
+from tennis.kit.wiring import wiring
 from tests.support.processes import run_to_end
 
 OVERLAYS = ROOT / "target" / "overlays"

@@ -16,7 +16,7 @@ from tennis.bench.kernels.gpio_lines import RacquetLines, racquet_lines
 from tennis.bench.kernels.kernel import Kernel
 from tennis.bench.qemu.plugins import find_qemu
 from tennis.bench.targets import snapshot
-from tennis.checkout import ROOT
+from tennis.kit.checkout import ROOT
 from tests.support import pi_card, raspi
 from tests.support.made_up_pi import STOCK, Target
 from tests.support.pi_firmware import BOARDS, Firmware, Loaded

@@ -11,9 +11,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tennis import wire
 from tennis.bench.sloth.image import CORES, RP2040, SLOTH, Core, image
 from tennis.bench.sloth.session import SlothSession
+from tennis.kit import wire
 from tennis.rally.balls import records
 from tennis.rally.folder import CONSOLE
 from tennis.rally.manifest import Protocol

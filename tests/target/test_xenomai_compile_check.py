@@ -14,7 +14,7 @@ import pytest
 
 from tennis.bench.kernels.catalogue import find
 from tennis.bench.kernels.modules import OVERRIDES, PREFIX
-from tennis.checkout import ROOT
+from tennis.kit.checkout import ROOT
 from tests.support.processes import run_to_end
 
 pytestmark = pytest.mark.virtual

@@ -16,8 +16,8 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from tennis.bench.fleet.state import output_of
 from tennis.bench.targets.ssh import SshError, SshTarget, StoppedError, as_root
-from tennis.errors import BenchError
-from tennis.log import log
+from tennis.kit.errors import BenchError
+from tennis.kit.log import log
 from tennis.rally.text import plain
 
 PROGRAM = "/usr/local/sbin/tennis-boot"

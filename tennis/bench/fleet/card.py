@@ -19,7 +19,7 @@ from typing import Literal
 
 from tennis.bench.findings import Finding
 from tennis.bench.fleet import firmware_files
-from tennis.errors import TennisError, UsageError
+from tennis.kit.errors import TennisError, UsageError
 from tennis.rally.disk import open_below, write_whole
 from tennis.rally.text import plain
 

@@ -17,11 +17,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from tennis import environment
 from tennis.bench.patience import USUAL, Patience
 from tennis.bench.targets.ssh import SshTarget
-from tennis.checkout import ROOT
-from tennis.errors import BenchError, UsageError
+from tennis.kit import environment
+from tennis.kit.checkout import ROOT
+from tennis.kit.errors import BenchError, UsageError
 from tennis.rally.text import plain
 
 INVENTORY = ROOT / "ansible" / "inventory"

@@ -22,8 +22,8 @@ from tennis.bench.fleet.state import (
     nonsense,
 )
 from tennis.bench.targets.ssh import SshTarget
-from tennis.errors import BenchError, UsageError
-from tennis.log import log
+from tennis.kit.errors import BenchError, UsageError
+from tennis.kit.log import log
 from tennis.rally.text import plain
 
 LEASE_S = (60, 14 * 86400)  # the shortest and the longest

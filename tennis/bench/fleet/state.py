@@ -20,7 +20,7 @@ from tennis.bench.commands import run
 from tennis.bench.fleet.inventory import Fleet, ListedBench
 from tennis.bench.patience import USUAL, Patience
 from tennis.bench.targets.ssh import CommandResult, SshError, SshTarget, as_root, why
-from tennis.errors import BenchError, TennisError, UsageError
+from tennis.kit.errors import BenchError, TennisError, UsageError
 from tennis.rally.text import plain
 
 PROGRAM = "/usr/local/sbin/tennis-bench"

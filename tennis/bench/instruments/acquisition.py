@@ -18,13 +18,13 @@ from typing import IO
 
 import numpy as np
 
-from tennis import environment
 from tennis.bench.instruments.sigrok import ANSWER_S, Settings, find_program
-from tennis.errors import BenchError, TennisError
+from tennis.kit import environment
+from tennis.kit.errors import BenchError, TennisError
+from tennis.rally.captures.edges import MAX_TICKS
+from tennis.rally.captures.srzip import Writer
 from tennis.rally.disk import writing
 from tennis.rally.text import plain
-from tennis.umpire.captures.edges import MAX_TICKS
-from tennis.umpire.captures.srzip import Writer
 
 FIRST_SAMPLES_S = 15
 STARTS_S = 2  # from its program's start to its first sample

@@ -12,7 +12,7 @@ from collections import deque
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from tennis import wire
+from tennis.kit import wire
 from tennis.rally.journal import Frame
 
 ACK_EVERY = 8  # frames

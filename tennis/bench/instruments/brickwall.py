@@ -18,19 +18,13 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from tennis import wire
 from tennis.bench.instruments import firmware
 from tennis.bench.instruments.arq import LineCounts, Receiver
-from tennis.bench.instruments.commands import (
-    CommandError,
-    Hello,
-    NobodyError,
-    PadReadings,
-    Play,
-)
+from tennis.bench.instruments.commands import CommandError, Hello, NobodyError, PadReadings, Play
 from tennis.bench.instruments.link import Link, LinkLostError
 from tennis.bench.patience import USUAL, Patience
-from tennis.errors import BenchError
+from tennis.kit import wire
+from tennis.kit.errors import BenchError
 from tennis.rally.journal import Frame
 from tennis.rally.text import plain
 

@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
-from tennis.errors import BenchError
+from tennis.kit.errors import BenchError
 from tennis.rally.manifest import Protocol
 from tennis.rally.text import plain
 

@@ -9,13 +9,13 @@ import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 
-from tennis import environment
 from tennis.bench.cache import digest, once
 from tennis.bench.commands import run
 from tennis.bench.instruments import firmware, micropython, verifications
 from tennis.bench.instruments.lockstep import LockstepLink
-from tennis.checkout import ROOT
-from tennis.errors import BenchError
+from tennis.kit import environment
+from tennis.kit.checkout import ROOT
+from tennis.kit.errors import BenchError
 from tennis.rally.manifest import Instrument
 
 FOLDER = ROOT / "kit-firmware" / "emulator"

@@ -6,9 +6,9 @@ import hashlib
 from functools import cache
 from pathlib import Path
 
-from tennis.checkout import ROOT
-from tennis.errors import BenchError
-from tennis.wiring import wiring
+from tennis.kit.checkout import ROOT
+from tennis.kit.errors import BenchError
+from tennis.kit.wiring import wiring
 
 FOLDERS = (ROOT / "kit-firmware" / "brickwall", ROOT / "kit-firmware" / "generator")
 VERSION = "1"  # of the wire format's commands: what HELLO calls firmware

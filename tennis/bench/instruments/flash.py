@@ -21,8 +21,8 @@ from tennis.bench.instruments.emulated_clock import parted
 from tennis.bench.instruments.link import LinkLostError
 from tennis.bench.instruments.ports import bootsel, picos, the_port
 from tennis.bench.instruments.serial_link import SerialLink
-from tennis.errors import BenchError, UsageError
-from tennis.log import log
+from tennis.kit.errors import BenchError, UsageError
+from tennis.kit.log import log
 from tennis.rally.text import plain
 
 MAIN = "main.py"

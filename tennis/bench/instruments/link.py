@@ -4,7 +4,7 @@
 
 from typing import Protocol
 
-from tennis.errors import BenchError
+from tennis.kit.errors import BenchError
 
 
 class LinkLostError(BenchError):

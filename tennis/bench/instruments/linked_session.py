@@ -9,11 +9,11 @@ import struct
 from collections.abc import Iterator
 from pathlib import Path
 
-from tennis import wire
 from tennis.bench.instruments.brickwall import Brickwall
 from tennis.bench.instruments.commands import Hello, play_of
 from tennis.bench.instruments.lockstep import LockstepLink
 from tennis.bench.targets.console import Console
+from tennis.kit import wire
 from tennis.rally.journal import Frame
 from tennis.rally.plan import Plan
 

@@ -12,7 +12,7 @@ import struct
 from collections.abc import Callable
 
 from tennis.bench.instruments.link import LinkLostError
-from tennis.errors import BenchError
+from tennis.kit.errors import BenchError
 
 HEAD = struct.Struct("<BI")
 U64 = struct.Struct("<Q")

@@ -13,10 +13,10 @@ from pathlib import Path
 from tennis.bench.cache import digest, once
 from tennis.bench.commands import run
 from tennis.bench.debian import Suite, host_architecture
-from tennis.checkout import cache_folder
-from tennis.errors import BenchError
-from tennis.log import listening, log
-from tennis.share import processors
+from tennis.kit.checkout import cache_folder
+from tennis.kit.errors import BenchError
+from tennis.kit.log import listening, log
+from tennis.kit.share import processors
 
 SUITE = "trixie"
 BOARD = "RPI_PICO"

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from serial.tools import list_ports
 
-from tennis.errors import UsageError
+from tennis.kit.errors import UsageError
 from tennis.rally.text import plain
 
 MICROPYTHON = (0x2E8A, 0x0005)  # USB vendor and product: a Pico that runs MicroPython

@@ -14,7 +14,7 @@ import serial
 from tennis.bench.instruments.emulated_clock import ClockWait, EmulatedClock, parted
 from tennis.bench.instruments.link import LinkLostError
 from tennis.bench.instruments.ports import checked, ports
-from tennis.errors import BenchError
+from tennis.kit.errors import BenchError
 
 BAUD = 115_200  # USB takes no notice of it
 WRITE_TIMEOUT_S = 5

@@ -9,11 +9,11 @@ import tempfile
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
-from tennis import environment
-from tennis.errors import BenchError, UsageError
+from tennis.kit import environment
+from tennis.kit.errors import BenchError, UsageError
+from tennis.kit.units import NS_PER_S
+from tennis.rally.captures.edges import MAX_TICKS
 from tennis.rally.text import plain
-from tennis.umpire.captures.edges import MAX_TICKS
-from tennis.units import NS_PER_S
 
 PROGRAM = "sigrok-cli"
 ANSWER_S = 60  # it loads the firmware of some analysers first

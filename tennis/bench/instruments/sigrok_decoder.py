@@ -6,10 +6,10 @@ import os
 import shutil
 from pathlib import Path
 
-from tennis import environment
 from tennis.bench.instruments.sigrok import ANSWER_S, find_program
-from tennis.checkout import ROOT
-from tennis.errors import BenchError, RallyError
+from tennis.kit import environment
+from tennis.kit.checkout import ROOT
+from tennis.kit.errors import BenchError, RallyError
 from tennis.rally.disk import writing
 
 DECODER = ROOT / "umpire" / "decoder" / "tennis"

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from pydantic import ValidationError
 
-from tennis.errors import TennisError
+from tennis.kit.errors import TennisError
 from tennis.rally.disk import write_whole
 from tennis.rally.manifest import VerificationRecord
 

@@ -16,9 +16,9 @@ from tennis.bench.cache import kept, once
 from tennis.bench.configuration import Flavour
 from tennis.bench.debian import Package, Suite, host_architecture
 from tennis.bench.kernels.kernel import Kernel, options_of
-from tennis.checkout import ROOT, cache_folder
-from tennis.errors import BenchError, UsageError
-from tennis.log import log
+from tennis.kit.checkout import ROOT, cache_folder
+from tennis.kit.errors import BenchError, UsageError
+from tennis.kit.log import log
 
 CATALOGUE = ROOT / "target" / "kernels" / "debian.toml"
 OLDEST = (5, 10)  # GPIO character device v2, which racquet-ready uses
@@ -251,7 +251,7 @@ def _tree(folder: Path) -> Kernel:
             raise refuse(why)
     if not image.stat().st_size:
         raise refuse("its arch/arm64/boot/Image is empty; run 'make ARCH=arm64 Image'")
-    from tennis.bench.kernels.requirements import virtual_needs  # noqa: PLC0415 (it loads pydantic)
+    from tennis.bench.kernels.requirements import virtual_needs  # noqa: PLC0415 (it loads pydantic
 
     # what was built, not what somebody wrote into .config since
     options = options_of(folder / BUILT_CONFIG)

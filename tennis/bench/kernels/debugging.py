@@ -13,9 +13,9 @@ from tennis.bench.cache import digest, kept, once
 from tennis.bench.debian import Suite
 from tennis.bench.kernels import catalogue, modules, packages
 from tennis.bench.kernels.kernel import Kernel
-from tennis.checkout import ROOT, cache_folder
-from tennis.errors import BenchError
-from tennis.log import log
+from tennis.kit.checkout import ROOT, cache_folder
+from tennis.kit.errors import BenchError
+from tennis.kit.log import log
 
 CONFIG = ROOT / "target" / "kernels" / "debug.config"
 SUITE, PACKAGE = "trixie", "linux-source-6.12"

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from tennis.bench.findings import Finding
 from tennis.bench.targets.snapshot import Snapshot
-from tennis.errors import UsageError
+from tennis.kit.errors import UsageError
 from tennis.rally.text import plain
 
 OFF = {"0", "n", "no", "off", "false"}

@@ -7,11 +7,11 @@ import shutil
 from collections.abc import Sequence
 from pathlib import Path
 
-from tennis import environment
 from tennis.bench.cache import made_of
 from tennis.bench.commands import run, says_of_itself
 from tennis.bench.kernels.kernel import Kernel
-from tennis.share import processors
+from tennis.kit import environment
+from tennis.kit.share import processors
 
 PREFIX = "aarch64-linux-gnu-"
 BINUTILS = ("as", "ld")

@@ -19,8 +19,8 @@ from tennis.bench import box
 from tennis.bench.cache import digest, once
 from tennis.bench.kernels import modules
 from tennis.bench.kernels.kernel import Kernel
-from tennis.checkout import ROOT, cache_folder
-from tennis.errors import BenchError, NotBuiltError
+from tennis.kit.checkout import ROOT, cache_folder
+from tennis.kit.errors import BenchError, NotBuiltError
 from tennis.rally.disk import read_source
 from tennis.rally.text import plain
 

@@ -19,8 +19,8 @@ from tennis.bench.cache import digest, once
 from tennis.bench.commands import run
 from tennis.bench.debian import host_architecture
 from tennis.bench.kernels import modules, own_module
-from tennis.digests import sha256_of_folder
-from tennis.errors import BenchError, NotBuiltError
+from tennis.kit.digests import sha256_of_folder
+from tennis.kit.errors import BenchError, NotBuiltError
 from tennis.rally.program import TOML, Brought, C
 from tennis.rally.text import plain
 

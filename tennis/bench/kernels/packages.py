@@ -23,10 +23,10 @@ from tennis.bench.configuration import Flavour, read_config
 from tennis.bench.kernels import modules
 from tennis.bench.kernels.kernel import Kernel
 from tennis.bench.kernels.requirements import check_config, fragment, requirements
-from tennis.checkout import ROOT, cache_folder
-from tennis.errors import BenchError, TennisError, UsageError
-from tennis.log import log
-from tennis.share import processors
+from tennis.kit.checkout import ROOT, cache_folder
+from tennis.kit.errors import BenchError, TennisError, UsageError
+from tennis.kit.log import log
+from tennis.kit.share import processors
 
 PREFIX = modules.PREFIX
 RECIPE = 1  # another number builds everything again

@@ -14,9 +14,9 @@ from pathlib import Path
 
 from tennis.bench.cache import digest, once
 from tennis.bench.debian import Suite
-from tennis.checkout import ROOT
-from tennis.errors import UsageError
-from tennis.log import log
+from tennis.kit.checkout import ROOT
+from tennis.kit.errors import UsageError
+from tennis.kit.log import log
 
 PROGRAMS = ROOT / "target" / "virtual" / "programs.toml"  # what the virtual target has
 RECIPE = 1  # another number fetches everything again

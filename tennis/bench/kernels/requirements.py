@@ -21,8 +21,8 @@ from tennis.bench.findings import Finding, Mark
 from tennis.bench.kernels import boards, loading
 from tennis.bench.kernels.kernel import Kernel
 from tennis.bench.targets.snapshot import Snapshot
-from tennis.checkout import ROOT
-from tennis.errors import TennisError, UsageError
+from tennis.kit.checkout import ROOT
+from tennis.kit.errors import TennisError, UsageError
 from tennis.rally.manifest import Witness
 from tennis.rally.text import plain
 

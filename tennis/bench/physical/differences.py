@@ -8,10 +8,8 @@ from typing import Any
 
 from tennis.bench.kernels import boards, requirements
 from tennis.bench.targets import latency_settings, snapshot
-from tennis.errors import BenchError
-from tennis.rally.manifest import (
-    Fault,
-)
+from tennis.kit.errors import BenchError
+from tennis.rally.manifest import Fault
 
 
 def kept_snapshot(path: Path) -> snapshot.Snapshot | None:

@@ -45,19 +45,12 @@ from tennis.bench.protocol import (
 from tennis.bench.targets import latency_settings, snapshot
 from tennis.bench.targets.agent_session import AgentSession
 from tennis.bench.targets.console import Console
-from tennis.checkout import ROOT
-from tennis.errors import BenchError, UsageError
-from tennis.log import log
+from tennis.kit.checkout import ROOT
+from tennis.kit.errors import BenchError, UsageError
+from tennis.kit.log import log
 from tennis.rally.disk import writing
 from tennis.rally.folder import AFTER, BEFORE, CONSOLE, PEER
-from tennis.rally.manifest import (
-    THREADED,
-    BenchKind,
-    LoadRecord,
-    OnProcessor,
-    Priority,
-    Target,
-)
+from tennis.rally.manifest import THREADED, BenchKind, LoadRecord, OnProcessor, Priority, Target
 from tennis.rally.plan import UNKNOWN, Plan
 from tennis.rally.settings import of_target, taken_by
 from tennis.rally.text import plain

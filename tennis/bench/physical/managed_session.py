@@ -9,11 +9,9 @@ from dataclasses import dataclass
 from tennis.bench.physical.wired import WiredSession
 from tennis.bench.targets.agent_session import AgentSession
 from tennis.bench.targets.ssh import SshTarget
-from tennis.log import log
+from tennis.kit.log import log
 from tennis.rally.journal import Frame
-from tennis.rally.manifest import (
-    Drill,
-)
+from tennis.rally.manifest import Drill
 
 DRILL_OVER_S = 5.0  # then every pulse of a drill that ended has come
 

@@ -16,9 +16,9 @@ from pathlib import Path
 from tennis.bench.kernels import own_program, program_packages, program_record
 from tennis.bench.kernels.own_program import HOME, OwnProgram
 from tennis.bench.targets.ssh import SshTarget
-from tennis.checkout import ROOT
-from tennis.digests import sha256_of
-from tennis.errors import BenchError
+from tennis.kit.checkout import ROOT
+from tennis.kit.digests import sha256_of
+from tennis.kit.errors import BenchError
 from tennis.rally import program
 from tennis.rally.manifest import NO_MODULE
 from tennis.rally.plan import UNKNOWN, Plan

@@ -9,12 +9,12 @@ from tennis.bench.kernels import boards, requirements
 from tennis.bench.targets import snapshot
 from tennis.bench.targets.console import LIMIT_BYTES
 from tennis.bench.targets.ssh import SshTarget
-from tennis.errors import BenchError, UsageError
+from tennis.kit.errors import BenchError, UsageError
+from tennis.kit.units import NS_PER_S
 from tennis.rally.manifest import PROGRAM, Protocol
 from tennis.rally.plan import UNKNOWN, Plan
 from tennis.rally.settings import option_of
 from tennis.rally.text import plain
-from tennis.units import NS_PER_S
 
 # what a witness tells, packed and in base64: a sample of each millisecond, a stamp of each ball
 SAMPLE_BYTES, STAMP_BYTES = 6, 8

@@ -9,7 +9,7 @@ from tennis.bench import flavours
 from tennis.bench.fitting import Capabilities
 from tennis.bench.physical.wired import WiredBench
 from tennis.bench.sloth import KERNELS, PICO, PICO2, is_sloth
-from tennis.errors import UsageError
+from tennis.kit.errors import UsageError
 from tennis.rally.plan import UNKNOWN, Plan
 from tennis.rally.settings import taken_by
 

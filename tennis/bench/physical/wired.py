@@ -20,14 +20,14 @@ from tennis.bench.instruments.ports import the_port
 from tennis.bench.instruments.serial_link import SerialLink
 from tennis.bench.patience import USUAL, Patience
 from tennis.bench.protocol import Access, Position, ResumableBench, RunRecord
-from tennis.edition import PUBLIC_VERSION
-from tennis.errors import BenchError, UsageError
+from tennis.kit.edition import PUBLIC_VERSION
+from tennis.kit.errors import BenchError, UsageError
+from tennis.kit.units import NS_PER_S, ticks_to_ns
 from tennis.rally.disk import writing
 from tennis.rally.journal import Frame
 from tennis.rally.manifest import BenchKind, Fault, Instrument, LoadRecord, SerialLine, Target
 from tennis.rally.plan import UNKNOWN, Plan
 from tennis.rally.settings import of_target, taken_by
-from tennis.units import NS_PER_S, ticks_to_ns
 
 MANAGED = "not managed by tennis"
 TIME_NOTE = "real time on real wires"

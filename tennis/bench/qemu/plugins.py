@@ -13,11 +13,11 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Literal
 
-from tennis import environment
 from tennis.bench.cache import made_of
 from tennis.bench.commands import identity, run, says_of_itself
-from tennis.checkout import ROOT, SETUP
-from tennis.errors import BenchError
+from tennis.kit import environment
+from tennis.kit.checkout import ROOT, SETUP
+from tennis.kit.errors import BenchError
 from tennis.rally.manifest import Instrument, Protocol
 
 FOLDER = ROOT / "target" / "virtual"

@@ -7,7 +7,7 @@ import select
 from collections.abc import Iterator
 from pathlib import Path
 
-from tennis import wire
+from tennis.kit import wire
 from tennis.rally.journal import Frame
 
 SHARED = Path(__file__).parent

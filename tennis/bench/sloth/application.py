@@ -9,7 +9,7 @@ from pathlib import Path
 from tennis.bench import loads as load_folder
 from tennis.bench.sloth import KERNELS, PICO, PICO2
 from tennis.bench.sloth.image import CORES, LM3S6965, RP2040, RP2350, SLOTH, Core, image, own_image
-from tennis.errors import UsageError
+from tennis.kit.errors import UsageError
 from tennis.rally.manifest import OWN
 
 # what a load is to the application: the kit's Racquet takes it, and one's own may

@@ -27,9 +27,9 @@ from tennis.bench.sloth.image import CORES, compiler_version
 from tennis.bench.sloth.pico_session import PicoTargetSession
 from tennis.bench.sloth.session import MACHINE, SlothSession
 from tennis.bench.targets.console import Console
-from tennis.digests import sha256_of
-from tennis.edition import EDITION, KEY, PUBLIC_VERSION
-from tennis.errors import BenchError, UsageError
+from tennis.kit.digests import sha256_of
+from tennis.kit.edition import EDITION, KEY, PUBLIC_VERSION
+from tennis.kit.errors import BenchError, UsageError
 from tennis.rally.folder import CONSOLE
 from tennis.rally.manifest import BenchKind, Ceiling, Instrument, LoadRecord, Priority, Target
 from tennis.rally.plan import Plan

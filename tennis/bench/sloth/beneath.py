@@ -10,13 +10,13 @@ import struct
 from collections.abc import Sequence
 from pathlib import Path
 
-from tennis import environment
 from tennis.bench.cache import digest, once
 from tennis.bench.commands import run
 from tennis.bench.kernels.kernel import Kernel
 from tennis.bench.kernels.modules import PREFIX, kernel_module, toolchain
-from tennis.checkout import ROOT
-from tennis.errors import BenchError
+from tennis.kit import environment
+from tennis.kit.checkout import ROOT
+from tennis.kit.errors import BenchError
 
 SLOTHFUL = ROOT / "target" / "slothful"
 MODULE = "racquet_sloth"  # Linux' end of the pipes, in the Racquet's place

@@ -11,12 +11,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from tennis import environment
 from tennis.bench import box
 from tennis.bench.cache import digest, once
 from tennis.bench.commands import run
-from tennis.checkout import ROOT
-from tennis.errors import BenchError, NotBuiltError, UsageError
+from tennis.kit import environment
+from tennis.kit.checkout import ROOT
+from tennis.kit.errors import BenchError, NotBuiltError, UsageError
 from tennis.rally.disk import read_source
 from tennis.rally.text import plain
 

@@ -5,11 +5,11 @@
 import subprocess
 from pathlib import Path
 
-from tennis import environment
 from tennis.bench.qemu import plugins
 from tennis.bench.qemu.session import PipedSession
 from tennis.bench.sloth.image import Core
 from tennis.bench.targets.console import LIMIT_BYTES, Console
+from tennis.kit import environment
 from tennis.rally.folder import CONSOLE
 from tennis.rally.manifest import Protocol
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from tennis.bench.commands import run
 from tennis.bench.sloth import PICO, PICO2
 from tennis.bench.sloth.application import BOARDS
-from tennis.errors import UsageError
+from tennis.kit.errors import UsageError
 
 FAMILIES = {PICO: 0xE48BFF56, PICO2: 0xE48BFF59}  # of a Pico 2: its Arm processor, secure
 PAYLOAD = 256  # bytes of a block, which has room for 476

@@ -19,12 +19,12 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import IO
 
-from tennis import environment
 from tennis.bench.targets import snapshot
 from tennis.bench.targets.console import LIMIT_BYTES
 from tennis.bench.targets.ssh import SSH_FAILED, SshTarget
-from tennis.checkout import ROOT
-from tennis.errors import BenchError
+from tennis.kit import environment
+from tennis.kit.checkout import ROOT
+from tennis.kit.errors import BenchError
 from tennis.rally.text import plain
 
 SCRIPT = ROOT / "target" / "agent"

@@ -10,8 +10,8 @@ from pathlib import Path
 
 from tennis.bench.configuration import Flavour, flavour_of, read_config
 from tennis.bench.flavours import RACQUETS
-from tennis.checkout import ROOT
-from tennis.errors import BenchError
+from tennis.kit.checkout import ROOT
+from tennis.kit.errors import BenchError
 from tennis.rally.text import plain
 
 SCRIPT = ROOT / "target" / "snapshot"

@@ -26,11 +26,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from tennis import environment
 from tennis.bench.patience import USUAL, Patience
 from tennis.bench.targets import diagnoses, snapshot
-from tennis.checkout import SETUP
-from tennis.errors import BenchError, UsageError
+from tennis.kit import environment
+from tennis.kit.checkout import SETUP
+from tennis.kit.errors import BenchError, UsageError
 from tennis.rally.text import plain
 
 SHARED_S = 20  # so long does the connection wait for the next command: none is left behind

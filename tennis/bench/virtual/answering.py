@@ -13,8 +13,8 @@ from tennis.bench.sloth import beneath
 from tennis.bench.virtual import program
 from tennis.bench.virtual.initramfs import Link
 from tennis.bench.virtual.program import Places
-from tennis.checkout import ROOT
-from tennis.digests import sha256_of
+from tennis.kit.checkout import ROOT
+from tennis.kit.digests import sha256_of
 from tennis.rally import drills
 from tennis.rally.manifest import NO_MODULE, OWN, PROGRAM
 from tennis.rally.plan import UNKNOWN, Plan

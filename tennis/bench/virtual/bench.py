@@ -30,8 +30,8 @@ from tennis.bench.virtual.parts import (
     parts_of,
 )
 from tennis.bench.virtual.refusals import refuse
-from tennis.digests import sha256_of
-from tennis.edition import EDITION, KEY, PUBLIC_VERSION
+from tennis.kit.digests import sha256_of
+from tennis.kit.edition import EDITION, KEY, PUBLIC_VERSION
 from tennis.rally.folder import CONSOLE
 from tennis.rally.manifest import BenchKind, LoadRecord, OnProcessor, Priority, Target
 from tennis.rally.memory import stalls_in

@@ -6,14 +6,14 @@ import os
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from tennis import wire
 from tennis.bench.qemu import plugins
 from tennis.bench.qemu.session import PipedSession
 from tennis.bench.virtual.machine import Extras, Machine
 from tennis.bench.virtual.parts import Parts
 from tennis.bench.virtual.shots import held_open, parameters
-from tennis.digests import sha256_of
-from tennis.errors import BenchError
+from tennis.kit import wire
+from tennis.kit.digests import sha256_of
+from tennis.kit.errors import BenchError
 from tennis.rally import drills
 from tennis.rally.journal import Frame
 from tennis.rally.manifest import Instrument

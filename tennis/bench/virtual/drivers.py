@@ -8,7 +8,7 @@ from pathlib import Path
 
 from tennis.bench.kernels.kernel import Kernel
 from tennis.bench.kernels.requirements import virtual_needs
-from tennis.errors import BenchError, UsageError
+from tennis.kit.errors import BenchError, UsageError
 
 # of what a network on two cards of one machine needs (target/kernels/virtual.toml), the modules
 DRIVERS = {"CONFIG_VIRTIO_PCI": "virtio_pci", "CONFIG_VIRTIO_NET": "virtio_net"}

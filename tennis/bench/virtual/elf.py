@@ -11,7 +11,7 @@ import struct
 from bisect import bisect_right
 from collections.abc import Iterator, Mapping
 
-from tennis.explain.phases import GARBAGE, OUTSIDE, PROGRAM, UNNAMED_OF_PYTHON, Symbol
+from tennis.rally.phases import GARBAGE, OUTSIDE, PROGRAM, UNNAMED_OF_PYTHON, Symbol
 from tennis.rally.program import ELF
 from tennis.rally.text import plain
 

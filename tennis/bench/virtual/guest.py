@@ -19,7 +19,7 @@ from tennis.bench.qemu import plugins
 from tennis.bench.qemu.plugins import QemuPlugin
 from tennis.bench.virtual import symbols
 from tennis.bench.virtual.parts import Parts
-from tennis.errors import BenchError
+from tennis.kit.errors import BenchError
 from tennis.rally.text import plain
 
 SAMPLE_NS = 1_000_000  # between two samples

@@ -14,9 +14,9 @@ from pathlib import Path
 from tennis.bench.cache import digest, kept, once
 from tennis.bench.debian import Suite
 from tennis.bench.kernels.program_packages import PROGRAMS, suite
-from tennis.digests import sha256_of, sha256_of_folder
-from tennis.errors import TennisError
-from tennis.log import log
+from tennis.kit.digests import sha256_of, sha256_of_folder
+from tennis.kit.errors import TennisError
+from tennis.kit.log import log
 
 Files = dict[str, list[str]]  # package -> files of it
 

@@ -11,7 +11,7 @@ from tennis.bench.kernels import catalogue
 from tennis.bench.targets import snapshot
 from tennis.bench.virtual.bench import VirtualBench
 from tennis.bench.virtual.machine import Extras, Machine
-from tennis.errors import BenchError
+from tennis.kit.errors import BenchError
 from tennis.rally.folder import CONSOLE
 from tennis.rally.manifest import Protocol
 from tennis.rally.plan import Plan

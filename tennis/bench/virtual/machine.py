@@ -27,13 +27,13 @@ from tennis.bench.virtual import initramfs
 from tennis.bench.virtual.answering import TARGET
 from tennis.bench.virtual.parts import PEER_TARGET, Parts, packages_of
 from tennis.bench.virtual.shots import Children
-from tennis.errors import BenchError
+from tennis.kit.errors import BenchError
+from tennis.kit.wiring import wiring
 from tennis.rally.cycles import balls_for
 from tennis.rally.folder import CONSOLE
 from tennis.rally.manifest import THREADED, Protocol
 from tennis.rally.plan import Plan
 from tennis.rally.text import plain
-from tennis.wiring import wiring
 
 # KASLR, which differs from boot to boot, would also turn on kernel page-table isolation, as it does
 # on a board whose firmware gives a seed: QEMU takes three times as long with it

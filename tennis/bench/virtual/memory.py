@@ -14,7 +14,7 @@ from pydantic import Field, ValidationError, model_validator
 
 from tennis.bench.qemu import plugins
 from tennis.bench.qemu.plugins import QemuPlugin
-from tennis.errors import TennisError, UsageError
+from tennis.kit.errors import TennisError, UsageError
 from tennis.rally.edited import EditedError, toml_of
 from tennis.rally.manifest import StrictModel
 from tennis.rally.memory import NONE, canonical, file_of, name_of

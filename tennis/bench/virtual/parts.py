@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tennis import entries
 from tennis.bench import loads as load_folder
 from tennis.bench import witnesses
 from tennis.bench.kernels import catalogue, modules
@@ -17,7 +16,8 @@ from tennis.bench.qemu import plugins
 from tennis.bench.qemu.plugins import Qemu, QemuPlugin
 from tennis.bench.virtual import answering, drivers, memory
 from tennis.bench.virtual.answering import TARGET, Answerer
-from tennis.entries import Entry, EntryError, load
+from tennis.kit import entries
+from tennis.kit.entries import Entry, EntryError, load
 from tennis.rally.manifest import Witness
 from tennis.rally.plan import Plan
 

@@ -7,14 +7,14 @@ import struct
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from tennis import wire
 from tennis.bench.instruments import emulated
 from tennis.bench.instruments.linked_session import EMULATOR_LOG, LinkedSession
 from tennis.bench.qemu import plugins
 from tennis.bench.virtual.machine import Extras, Machine
 from tennis.bench.virtual.parts import Parts
-from tennis.digests import sha256_of
-from tennis.errors import BenchError
+from tennis.kit import wire
+from tennis.kit.digests import sha256_of
+from tennis.kit.errors import BenchError
 from tennis.rally.journal import Frame
 from tennis.rally.manifest import Instrument
 

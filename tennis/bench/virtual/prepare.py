@@ -8,9 +8,9 @@ from tennis.bench import loads
 from tennis.bench.kernels import catalogue, modules
 from tennis.bench.qemu import plugins as instrument
 from tennis.bench.virtual import initramfs
-from tennis.checkout import ROOT, cache_folder
-from tennis.errors import UsageError
-from tennis.log import log
+from tennis.kit.checkout import ROOT, cache_folder
+from tennis.kit.errors import UsageError
+from tennis.kit.log import log
 
 # a fetched kernel takes about 300 MB while it is unpacked
 NEEDED_MB = 400

@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 
 from tennis.bench.qemu import plugins
 from tennis.bench.qemu.plugins import Qemu, QemuPlugin
-from tennis.errors import BenchError
-from tennis.explain.phases import (
+from tennis.kit.errors import BenchError
+from tennis.rally.phases import (
     GIVES,
     MOVES,
     PROGRAM,

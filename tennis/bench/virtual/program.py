@@ -15,8 +15,8 @@ from pathlib import Path
 from tennis.bench.kernels import program_packages, program_record
 from tennis.bench.kernels.own_program import HOME, OwnProgram
 from tennis.bench.virtual.initramfs import Link, sha256_of_places
-from tennis.checkout import ROOT
-from tennis.digests import sha256_of
+from tennis.kit.checkout import ROOT
+from tennis.kit.digests import sha256_of
 from tennis.rally.program import ELF, GPIO, RACQUET, TOML, Way
 
 VIRTUAL = ROOT / "target" / "virtual"

@@ -11,7 +11,7 @@ from tennis.bench.qemu import plugins
 from tennis.bench.virtual import initramfs, memory
 from tennis.bench.virtual.answering import LINUX
 from tennis.bench.virtual.parts import packages_of
-from tennis.errors import UsageError
+from tennis.kit.errors import UsageError
 from tennis.rally.manifest import CORES, PROGRAM
 from tennis.rally.plan import Plan
 

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tennis import share
-from tennis.errors import UsageError
+from tennis.kit import share
+from tennis.kit.errors import UsageError
 
 MB = 1 << 20
 # QEMU with a target of 1 GB that stress filled, and a child, which has a copy of what either of

@@ -6,7 +6,7 @@ The target is booted once more to read /proc/kallsyms: the kernel's own function
 starts, the modules' after the Racquet was loaded. KASLR puts kernel and modules elsewhere in each
 boot; the rally's console says where they began. The kernel's own are read with ``nokaslr``. The
 modules' are not: Linux 6.1 obeys it and calls it unknown, and such a target is not started.
-``tennis.play.explain`` checks that the Racquet is where the names then say. See
+``tennis.explain.replayed`` checks that the Racquet is where the names then say. See
 docs/decisions/0011.
 """
 
@@ -23,10 +23,10 @@ from tennis.bench.kernels.kernel import Kernel
 from tennis.bench.virtual import elf, program
 from tennis.bench.virtual.machine import Extras, Machine
 from tennis.bench.virtual.parts import Parts
-from tennis.errors import BenchError
-from tennis.explain.phases import Symbol
-from tennis.log import log
+from tennis.kit.errors import BenchError
+from tennis.kit.log import log
 from tennis.rally.folder import CONSOLE
+from tennis.rally.phases import Symbol
 
 # busybox's grep is quick with fixed strings only
 _DUMP = """#!/bin/sh

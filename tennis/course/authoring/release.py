@@ -10,10 +10,10 @@ from fnmatch import fnmatch
 from pathlib import Path
 from typing import Literal
 
-from tennis import environment
-from tennis.checkout import ROOT
 from tennis.course.lab_files import starter
-from tennis.errors import TennisError, UsageError
+from tennis.kit import environment
+from tennis.kit.checkout import ROOT
+from tennis.kit.errors import TennisError, UsageError
 from tennis.rally.disk import writing
 
 Audience = Literal["student", "instructor"]

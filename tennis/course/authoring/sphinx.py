@@ -29,20 +29,11 @@ from sphinx.util.typing import ExtensionMetadata, OptionSpec
 
 from tennis.course.authoring.sessions import SESSIONS, Planned, load_sessions, needs_of
 from tennis.course.lab_files import Kind, figures_us, place
-from tennis.course.labs import (
-    LABS,
-    Lab,
-    LabRally,
-    LabSweep,
-    Question,
-    load_course,
-    load_lab,
-    write,
-)
+from tennis.course.labs import LABS, Lab, LabRally, LabSweep, Question, load_course, load_lab, write
 from tennis.course.work import starter_of
-from tennis.errors import TennisError
-from tennis.publications import result
+from tennis.kit.errors import TennisError
 from tennis.rally.folder import MANIFEST
+from tennis.report.publications import result
 
 if TYPE_CHECKING:
     from sphinx.application import Sphinx

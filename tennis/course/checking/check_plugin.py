@@ -22,24 +22,15 @@ from tennis.course.checking.evidence import PlayedHere
 from tennis.course.checking.plays import Plays
 from tennis.course.checking.running import is_of_this_machine
 from tennis.course.checking.sweep_work import balls_of
-from tennis.course.checks import (
-    Inconclusive,
-    InDoubt,
-    Note,
-    NotHere,
-    NotRun,
-    Wrong,
-    choice,
-    number,
-)
+from tennis.course.checks import Inconclusive, InDoubt, Note, NotHere, NotRun, Wrong, choice, number
 from tennis.course.lab_files import CHECKS, Solution, load_solution
 from tennis.course.labs import Lab, Question
 from tennis.course.work import ANSWERS, Work, WorkError, read, starter_of
-from tennis.errors import TennisError
+from tennis.kit.errors import TennisError
 from tennis.match.folder import open_match
+from tennis.match.sweep.folder import open_sweep
 from tennis.rally.folder import BALLS
 from tennis.rally.text import plain
-from tennis.sweep.folder import open_sweep
 
 WORK = pytest.StashKey[Work]()
 SOLUTION = pytest.StashKey[Solution | None]()

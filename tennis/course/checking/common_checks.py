@@ -25,8 +25,8 @@ from tennis.course.labs import LabRally, Question
 from tennis.course.notebook.notebook_box import run_notebook
 from tennis.course.predictions import standing
 from tennis.course.work import NOTEBOOK, Work, starter_of
-from tennis.errors import BenchError
-from tennis.units import format_count
+from tennis.kit.errors import BenchError
+from tennis.kit.units import format_count
 
 WORDS_MIN = 5  # different ones, of a reason or a text
 # signs of Chinese and Japanese are words of their own: there are no spaces between them

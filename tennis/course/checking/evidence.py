@@ -16,7 +16,8 @@ from tennis.course.checking.sweep_work import whole_sweep
 from tennis.course.checks import Inconclusive, InDoubt, Wrong, expect
 from tennis.course.labs import LabRally, Question
 from tennis.course.work import Work
-from tennis.errors import BenchError, NotBuiltError, TennisError, UsageError
+from tennis.kit.errors import BenchError, NotBuiltError, TennisError, UsageError
+from tennis.kit.units import format_count
 from tennis.play.repeat import plan_again
 from tennis.rally import Rally
 from tennis.rally.manifest import OWN
@@ -34,7 +35,6 @@ from tennis.rally.settings import (
     served_otherwise,
 )
 from tennis.rally.text import plain
-from tennis.units import format_count
 
 # of a protocol: judged by themselves
 JUDGED = OF_A_BOOT | LENGTH

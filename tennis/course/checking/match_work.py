@@ -5,18 +5,18 @@
 The marker plays all of it, as every rally of a lab.
 """
 
-from tennis.checkout import ROOT
 from tennis.course.checking.plays import ON_BOARD, Plays
 from tennis.course.checks import Inconclusive, InDoubt, Wrong
 from tennis.course.labs import Lab, LabError, LabMatch
 from tennis.course.work import Work, plan_of_match
-from tennis.errors import RallyError, TennisError
+from tennis.kit.checkout import ROOT
+from tennis.kit.errors import RallyError, TennisError
+from tennis.kit.units import format_count
 from tennis.match.folder import MatchFolder, another, open_match
 from tennis.match.plan import MatchPlan, ScheduledRally, parse_plan
-from tennis.play.player import unversioned
-from tennis.play.schedule import scheduled_rallies
+from tennis.match.player import unversioned
+from tennis.match.schedule import scheduled_rallies
 from tennis.rally.text import plain
-from tennis.units import format_count
 
 
 def whole_match(work: Work, *, boards: bool = True) -> MatchFolder:

@@ -45,7 +45,8 @@ from tennis.bench.virtual import symbols
 from tennis.bench.virtual.bench import VirtualBench
 from tennis.bench.virtual.guest import SAMPLE_NS, Guest, GuestTrace, MemorySample, Occurrence
 from tennis.bench.virtual.machine import Extras
-from tennis.errors import BenchError
+from tennis.kit.errors import BenchError
+from tennis.kit.units import format_ns
 from tennis.play.planning import plan_for
 from tennis.play.progress import Progress
 from tennis.play.rally import Watch, play
@@ -57,7 +58,6 @@ from tennis.rally.plan import Plan
 from tennis.rally.request import RallyRequest
 from tennis.rally.serving import Serving
 from tennis.rally.text import plain
-from tennis.units import format_ns
 
 RELOADS = 20
 RATE_HZ = 500.0  # an open loop: pings come also while nobody is there to answer

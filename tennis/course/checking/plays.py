@@ -22,23 +22,23 @@ from tennis.bench.protocol import RunRecord
 from tennis.bench.registry import bench_for
 from tennis.course.checking.module_trial import makers_of, play_watched
 from tennis.course.labs import LabRally
-from tennis.digests import sha256_of
-from tennis.errors import BenchError
+from tennis.kit.digests import sha256_of
+from tennis.kit.errors import BenchError
 from tennis.match.folder import MatchFolder
 from tennis.match.plan import MatchPlan, ScheduledRally
+from tennis.match.playing import Match, play_match
+from tennis.match.sweep.folder import Sweep
+from tennis.match.sweep.playing import SweepRequest, play_sweep
 from tennis.play.check import ball_difference, difference
-from tennis.play.match import Match, play_match
 from tennis.play.planning import drill_plan_for, plan_for
 from tennis.play.rally import Watch, play, unobserved
 from tennis.play.repeat import unlike
-from tennis.play.sweep import SweepRequest, play_sweep
 from tennis.rally import Rally, open_folder, part_path
 from tennis.rally.disk import writing
 from tennis.rally.plan import Plan
 from tennis.rally.program import known_by
 from tennis.rally.request import RallyRequest
 from tennis.rally.text import plain
-from tennis.sweep.folder import Sweep
 
 FOLDER = "played"  # of a class's marks: what the marker played
 BALLS_MAX_TIMES = 4  # so many times as many balls as a lab asks for are played for a student

@@ -19,11 +19,11 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, Field
 
-from tennis import environment
-from tennis.checkout import PACKAGES
 from tennis.course.labs import LABS, Lab, Question, in_other_processes, load_lab
 from tennis.course.work import WorkError
-from tennis.errors import BenchError, DiskFullError, NotBuiltError
+from tennis.kit import environment
+from tennis.kit.checkout import PACKAGES
+from tennis.kit.errors import BenchError, DiskFullError, NotBuiltError
 from tennis.rally.manifest import Verdict
 from tennis.rally.text import plain
 

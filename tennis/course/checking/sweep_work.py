@@ -9,17 +9,17 @@ from tennis.course.checking.plays import ON_BOARD, Plays
 from tennis.course.checks import Inconclusive, InDoubt, Wrong
 from tennis.course.labs import Lab, LabError, LabSweep
 from tennis.course.work import Work
-from tennis.errors import RallyError
+from tennis.kit.errors import RallyError
+from tennis.match.player import unversioned
+from tennis.match.sweep.folder import Sweep, open_sweep
+from tennis.match.sweep.playing import SweepRequest
+from tennis.match.sweep.search import Range, next_rate
 from tennis.play.planning import plan_for
-from tennis.play.player import unversioned
-from tennis.play.sweep import SweepRequest
 from tennis.rally import open_rally
 from tennis.rally.folder import BALLS
 from tennis.rally.request import RallyRequest
 from tennis.rally.serving import Serving
 from tennis.rally.text import plain
-from tennis.sweep.folder import Sweep, open_sweep
-from tennis.sweep.search import Range, next_rate
 
 
 def sweep_request(lab: Lab, seed: int) -> SweepRequest:

@@ -9,9 +9,9 @@ from collections.abc import Mapping
 from importlib.util import find_spec
 from pathlib import Path
 
-from tennis.checkout import cache_folder
 from tennis.course.work import NOTEBOOK, Work
-from tennis.errors import TennisError, UsageError
+from tennis.kit.checkout import cache_folder
+from tennis.kit.errors import TennisError, UsageError
 from tennis.rally.disk import write_whole, writing
 
 SETTINGS = {

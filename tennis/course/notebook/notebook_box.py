@@ -13,12 +13,12 @@ from typing import Any
 from pydantic import BaseModel, ValidationError
 
 from tennis.bench import box
-from tennis.checkout import PACKAGES, PROJECT, ROOT
 from tennis.course.lab_files import RECORDED
 from tennis.course.labs import LAB, LABS, in_other_processes, labs_of_packages
 from tennis.course.notebook.notebook_runner import without_grammars
 from tennis.course.work import NOTEBOOK
-from tennis.errors import BenchError
+from tennis.kit.checkout import PACKAGES, PROJECT, ROOT
+from tennis.kit.errors import BenchError
 from tennis.rally import memory
 from tennis.rally.text import plain
 

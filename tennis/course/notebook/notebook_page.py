@@ -8,12 +8,12 @@ from html import escape
 from pathlib import Path
 from typing import Any
 
-from tennis.checkout import ROOT
 from tennis.course.notebook.notebook_runner import execute, place
-from tennis.errors import TennisError
+from tennis.kit.checkout import ROOT
+from tennis.kit.errors import TennisError
+from tennis.kit.style import CODE_FONT, FONT, LIGHT
 from tennis.rally.disk import write_whole
 from tennis.rally.text import plain
-from tennis.style import CODE_FONT, FONT, LIGHT
 
 PRINTED_MAX = 500_000  # characters of all outputs: half a minute of a usual machine
 STYLE = f"""

@@ -16,7 +16,13 @@ from pydantic import ValidationError
 
 from tennis import __version__
 from tennis.bench.instruments import firmware
-from tennis.commissioning.record import (
+from tennis.kit.digests import sha256_of
+from tennis.kit.errors import AlteredError, RallyError, UsageError
+from tennis.kit.log import log
+from tennis.play.commissioning.equipment import Equipment, equipment_for
+from tennis.play.commissioning.measure import Outcome, Work, measure
+from tennis.play.commissioning.page import page
+from tennis.play.commissioning.record import (
     PAGE,
     RECORD,
     Number,
@@ -26,23 +32,17 @@ from tennis.commissioning.record import (
     read_record,
     write_record,
 )
-from tennis.commissioning.request import CommissionRequest
-from tennis.commissioning.sharing import to_share
-from tennis.commissioning.steps import dependents, names, step
-from tennis.digests import sha256_of
-from tennis.errors import AlteredError, RallyError, UsageError
-from tennis.log import log
-from tennis.pages.commission import page
-from tennis.play.commissioning.equipment import Equipment, equipment_for
-from tennis.play.commissioning.measure import Outcome, Work, measure
+from tennis.play.commissioning.request import CommissionRequest
+from tennis.play.commissioning.sharing import to_share
+from tennis.play.commissioning.steps import dependents, names, step
 from tennis.play.rally import Watch
 from tennis.rally.disk import open_below, write_whole, writing
 from tennis.rally.folder import MANIFEST
 from tennis.rally.in_play import part_path
 from tennis.rally.manifest import Sha256, StrictModel
 from tennis.rally.opening import open_rally
+from tennis.rally.statistics.summary import summarize
 from tennis.rally.text import plain, quoted
-from tennis.stats.summary import summarize
 
 STATE = "state.json"  # of this folder only: it is not sent
 STATE_MAX = 1 << 12  # bytes: two hashes

@@ -26,10 +26,10 @@ from tennis.bench.registry import bench_for
 from tennis.bench.targets import snapshot
 from tennis.bench.targets.ssh import RemoteError, SshError, SshTarget
 from tennis.bench.virtual.kernel_facts import facts_of
-from tennis.commissioning.request import Amount, CommissionRequest
-from tennis.errors import BenchError, TennisError, UsageError
+from tennis.kit.errors import BenchError, TennisError, UsageError
 from tennis.play.commissioning import misses
 from tennis.play.commissioning.misses import Misses
+from tennis.play.commissioning.request import Amount, CommissionRequest
 from tennis.play.planning import plan_for
 from tennis.play.verify import EMULATED_BALLS, jumpered_pico
 from tennis.rally.plan import Plan

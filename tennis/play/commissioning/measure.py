@@ -9,17 +9,19 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from tennis import wire
 from tennis.bench.instruments.brickwall import Brickwall
 from tennis.bench.instruments.commands import Hello, Play
 from tennis.bench.kernels.gpio_lines import racquet_lines
 from tennis.bench.registry import bench_for
 from tennis.bench.targets.snapshot import Snapshot
-from tennis.commissioning.record import Number, StepVerdict
-from tennis.commissioning.steps import step
-from tennis.errors import BenchError, TennisError, UsageError
+from tennis.kit import wire
+from tennis.kit.errors import BenchError, TennisError, UsageError
+from tennis.kit.units import NS_PER_S
+from tennis.kit.wiring import wiring
 from tennis.play.commissioning import misses
 from tennis.play.commissioning.equipment import Equipment, StepError
+from tennis.play.commissioning.record import Number, StepVerdict
+from tennis.play.commissioning.steps import step
 from tennis.play.commissioning.wires import WireTrial, judge_ping, judge_reply, try_wires
 from tennis.play.doctor.target import examine_facts
 from tennis.play.planning import plan_for
@@ -31,11 +33,9 @@ from tennis.rally.manifest import Manifest
 from tennis.rally.memory import canonical
 from tennis.rally.request import RallyRequest
 from tennis.rally.serving import Serving
+from tennis.rally.statistics.summary import summarize
 from tennis.rally.text import plain
-from tennis.stats.summary import summarize
-from tennis.umpire.rally import umpire
-from tennis.units import NS_PER_S
-from tennis.wiring import wiring
+from tennis.report.umpire.rally import umpire
 
 # of the rate: more is asked for than there can be
 RATE_BALLS = 3000

@@ -16,8 +16,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tennis.bench.registry import bench_for
-from tennis.commissioning.steps import EVENTS
-from tennis.errors import BenchError
+from tennis.kit.errors import BenchError
+from tennis.play.commissioning.steps import EVENTS
 from tennis.play.planning import plan_for
 from tennis.play.rally import Watch, play
 from tennis.rally.folder import CONSOLE

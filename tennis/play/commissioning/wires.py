@@ -7,11 +7,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from tennis import wire
 from tennis.bench.instruments.brickwall import Brickwall
 from tennis.bench.instruments.commands import Play
 from tennis.bench.instruments.pads import FarEnd, far_end
-from tennis.errors import BenchError
+from tennis.kit import wire
+from tennis.kit.errors import BenchError
 
 BALLS = 20
 # longer than any answer of a target that does nothing else

@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from tennis.bench.findings import Finding
-from tennis.errors import RallyError
+from tennis.kit.errors import RallyError
 from tennis.rally.disk import lock
 from tennis.rally.text import quoted
 

@@ -11,20 +11,20 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
-from tennis import entries
 from tennis.bench.debian import host_architecture
 from tennis.bench.findings import Finding
 from tennis.bench.kernels import catalogue, modules
 from tennis.bench.qemu import plugins as instrument
 from tennis.bench.virtual import initramfs
-from tennis.checkout import SETUP, cache_folder
-from tennis.entries import EntryError, load
-from tennis.errors import TennisError
+from tennis.kit import entries
+from tennis.kit.checkout import SETUP, cache_folder
+from tennis.kit.entries import EntryError, load
+from tennis.kit.errors import TennisError
+from tennis.kit.scratch import left
+from tennis.kit.share import processors
+from tennis.kit.units import format_count
 from tennis.play.doctor.folder import examine_folder
 from tennis.rally.text import quoted
-from tennis.scratch import left
-from tennis.share import processors
-from tennis.units import format_count
 
 # of what needs more than the virtual bench: Python packages that are optional may be missing
 MORE = (

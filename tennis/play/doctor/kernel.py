@@ -10,7 +10,7 @@ from tennis.bench.findings import Finding
 from tennis.bench.kernels import requirements
 from tennis.bench.targets import snapshot
 from tennis.bench.virtual.kernel_facts import facts_of
-from tennis.errors import TennisError
+from tennis.kit.errors import TennisError
 from tennis.rally.disk import open_regular
 from tennis.rally.manifest import BenchKind
 

@@ -12,11 +12,11 @@ from tennis.bench.instruments.brickwall import Brickwall
 from tennis.bench.instruments.commands import Hello
 from tennis.bench.instruments.ports import bootsel, picos, the_port
 from tennis.bench.instruments.serial_link import SerialLink
-from tennis.errors import TennisError
+from tennis.kit.errors import TennisError
+from tennis.kit.wiring import wiring
 from tennis.play.doctor.host import mild
 from tennis.rally.calibration import doubt
 from tennis.rally.manifest import Instrument
-from tennis.wiring import wiring
 
 EXPECTED_HZ = 125_000_000
 PLUG = "the loop-back plug (the far ends of ping, reply and GP6 joined)"

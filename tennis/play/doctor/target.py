@@ -11,7 +11,7 @@ from tennis.bench.kernels import requirements
 from tennis.bench.kernels.gpio_lines import check_lines
 from tennis.bench.targets import snapshot
 from tennis.bench.targets.ssh import SshTarget
-from tennis.errors import BenchError, TennisError
+from tennis.kit.errors import BenchError, TennisError
 from tennis.play.doctor.kernel import examine_kernel, problem_of
 
 

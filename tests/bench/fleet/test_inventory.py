@@ -10,9 +10,9 @@ import pytest
 from click.testing import CliRunner
 
 from tennis.bench.fleet import inventory
-from tennis.checkout import ROOT
 from tennis.cli import cli
-from tennis.errors import UsageError
+from tennis.kit.checkout import ROOT
+from tennis.kit.errors import UsageError
 from tests.support.processes import run_to_end
 from tests.support.terminal import tennis
 

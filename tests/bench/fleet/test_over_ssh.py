@@ -25,9 +25,9 @@ from click.testing import CliRunner, Result
 from tennis.bench.fleet import inventory, leases, state
 from tennis.bench.patience import Patience
 from tennis.bench.physical import managed
-from tennis.checkout import ROOT
 from tennis.cli import cli
-from tennis.errors import BenchError
+from tennis.kit.checkout import ROOT
+from tennis.kit.errors import BenchError
 from tennis.play.doctor.target import examine_target
 from tests.support.plans import plan_of
 from tests.support.processes import stand_in

@@ -12,8 +12,8 @@ from collections.abc import Iterable
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tennis import wire
 from tennis.bench.instruments.arq import ACK_EVERY, Receiver
+from tennis.kit import wire
 from tennis.rally.journal import Frame
 
 RALLY = "0badcafe"

@@ -11,17 +11,17 @@ from pathlib import Path
 
 import pytest
 
-from tennis import wire
 from tennis.bench.instruments import verifications
 from tennis.bench.instruments.brickwall import Brickwall
 from tennis.bench.instruments.commands import play_of
 from tennis.bench.instruments.link import LinkLostError
 from tennis.bench.instruments.serial_link import SerialLink
 from tennis.bench.physical.wired import WiredBench
-from tennis.commissioning.request import Amount
-from tennis.errors import BenchError, TennisError
-from tennis.gaps import gap_ns
-from tennis.pages.rally import report
+from tennis.kit import wire
+from tennis.kit.errors import BenchError, TennisError
+from tennis.kit.gaps import gap_ns
+from tennis.kit.wiring import wiring
+from tennis.play.commissioning.request import Amount
 from tennis.play.doctor.pico import examine_pico, wire_findings
 from tennis.play.loop_delay import Clocks, Loop
 from tennis.play.rally import Watch, play, resume
@@ -30,8 +30,8 @@ from tennis.play.verify import verify
 from tennis.rally import Rally, open_rally
 from tennis.rally.calibration import doubt
 from tennis.rally.manifest import Instrument, VerificationRecord
-from tennis.stats import summarize
-from tennis.wiring import wiring
+from tennis.rally.statistics import summarize
+from tennis.report.pages.rally import report
 from tests.support.fake_brickwall import TICK_HZ, FakeBrickwall, ball_of, wires
 from tests.support.plans import plan_of
 from tests.support.synthetic import manifest as synthetic_manifest

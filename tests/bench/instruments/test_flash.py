@@ -14,8 +14,8 @@ from click.testing import CliRunner
 from tennis.bench.cache import digest
 from tennis.bench.instruments import emulated, firmware, micropython, verifications
 from tennis.cli import cli
-from tennis.commissioning.request import Amount
 from tennis.play import verify
+from tennis.play.commissioning.request import Amount
 from tests.support.emulated_pico import JUMPERS, PLUG, EmulatedPico, respond
 from tests.support.terminal import tennis
 

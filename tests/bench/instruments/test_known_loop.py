@@ -10,7 +10,7 @@ import pytest
 
 from tennis.bench.instruments.brickwall import Brickwall
 from tennis.bench.instruments.serial_link import SerialLink
-from tennis.commissioning.request import Amount
+from tennis.play.commissioning.request import Amount
 from tennis.play.verification import Verification
 from tennis.play.verify import verify
 from tests.support.emulated_pico import JUMPERS, EmulatedPico, edges

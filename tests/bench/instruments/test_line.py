@@ -16,7 +16,7 @@ import pytest
 
 from tennis.bench.patience import Patience
 from tennis.bench.physical.wired import WiredBench
-from tennis.errors import BenchError
+from tennis.kit.errors import BenchError
 from tennis.play.progress import Progress
 from tennis.play.rally import Watch, play
 from tennis.rally import Rally, open_rally

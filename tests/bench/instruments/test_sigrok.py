@@ -13,9 +13,9 @@ import pytest
 
 from tennis.bench.instruments import sigrok
 from tennis.bench.instruments.acquisition import capturing, wait
-from tennis.errors import UsageError
+from tennis.kit.errors import UsageError
 from tennis.play.capture import needed_s, watching
-from tennis.umpire import open_capture
+from tennis.report.umpire import open_capture
 from tests.support.captures import sigrok as run_sigrok
 from tests.support.plans import plan_of
 from tests.support.processes import run_to_end, stand_in

@@ -17,7 +17,7 @@ from tennis.bench.instruments.brickwall import Brickwall
 from tennis.bench.instruments.commands import NobodyError
 from tennis.bench.instruments.link import LinkLostError
 from tennis.bench.instruments.serial_link import SerialLink
-from tennis.errors import BenchError
+from tennis.kit.errors import BenchError
 
 pytestmark = pytest.mark.slow
 

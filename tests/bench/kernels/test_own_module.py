@@ -10,10 +10,10 @@ import pytest
 from tennis.bench import box
 from tennis.bench.commands import run
 from tennis.bench.kernels import catalogue, modules, own_module
-from tennis.checkout import ROOT
 from tennis.course.checking.running import is_of_this_machine
 from tennis.course.lab_files import solved
-from tennis.errors import BenchError, NotBuiltError, UsageError
+from tennis.kit.checkout import ROOT
+from tennis.kit.errors import BenchError, NotBuiltError, UsageError
 
 pytestmark = pytest.mark.slow
 

@@ -5,8 +5,8 @@
 import pytest
 
 from tennis.bench.kernels import own_program
-from tennis.checkout import ROOT
-from tennis.errors import NotBuiltError
+from tennis.kit.checkout import ROOT
+from tennis.kit.errors import NotBuiltError
 from tennis.rally.program import check_executable, read
 
 PROGRAMS = sorted((ROOT / "target/programs").glob("*.c"))

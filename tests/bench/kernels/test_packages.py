@@ -11,7 +11,7 @@ import pytest
 from tennis.bench.kernels import packages
 from tennis.bench.kernels.debugging import linux_source
 from tennis.bench.kernels.requirements import fragment
-from tennis.errors import BenchError
+from tennis.kit.errors import BenchError
 from tests.support.small_kernel import SMALL
 from tests.support.virtual import played
 

@@ -17,7 +17,7 @@ from tennis.bench.kernels.requirements import (
     requirements,
 )
 from tennis.bench.targets import snapshot
-from tennis.errors import UsageError
+from tennis.kit.errors import UsageError
 from tests.support.quiet_board import seen
 from tests.support.small_kernel import SMALL
 from tests.support.terminal import tennis

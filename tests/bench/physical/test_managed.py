@@ -27,14 +27,14 @@ from tennis.bench.patience import Patience
 from tennis.bench.physical import differences, managed
 from tennis.bench.physical.managed import PiBench
 from tennis.bench.targets import agent_session, snapshot
-from tennis.checkout import ROOT
-from tennis.errors import BenchError, TennisError
-from tennis.log import listening
-from tennis.pages.rally import report
+from tennis.kit.checkout import ROOT
+from tennis.kit.errors import BenchError, TennisError
+from tennis.kit.log import listening
 from tennis.play.progress import Progress
 from tennis.play.rally import NothingPlayedError, Observer, Watch, play, resume
 from tennis.rally import Rally, open_rally
 from tennis.rally.manifest import OnProcessor
+from tennis.report.pages.rally import report
 from tests.support.fake_brickwall import FakeBrickwall
 from tests.support.mock_target import MockTarget, running
 from tests.support.plans import plan_of

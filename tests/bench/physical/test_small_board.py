@@ -17,11 +17,11 @@ import pytest
 from tennis.bench.physical.managed import PiBench
 from tennis.bench.targets import snapshot
 from tennis.bench.targets.ssh import SshTarget
-from tennis.checkout import ROOT
-from tennis.commissioning.request import CommissionRequest
-from tennis.errors import BenchError, RallyError
+from tennis.kit.checkout import ROOT
+from tennis.kit.errors import BenchError, RallyError
 from tennis.play.commissioning.equipment import Boards
 from tennis.play.commissioning.measure import Work, measure
+from tennis.play.commissioning.request import CommissionRequest
 from tennis.play.doctor.target import examine_target
 from tennis.play.rally import NothingPlayedError, Watch, play
 from tennis.rally import Rally, witness

@@ -15,8 +15,8 @@ from tennis.bench.kernels import catalogue
 from tennis.bench.kernels.modules import program
 from tennis.bench.patience import Patience
 from tennis.bench.virtual.bench import Extras, VirtualBench
-from tennis.checkout import ROOT
-from tennis.errors import BenchError, UsageError
+from tennis.kit.checkout import ROOT
+from tennis.kit.errors import BenchError, UsageError
 from tennis.play.rally import Watch, play
 from tests.support.plans import plan_of
 from tests.support.virtual import GUEST, busy_host, guest_module, played, script, table

@@ -11,7 +11,7 @@ from tennis.bench.kernels.catalogue import find
 from tennis.bench.kernels.modules import program
 from tennis.bench.sloth import beneath
 from tennis.bench.virtual.bench import Extras
-from tennis.checkout import ROOT
+from tennis.kit.checkout import ROOT
 from tennis.play import repeat
 from tennis.play.check import check_rally
 from tests.support.masked_windows import Monitor

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from tennis import wire
 from tennis.bench.qemu import plugins
+from tennis.kit import wire
 
 WAITS_FOR_EVER = bytes.fromhex("7f2003d5 ffffff17")  # wfi; b to the wfi
 SETTINGS = {

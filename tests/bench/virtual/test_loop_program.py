@@ -7,10 +7,10 @@ import json
 import numpy as np
 import pytest
 
-from tennis.checkout import ROOT
-from tennis.play.explain import explain
+from tennis.explain.replayed import explain
+from tennis.kit.checkout import ROOT
 from tennis.rally import open_folder
-from tennis.stats.drill import drift_ns, overruns_seen, summarize_drill
+from tennis.rally.statistics.drill import drift_ns, overruns_seen, summarize_drill
 from tests.support.terminal import run
 
 PROGRAMS = ROOT / "target/programs"

@@ -12,14 +12,14 @@ import pytest
 from tennis.bench.kernels.modules import program
 from tennis.bench.virtual import memory
 from tennis.bench.virtual.bench import Extras, VirtualBench
-from tennis.errors import UsageError
+from tennis.kit.errors import UsageError
 from tennis.play.check import check_rally
 from tennis.play.rally import Watch, play
 from tennis.rally import memory as profiles
 from tennis.rally import open_folder
 from tennis.rally.folder import CONSOLE
 from tennis.rally.manifest import Drill
-from tennis.stats.drill import summarize_drill
+from tennis.rally.statistics.drill import summarize_drill
 from tests.support.plans import drill_plan, plan_of
 from tests.support.virtual import GUEST, busy_host, guest_module, played, script, table
 

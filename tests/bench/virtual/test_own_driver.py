@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from tennis.checkout import ROOT
+from tennis.kit.checkout import ROOT
 from tennis.rally import open_rally
 from tennis.rally.manifest import OWN
 from tests.support import terminal

@@ -11,8 +11,8 @@ import pytest
 from click.testing import CliRunner
 
 from tennis.bench.virtual import built_in_session
-from tennis.checkout import ROOT
 from tennis.cli import cli
+from tennis.kit.checkout import ROOT
 from tennis.rally import open_rally
 from tennis.rally.repeated import digest_of
 from tests.support import terminal

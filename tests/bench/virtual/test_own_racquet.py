@@ -4,8 +4,8 @@
 
 import pytest
 
-from tennis.checkout import ROOT
 from tennis.course.lab_files import solved
+from tennis.kit.checkout import ROOT
 from tennis.rally import open_rally
 from tests.support import terminal
 

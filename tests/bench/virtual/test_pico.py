@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from tennis.bench.virtual.bench import Extras
-from tennis.gaps import gap_ns
+from tennis.kit.gaps import gap_ns
 from tennis.rally import open_rally
 from tests.bench.virtual.test_bench import FAULTS
 from tests.support.shared import made_once

@@ -10,14 +10,14 @@ from click.testing import CliRunner
 
 from tennis.bench.kernels.modules import program
 from tennis.bench.virtual.bench import Extras
-from tennis.checkout import ROOT
 from tennis.cli.match import match
 from tennis.course.lab_files import solved
-from tennis.gaps import gap_ns
+from tennis.kit.checkout import ROOT
+from tennis.kit.gaps import gap_ns
 from tennis.match.folder import open_match
-from tennis.pages.match_settings import setting_rows
 from tennis.play.check import check_rally
 from tennis.rally import open_rally
+from tennis.replicate.match_settings import setting_rows
 from tests.support.virtual import GUEST, played, table
 
 virtual = pytest.mark.virtual

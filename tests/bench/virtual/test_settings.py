@@ -5,7 +5,7 @@
 import pytest
 
 from tennis.bench.virtual.bench import VirtualBench
-from tennis.errors import UsageError
+from tennis.kit.errors import UsageError
 from tennis.play.repeat import plan_again
 from tests.support.plans import plan_of
 from tests.support.virtual import played

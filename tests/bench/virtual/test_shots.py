@@ -14,18 +14,18 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
-from tennis import gaps, wire
 from tennis.bench.virtual.bench import VirtualBench
 from tennis.bench.virtual.machine import Extras
 from tennis.bench.virtual.shots import Children
-from tennis.checkout import ROOT
 from tennis.cli import cli
-from tennis.explain.instants import storage
 from tennis.explain.stalls import COSTS
+from tennis.explain.without_cost import without
+from tennis.kit import gaps, wire
+from tennis.kit.checkout import ROOT
 from tennis.play.rally import Watch, play, resume
 from tennis.play.repeat import plan_again
 from tennis.play.shots import first_ball_at
-from tennis.play.without_cost import without
+from tennis.rally import instants as storage
 from tennis.rally.balls import records
 from tennis.rally.serving import Serving
 from tennis.rally.settings import kind_of, not_as_published

@@ -1,0 +1,300 @@
+# SPDX-FileCopyrightText: The Tennis authors
+# SPDX-License-Identifier: MIT
+"""One band over the whole curve: how much later, or more often late, one side is than another.
+
+A side is later by more than a margin *m* if, at some time *t*, more than 1 + m times as many of its
+balls come at *t* or later as of the other side's at *t* / (1 + m) or later. That is one question
+for each *t*, and one bound for each: no level falls between two kinds of balls, and what became
+earlier elsewhere changes nothing. Lost balls come at no time: *t* is infinite.
+
+Each boot gives one difference of shares, ``of - (1 + m) to``, of its own two sides if boots are
+pairs. Its mean over boots has Student's interval (of unpaired boots, B. L. Welch's, "The
+Generalization of Student's Problem when Several Different Population Variances are Involved",
+Biometrika 34, 1947). The interval is never narrower than independent balls would make it: boots
+that agree by luck prove nothing. Of few balls the exact interval of a Poisson or a binomial count
+holds, too (F. Garwood, Biometrika 28, 1936; C. J. Clopper, E. S. Pearson, Biometrika 26, 1934).
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import betaincinv, chdtri, stdtrit
+
+from tennis.compare.boots import Boot, Values
+from tennis.compare.sides import Side, paired
+
+MARGIN = 0.10  # sides that differ by less are alike, unless somebody asks for less
+OWN = 0.05  # beyond an interval of one statement alone
+FEW = 60  # balls: so many, and Student's interval is as good as the exact one
+RARE_BALLS = 30  # what fewer balls of a whole comparison do is rare: no ratio of them is sure
+ENOUGH = 3  # caps of late balls of the other side: more of them show nothing more
+HAIR = 1 - 1e-9  # a time divided by 1.1 is rounded
+PER_OCTAVE = 8  # points of a curve, where shares are bounded from above
+SIGNS = 1999  # draws of signs
+SIGNS_MIN = 10  # times the inverse of an error: of fewer different signs no quantile is known
+SURE_FROM = 4  # balls: fewer show nothing
+
+
+def student(tail: float, degrees: float | Values) -> Values:
+    """Return what Student's distribution exceeds with probability ``tail``."""
+    found: Values = stdtrit(degrees, 1 - tail)
+    return found
+
+
+def most_balls(count: Values, tail: float) -> Values:
+    """Return the largest mean of a Poisson count that is not excluded."""
+    found: Values = chdtri(2 * (count + 1), tail) / 2
+    return found
+
+
+def most_share(count: int, of: int, tail: float) -> float:
+    """Return the largest share that is not excluded, of ``count`` of so many."""
+    return 1.0 if count >= of else float(betaincinv(count + 1, of - count, 1 - tail))
+
+
+def times_as_many(of: Values, to: Values, tail: float) -> tuple[Values, Values]:
+    """Return the least and the largest ratio of the means of two counts that is not excluded."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        low = np.where(of > 0, betaincinv(np.maximum(of, 1e-9), to + 1, tail), 0.0)
+        high = np.where(to > 0, betaincinv(of + 1, np.maximum(to, 1e-9), 1 - tail), 1.0)
+        return low / (1 - low), high / (1 - high)
+
+
+def times_of(side: Side, per_octave: int = PER_OCTAVE) -> Values:
+    """Return the times at which a side's curve is looked at: ns, ascending; the last is infinite.
+
+    They lie at ranks from the latest ball down, as many for each doubling of the rank.
+    """
+    values = np.concatenate([boot.values for boot in side.boots])
+    counts = np.concatenate([boot.counts for boot in side.boots])
+    if not values.size:
+        return np.array([np.inf])
+    order = np.argsort(-values, kind="stable")
+    reached = np.cumsum(counts[order])
+    total = reached[-1]
+    ranks = np.concatenate(
+        [
+            np.round(2 ** np.arange(0, np.log2(total) + 1e-9, 1 / per_octave)),
+            total * np.array([0.75, 0.9, 0.99, 1.0]),
+        ]
+    )
+    places = np.minimum(np.searchsorted(reached, np.unique(ranks)), values.size - 1)
+    return np.append(np.unique(values[order][places]), np.inf)
+
+
+def at_least(boots: Sequence[Boot], times: Values) -> Values:
+    """Return how many balls of each boot come at each time or later: (boots, times)."""
+    return np.array([boot.from_time(times) for boot in boots], np.float64)
+
+
+@dataclass(frozen=True)
+class Band:
+    """One side's share of late balls beside ``1 + margin`` times another's, at some times.
+
+    ``tail``: what may lie beyond each bound. ``rare``: a share; what is rarer on both sides is not
+    bounded by the margin. ``cap``: a share; of more balls than that only so many count.
+    """
+
+    of: Side
+    to: Side
+    times: Values
+    margin: float
+    tail: float
+    rare: float
+    sooner: float = 0.0  # ``to`` is looked at so many times sooner; 0: 1 + margin
+    cap: float = 1.0
+
+    @property
+    def factor(self) -> float:
+        """Return 1 + margin."""
+        return 1 + self.margin
+
+    @cached_property
+    def _counts(self) -> tuple[Values, Values]:
+        sooner = self.times / (self.sooner or self.factor)
+        return at_least(self.of.boots, self.times), at_least(self.to.boots, sooner * HAIR)
+
+    @cached_property
+    def balls(self) -> tuple[Values, Values]:
+        """Return how many balls of both sides are so late: (times,) each."""
+        return self._counts[0].sum(axis=0), self._counts[1].sum(axis=0)
+
+    @cached_property
+    def shares(self) -> tuple[Values, Values]:
+        """Return the shares of both sides, of all boots: (times,) each."""
+        return self.balls[0] / self.of.balls, self.balls[1] / self.to.balls
+
+    @cached_property
+    def _boots(self) -> tuple[Values, Values]:
+        """Return each boot's share of late balls, of both sides; ``of``: no more than the cap."""
+        of, to = self._counts
+        return (
+            np.minimum(of / self.of.lengths[:, None], self.cap),
+            np.minimum(to / self.to.lengths[:, None], ENOUGH * self.cap),
+        )
+
+    @cached_property
+    def _apart(self) -> tuple[Values, Values]:
+        """Return the balls that one side has and the other has not: of pairs, boot by boot."""
+        of, to = (
+            self._boots[0] * self.of.lengths[:, None],
+            self._boots[1] * self.to.lengths[:, None],
+        )
+        if not paired(self.of, self.to):
+            return of.sum(axis=0), to.sum(axis=0) * self.of.balls / self.to.balls
+        return np.maximum(of - to, 0).sum(axis=0), np.maximum(to - of, 0).sum(axis=0)
+
+    @cached_property
+    def _difference(self) -> tuple[Values, Values, Values]:
+        """Return the mean of ``of - factor to``, its standard error, degrees of freedom."""
+        of, to = self._boots
+        more, fewer = self._apart
+        least = (more + self.factor**2 * fewer + 1) / self.of.balls**2
+        if paired(self.of, self.to):
+            every = of - self.factor * to
+            variance = every.var(axis=0, ddof=1) / len(every)
+            degrees = np.full(every.shape[1], len(every) - 1.0)
+            return every.mean(axis=0), np.sqrt(np.maximum(variance, least)), degrees
+        parts = [of.var(axis=0, ddof=1) / len(of)]
+        parts.append(self.factor**2 * to.var(axis=0, ddof=1) / len(to))
+        variance = parts[0] + parts[1]
+        with np.errstate(divide="ignore", invalid="ignore"):
+            degrees = variance**2 / (parts[0] ** 2 / (len(of) - 1) + parts[1] ** 2 / (len(to) - 1))
+        degrees = np.where(variance > 0, degrees, len(of) + len(to) - 2)
+        shares = of.mean(axis=0), np.minimum(to.mean(axis=0), 1)
+        balls = shares[0] * (1 - shares[0]) / self.of.balls
+        balls = balls + self.factor**2 * shares[1] * (1 - shares[1]) / self.to.balls
+        mean = shares[0] - self.factor * to.mean(axis=0)
+        floor = balls + 1 / self.of.balls**2 + self.factor**2 / self.to.balls**2
+        return mean, np.sqrt(np.maximum(variance, floor)), degrees
+
+    def surely_more(self, tail: float) -> NDArray[np.bool_]:
+        """Tell at which times ``of`` surely has more than ``factor`` times as many late balls.
+
+        ``tail``: of each time alone.
+        """
+        mean, error, degrees = self._difference
+        more, fewer = self._apart
+        least, _ = times_as_many(more, fewer, tail)
+        sure = mean > student(tail, degrees) * error
+        return sure & ((least > 1) | (more + fewer >= FEW)) & (self.balls[0] > 0)
+
+    def surely_more_anywhere(self, tail: float) -> NDArray[np.bool_]:
+        """Tell the same of all times together: at none is it said by chance, but with ``tail``.
+
+        Times with many late balls share a half of it, those with few the other half.
+        """
+        mean, error, _ = self._difference
+        more, fewer = self._apart
+        few = more + fewer < FEW
+        many = mean > self._largest_by_chance(~few, tail / 2) * error
+        least, _ = times_as_many(more, fewer, tail / 2 / max(1, few.sum()))
+        return np.where(few, least > 1, many) & self.surely_more(tail)
+
+    def _largest_by_chance(self, chosen: NDArray[np.bool_], tail: float) -> float:
+        """Return what Student's t of no chosen time exceeds by chance, but with ``tail``.
+
+        Neighbouring times have much the same balls. So each boot's difference from the mean gets a
+        sign at random, the same at all times (R. Davidson, E. Flachaire, "The Wild Bootstrap, Tamed
+        at Last", Journal of Econometrics 146, 2008). Few boots have few signs: then times share the
+        error (C. E. Bonferroni).
+        """
+        if not chosen.any():
+            return np.inf
+        of, to = (shares[:, chosen] for shares in self._boots)
+        both = paired(self.of, self.to)
+        groups = [of - self.factor * to] if both else [of, -self.factor * to]
+        random = np.random.default_rng(SIGNS)
+        mean, variance = np.zeros(1), np.zeros(1)
+        for group in groups:
+            apart, boots = group - group.mean(axis=0), len(group)
+            drawn = random.choice([-1.0, 1.0], (SIGNS, boots)) @ apart / boots
+            spread = (apart**2).mean(axis=0) - drawn**2
+            mean, variance = mean + drawn, variance + spread / (boots - 1)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            drawn = np.where(variance > 1e-18, mean / np.sqrt(variance), 0.0)
+        shared = float(student(tail / chosen.sum(), self._difference[2][chosen]).max())
+        if 2.0 ** sum(map(len, groups)) < SIGNS_MIN / tail:
+            return shared
+        return min(shared, float(np.quantile(drawn.max(axis=1), 1 - tail, method="higher")))
+
+    @cached_property
+    def excluded(self) -> NDArray[np.bool_]:
+        """Tell at which times it is excluded that ``of`` has more late balls than it may have."""
+        mean, error, degrees = self._difference
+        more, fewer = self._apart
+        share = self.shares[1]
+        beyond = (most_balls(more, self.tail) - fewer) / self.of.balls
+        few = (more + fewer < FEW) & ((more > 0) | (self.balls[1] < FEW))
+        found = (mean + student(self.tail, degrees) * error <= 0) & (
+            ~few | (beyond <= self.margin * share)
+        )
+        return found | self.is_rare
+
+    @cached_property
+    def most(self) -> Values:
+        """Return the largest share of late balls of ``of`` that is not excluded: (times,)."""
+        of = self._boots[0]
+        count = self.balls[0]
+        variance = np.maximum(of.var(axis=0, ddof=1) / len(of), (count + 1) / self.of.balls**2)
+        ends = of.mean(axis=0) + student(self.tail, float(len(of) - 1)) * np.sqrt(variance)
+        exact = np.where(count < FEW, most_balls(count, self.tail) / self.of.balls, 0.0)
+        found: Values = np.maximum(ends, exact)
+        return found
+
+    @cached_property
+    def is_rare(self) -> NDArray[np.bool_]:
+        """Tell at which times late balls are rare, and no increase shows in them alone."""
+        rare: NDArray[np.bool_] = self.most <= self.factor * self.rare
+        return rare & ~self.surely_more(OWN)
+
+    @cached_property
+    def more_boots(self) -> float:
+        """Return how many times as many boots exclude all, if nothing changed: 1 or more.
+
+        Intervals shrink with the square root of the boots.
+        """
+        _, error, degrees = self._difference
+        share = sum(self.shares) / 2
+        room = np.maximum(self.margin * share, self.factor * self.rare - share)
+        needed = (student(self.tail, degrees) * error / np.maximum(room, 1e-12)) ** 2
+        return float(max(1.0, *needed[~self.excluded], 1.0))
+
+
+def rare_share(balls: float) -> float:
+    """Return the share of late balls below which a comparison of so many balls has no ratio."""
+    return RARE_BALLS / balls
+
+
+def later_by(  # noqa: PLR0913 (each is named)
+    of: Side, to: Side, *, tail: float, rare: float, shares: tuple[float, float], slack: float
+) -> float:
+    """Return the largest factor by which ``of`` may be later than ``to``; infinite: unbounded.
+
+    At all levels within ``shares``, from the most late balls to the fewest. Up to ``slack`` more
+    late balls count as as many: between two kinds of balls no level is a time.
+    """
+    most, least = shares
+    every = times_of(of)
+    held = at_least(of.boots, every).sum(axis=0) / of.balls
+    # the times of these levels: one time more, whose share is larger, has the level itself
+    first = int(np.searchsorted(-held, -most, "right")) - 1
+    times = every[max(0, first) :]
+    times = times[held[max(0, first) :] >= least]
+    if not times.size:
+        return 0.0
+
+    def holds(factor: float) -> bool:
+        band = Band(of, to, times, slack, tail, rare, sooner=factor, cap=most)
+        return bool(band.excluded.all())
+
+    low, high = 1e-6, 1e6
+    if not holds(high):
+        return np.inf
+    while high / low > 1.00001:
+        middle = float(np.sqrt(low * high))
+        low, high = (low, middle) if holds(middle) else (middle, high)
+    return high

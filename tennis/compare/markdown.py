@@ -1,0 +1,72 @@
+# SPDX-FileCopyrightText: The Tennis authors
+# SPDX-License-Identifier: MIT
+"""A comparison in short, as Markdown for a merge request: the verdict, the levels, the code."""
+
+import re
+from collections.abc import Sequence
+
+from tennis.compare import words
+from tennis.compare.folders import Sides
+from tennis.compare.judgement import Judgement, Row
+from tennis.compare.page import CauseShown
+from tennis.kit.units import format_count
+from tennis.rally.text import plain
+
+ROWS = 6  # of a summary
+SPECIAL = re.compile(r"([\\`*_\[\]<>|#~&])")
+
+
+def as_summary(
+    sides: Sides, judgement: Judgement, causes: Sequence[CauseShown], command: str
+) -> str:
+    """Return what a reviewer reads in ten seconds: the verdict, what changed, and which code.
+
+    If nothing changed and nothing is undecided, the row with the largest ratio stands alone.
+    """
+    changed = words.changed(judgement)
+    if not changed and judgement.rows:
+        times = [row for row in judgement.rows if row.unit == "ns"] or judgement.rows
+        changed = [max(times, key=lambda row: row.ratio)]
+    table = _table(sides, changed[:ROWS], judgement.margin)
+    lines = [f"**{escaped(words.verdict(judgement))}**", "", *table]
+    more = len(changed) - ROWS
+    lines += ["", f"and {format_count(more, 'more row')}" if more > 0 else "", *_causes(causes[:1])]
+    return _text([*lines, "", escaped(words.unseen(judgement)), "", _code(command)])
+
+
+def _text(lines: Sequence[str]) -> str:
+    return re.sub(r"\n{3,}", "\n\n", "\n".join(lines))
+
+
+def _code(command: str) -> str:
+    return f"`{plain(command, 1500).replace('`', ' ')}`"
+
+
+def _causes(causes: Sequence[CauseShown]) -> list[str]:
+    lines = []
+    for cause in causes:
+        lines += ["", f"{escaped(cause.title)}:", ""]
+        lines += [f"- {escaped(line)}" for line in cause.lines]
+    return lines
+
+
+def _table(sides: Sides, rows: Sequence[Row], margin: float) -> list[str]:
+    several = len(sides.cells) > 1
+    titles = [*(["rally"] if several else []), "latency", "quantity", "before", "after"]
+    return [
+        "| " + " | ".join([*titles, "after / before", "after is"]) + " |",
+        "|---" * (len(titles) - 2) + "|--:|--:|---|---|",
+        *(
+            "| "
+            + " | ".join(
+                map(escaped, [*([row.cell] if several else []), *words.cells(row, margin)])
+            )
+            + " |"
+            for row in rows
+        ),
+    ]
+
+
+def escaped(text: str) -> str:
+    """Return a text of one line in which nothing is Markdown or HTML."""
+    return SPECIAL.sub(r"\\\1", plain(text, 400))

@@ -1,0 +1,110 @@
+# SPDX-FileCopyrightText: The Tennis authors
+# SPDX-License-Identifier: MIT
+"""One side of a comparison: boots of one kernel, setting and load, for one latency."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from tennis.compare import levels
+from tennis.compare.boots import Boot, Values
+
+ODD = 10**0.5  # a boot is odd if it is that many times the median boot, or less than its inverse
+
+
+@dataclass(frozen=True)
+class Side:
+    """The boots of one side; ``seeds``, one for each, tell which of two sides are pairs."""
+
+    boots: Sequence[Boot]
+    seeds: Sequence[int] = ()
+
+    @cached_property
+    def balls(self) -> int:
+        """Return how many balls were played."""
+        return sum(boot.balls for boot in self.boots)
+
+    @cached_property
+    def lengths(self) -> Values:
+        """Return how many balls each boot has: (boots,)."""
+        return np.array([boot.balls for boot in self.boots], np.float64)
+
+    @cached_property
+    def lost(self) -> int:
+        """Return how many balls had no answer."""
+        return sum(boot.lost for boot in self.boots)
+
+    @cached_property
+    def together(self) -> Boot:
+        """Return all balls of all boots, as if they were one."""
+        every = np.concatenate([boot.values for boot in self.boots])
+        counts = np.concatenate([boot.counts for boot in self.boots])
+        values, place = np.unique(every, return_inverse=True)
+        return Boot(values, np.bincount(place, counts, values.size).astype(np.int64), self.lost)
+
+    def has(self, one_in: float) -> bool:
+        """Tell whether each boot has enough balls for a level."""
+        return bool(self.boots) and all(levels.has_level(boot, one_in) for boot in self.boots)
+
+    def level(self, one_in: float) -> float:
+        """Return what one of so many of all balls exceeds: ns; infinite: more were lost."""
+        place = int((self.balls + 1 / 3) / one_in + 1 / 3)
+        return levels.from_top(self.together, min(max(1, place), self.balls))
+
+    def values(self, one_in: float) -> list[float]:
+        """Return a level of each boot: ns."""
+        return [levels.level(boot, one_in) for boot in self.boots]
+
+    def median_boot(self, one_in: float) -> float:
+        """Return the median boot's level: ns; of two in the middle, their geometric mean."""
+        values = sorted(self.values(one_in))
+        low, high = values[(len(values) - 1) // 2], values[len(values) // 2]
+        return low if low == high else float(np.sqrt(low) * np.sqrt(high))
+
+    def odd(self, one_in: float) -> list[int]:
+        """Return the numbers of the boots that are unlike all others; empty: there are none.
+
+        They are a few: if more than a quarter of all boots are such, there are two kinds.
+        """
+        values = np.array(self.values(one_in))
+        middle = float(np.median(values))
+        with np.errstate(divide="ignore", invalid="ignore"):
+            off = ~((values <= ODD * middle) & (values >= middle / ODD))
+        few = off.sum() <= max(1, len(values) // 4) and len(values) > 2
+        return [int(number) for number in np.flatnonzero(off)] if few else []
+
+    def latest(self, balls: int | None = None) -> list[float]:
+        """Return the latest ball of each boot: ns; only of as many boots as have ``balls``."""
+        found: list[float] = []
+        seen = 0
+        for boot in self.boots:
+            if balls is not None and seen and seen + boot.balls > balls:
+                break
+            found.append(boot.largest)
+            seen += boot.balls
+        return found
+
+
+def paired(of: Side, to: Side) -> bool:
+    """Tell whether two sides have the same seeds, each once, in the same order."""
+    return (
+        bool(of.seeds) and len(set(of.seeds)) == len(of.seeds) and list(of.seeds) == list(to.seeds)
+    )
+
+
+def with_partners(before: Side, after: Side) -> tuple[Side, Side]:
+    """Return the boots that have a partner of their seed, if most of both sides have one.
+
+    Otherwise both sides as they are. Which boots these are does not depend on what they show.
+    """
+    common = set(before.seeds) & set(after.seeds)
+    most = max(len(before.boots), len(after.boots))
+    if 2 * len(common) <= most or any(
+        len(set(side.seeds)) < len(side.boots) for side in (before, after)
+    ):
+        return before, after
+    one, other = (dict(zip(side.seeds, side.boots, strict=True)) for side in (before, after))
+    seeds = [seed for seed in before.seeds if seed in common]
+    return Side([one[seed] for seed in seeds], seeds), Side([other[seed] for seed in seeds], seeds)

@@ -1,0 +1,120 @@
+# SPDX-FileCopyrightText: The Tennis authors
+# SPDX-License-Identifier: MIT
+"""An explanation as a folder: a page, its two pictures, and the numbers."""
+
+import json
+import os
+import shutil
+import tempfile
+from pathlib import Path
+
+from markupsafe import Markup
+
+from tennis.explain.explanation import Explanation
+from tennis.explain.flame_page import flame_svg
+from tennis.explain.story import Story, times_of
+from tennis.explain.timeline import timeline_svg
+from tennis.kit.edition import VERSION
+from tennis.kit.errors import UsageError
+from tennis.kit.units import format_ns
+from tennis.rally import Rally
+from tennis.rally.disk import writing
+from tennis.rally.statistics.summary import long_ping
+from tennis.report.pages.templates import template
+
+PAGE = "index.html"
+FLAME = "flame.svg"
+TIMELINE = "timeline.svg"
+NUMBERS = "explanation.json"
+SHARES_SHOWN = 15
+
+
+def check_folder(out: Path) -> None:
+    """Raise UsageError where a folder cannot be written: before the rally is played again."""
+    if os.path.lexists(out):
+        raise UsageError(f"{out} exists", next_step="choose another name for the explanation")
+    if not out.parent.is_dir() or not os.access(out.parent, os.W_OK | os.X_OK):
+        raise UsageError(
+            f"{out.parent} is not a folder that can be written", next_step="choose another place"
+        )
+
+
+def write(explanation: Explanation, out: Path) -> None:
+    """Write the folder ``out``, which must not exist. Raises UsageError, DiskFullError."""
+    check_folder(out)
+    flame, timeline = pictures(explanation)
+    files = {
+        PAGE: page(explanation, flame, timeline),
+        FLAME: flame,
+        TIMELINE: timeline,
+        NUMBERS: json.dumps(explanation.as_json(), indent=2) + "\n",
+    }
+    with writing(out):
+        fresh = Path(tempfile.mkdtemp(prefix=f".{out.name}.", dir=out.parent))
+        try:
+            for name, text in files.items():
+                (fresh / name).write_text(text, encoding="utf-8")
+            fresh.chmod(0o755)
+            fresh.rename(out)
+        finally:
+            shutil.rmtree(fresh, ignore_errors=True)
+
+
+def note(explanation: Explanation) -> str:
+    """Return what must be said beside every picture: the bench, N, misses, faults."""
+    rally = explanation.rally
+    suspect = "; suspect" if rally.manifest.suspect else ""
+    return (
+        f"{rally.label}; {rally.manifest.time_note}; "
+        + (f"{rally.balls:,} repetitions" if rally.manifest.drill else _balls(rally))
+        + suspect
+    )
+
+
+def _balls(rally: Rally) -> str:
+    return f"{rally.balls:,} balls, {rally.misses} missed"
+
+
+def about(explanation: Explanation) -> str:
+    """Return where the explanation comes from, in a sentence or two."""
+    text = (
+        f"{note(explanation)}. It was played again: {explanation.replayed:,} "
+        f"{explanation.story.noun}s, all the same in every tick"
+        f"{long_ping(explanation.rally.manifest)}."
+    )
+    if explanation.changed:
+        text += f" (Changed since, without effect on them: {', '.join(explanation.changed)}.)"
+    return text
+
+
+def pictures(explanation: Explanation) -> tuple[str, str]:
+    """Return the flame graph of all explained balls, and the timeline of the latest; SVG."""
+    root = explanation.flame()
+    flame = flame_svg(root, f"Where {root.name} waited {format_ns(root.ns)}", note(explanation))
+    story = explanation.story
+    verb = "took" if story.latency == "duration" else "waited"
+    caption = f"{story.noun.capitalize()} {story.ball} {verb} {format_ns(story.waited)}"
+    return flame, timeline_svg(story, caption, note(explanation))
+
+
+def page(explanation: Explanation, flame: str, timeline: str) -> str:
+    """Return the page. What came from the rally is escaped, also in the pictures."""
+    story: Story = explanation.story
+    return template("explain.html.j2").render(
+        version=VERSION,
+        title=f"{story.noun.capitalize()} {story.ball}: why it was late",
+        about=about(explanation),
+        note=note(explanation),
+        rule=explanation.rule[0].upper() + explanation.rule[1:],
+        story=story,
+        stories=explanation.stories,
+        steps=story.steps(),
+        between=story.between(),
+        ran=[times_of(parts) for parts in story.processors],
+        shares=explanation.shares()[:SHARES_SHOWN],
+        stalls=explanation.stalls(),
+        waited=explanation.waited,
+        # made here, with everything in them escaped
+        flame=Markup(flame),  # noqa: S704
+        timeline=Markup(timeline),  # noqa: S704
+    )

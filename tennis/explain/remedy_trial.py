@@ -1,0 +1,288 @@
+# SPDX-FileCopyrightText: The Tennis authors
+# SPDX-License-Identifier: MIT
+"""Try a remedy: pairs of boots of one seed, without it and with it, compared boot by boot."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from pydantic import ValidationError
+
+from tennis.bench.virtual.bench import VirtualBench
+from tennis.compare import words
+from tennis.compare.boots import Boot
+from tennis.compare.judgement import Row, share_change, time_change
+from tennis.compare.levels import LATER_MIN
+from tennis.compare.sides import Side
+from tennis.explain.story import Latency
+from tennis.kit.errors import RallyError, UsageError
+from tennis.kit.log import log
+from tennis.kit.units import format_count, format_ns, tick_ns
+from tennis.play.planning import plan_for
+from tennis.play.rally import Watch, play
+from tennis.play.repeat import NONE, balls_of, changes, plan_again
+from tennis.rally import Rally, open_rally
+from tennis.rally.plan import Plan
+from tennis.rally.request import RallyRequest
+from tennis.rally.sealing import finished
+from tennis.rally.serving import Serving
+from tennis.rally.settings import OF_TARGET, rows_of
+from tennis.rally.text import plain, quoted
+
+# what a remedy may change, as people write it
+TRIED = tuple(row.name.replace("_", "-") for row in rows_of("remedy"))
+BOOTS = 5  # of each side: fewer hardly decide
+BOOTS_MAX = 40
+LEVELS = (1000, 100)  # what one ball in so many exceeds: the rarest that all boots have
+SEEDS = 2**32
+MISSED = -1
+ALIKE = 0.1  # a whole wait that is shorter by less than this part is as long as it was
+
+
+@dataclass(frozen=True)
+class Moved:
+    """A wait that a remedy took from one latency, and that came with the other; ns.
+
+    Of each pair of boots the latest ball; of these the median, before and after.
+    """
+
+    left: Latency
+    left_ns: tuple[int, int]
+    went_to_ns: tuple[int, int]
+
+    @property
+    def words(self) -> str:
+        """Say where the wait went."""
+        other = "scheduling" if self.left == "interrupt" else "interrupt"
+        (was, now), (then, since) = self.left_ns, self.went_to_ns
+        return (
+            f"It only moves the wait: the latest {self.left} latency went from {format_ns(was)} to "
+            f"{format_ns(now)}, the latest {other} latency from {format_ns(then)} to "
+            f"{format_ns(since)}"
+        )
+
+
+@dataclass(frozen=True)
+class Tried:
+    """What became of the late balls of pairs of boots that share a seed.
+
+    Times are of the whole wait, from ping to fall, in ns; missed balls are later than all.
+    """
+
+    before: Rally  # the first pair; ``late_*`` are of all pairs
+    after: Rally
+    setting: str
+    over_ns: int | None  # beyond which balls are late; None: there are too few for a level
+    late_before: int
+    late_after: int
+    balls: tuple[int, int]
+    boots: int  # pairs
+    found: Row | None  # after against before; None: boots too few or too short
+    moved: Moved | None = None  # None: the wait is shorter, or none went elsewhere
+
+    @property
+    def verdict(self) -> str:
+        """Say in one word what the experiment showed."""
+        said = {"earlier": "helps", "later": "harms", "equal": "alike"}
+        return said.get(self.found.change, "undecided") if self.found else "undecided"
+
+    @property
+    def why(self) -> str:
+        """Say what the verdict stands on."""
+        if self.found is None:
+            return (
+                f"boots of fewer than {LATER_MIN * LEVELS[-1]} balls have no level, and one pair "
+                f"of boots has no interval: {BOOTS} decide"
+            )
+        before, after = words.values(self.found)
+        return (
+            f"{words.quantity(self.found)}: {after} against {before}; {words.ratio(self.found)}, "
+            f"of {format_count(self.boots, 'pair')} of boots"
+        )
+
+
+def try_setting(
+    rally: Rally, settings: Sequence[str], *, over_ns: int | None, boots: int = BOOTS, watch: Watch
+) -> Tried:
+    """Play a rally's plan with other settings, boot by boot in pairs of one seed; compare them.
+
+    ``settings``: ``NAME=VALUE`` each; ``boots``: pairs, of which the first one's first rally is
+    there. What an earlier call played stays and is used again. Raises UsageError, RallyError and
+    BenchError, before anything is played if that can be known.
+    """
+    if not 1 <= boots <= BOOTS_MAX:
+        raise UsageError(f"--boots {boots}", next_step=f"say 1 to {BOOTS_MAX}")
+    before_plan = plan_again(rally)
+    plan = changed(before_plan, settings)
+    if plan == before_plan:
+        raise UsageError(f"{rally.path} was played with these settings: there is nothing to try")
+    bench = VirtualBench()
+    differ = [
+        name
+        for name in changes(rally, bench.versions(before_plan))
+        if name.endswith("sha256") or name == "qemu"
+    ]
+    if differ:
+        raise RallyError(
+            f"{rally.path} was played with another {plain(', '.join(differ[:3]))}: what differs "
+            "could be that, and not the setting",
+            next_step="play it again",
+        )
+    left = sum(
+        finished(place) is None
+        for number in range(boots)
+        for place in (_place(rally.path, [], number), _place(rally.path, settings, number))[
+            not number :
+        ]
+    )
+    if left:
+        log.info(f"playing {format_count(left, 'boot')} with and without {', '.join(settings)}")
+    pairs = []
+    for number in range(boots):
+        before = rally
+        if number:
+            before = _play_boot(
+                bench, _with_seed(before_plan, number), rally.path, [], number, watch
+            )
+        after = _play_boot(bench, _with_seed(plan, number), rally.path, settings, number, watch)
+        pairs.append((before, after))
+    return compared(pairs, ", ".join(settings), over_ns)
+
+
+def _with_seed(plan: Plan, number: int) -> Plan:
+    """Return a plan as another boot of it: other gaps, and another phase of the load."""
+    protocol = plan.protocol
+    seed = (protocol.seed + number) % SEEDS
+    return plan.model_copy(update={"protocol": protocol.model_copy(update={"seed": seed})})
+
+
+def _play_boot(  # noqa: PLR0913, PLR0917 (a plan, and all that its folder is named after)
+    bench: VirtualBench,
+    plan: Plan,
+    rally: Path,
+    settings: Sequence[str],
+    number: int,
+    watch: Watch,
+) -> Rally:
+    """Return one boot, which is played unless it is there. Raises RallyError."""
+    place = _place(rally, settings, number)
+    there = finished(place)
+    if there is None:
+        log.info(f"playing {place}")
+        played = plan.model_copy(update={"versions": bench.versions(plan)})
+        there = play(bench, played, place, watch)
+    elif plan_again(there) != plan:
+        raise RallyError(f"{place} holds another rally", next_step="move it away")
+    if there.manifest.ended == "interrupted":
+        raise RallyError(
+            f"{place} was interrupted",
+            next_step=f"continue with `tennis resume {quoted(place)}`, and try again",
+        )
+    if there.manifest.suspect or not there.balls:
+        faults = "; ".join(plain(fault.message, 200) for fault in there.manifest.faults[:2])
+        raise RallyError(
+            f"{place} cannot be compared: {faults or 'it has no balls'}",
+            next_step="move it away, and try again",
+        )
+    return open_rally(place)
+
+
+def changed(plan: Plan, settings: Sequence[str]) -> Plan:
+    """Return a plan with other settings. Raises UsageError."""
+    asked: dict[str, str] = {}
+    for setting in settings:
+        name, separator, value = setting.partition("=")
+        if name not in TRIED or not separator:
+            raise UsageError(
+                plain(setting, 60),
+                next_step=f"say NAME=VALUE, with one of {', '.join(TRIED)}",
+            )
+        asked[name.replace("-", "_")] = value
+    known = {row.name: getattr(plan, row.name) for row in OF_TARGET if row.name != "racquet"}
+    wanted = {**known, **asked}
+    if wanted["bottom_half"] != "user":  # no process that could be pinned
+        wanted["bottom_half_cpu"] = None
+    checked = plan_for(RallyRequest.of(wanted), Serving())
+    try:
+        # the same gaps and the same phase of the load
+        same = {"protocol": plan.protocol, "phase_of_a_second": plan.phase_of_a_second}
+        return checked.model_copy(update=same)
+    except ValidationError as error:
+        raise UsageError(f"{error.errors()[0]['msg']}") from error
+
+
+def _place(rally: Path, settings: Sequence[str], number: int) -> Path:
+    """Return where a boot is kept: those without a setting serve all experiments."""
+    name = rally.name
+    if settings:
+        slug = re.sub(r"[^A-Za-z0-9.]+", "-", "+".join(settings)).strip("-")[:60]
+        name += f".try-{slug}"
+    return rally.with_name(f"{name}.boot-{number + 1}" if number else name)
+
+
+def compared(pairs: Sequence[tuple[Rally, Rally]], setting: str, over_ns: int | None) -> Tried:
+    """Compare pairs of boots, each before and after: by a level, or by the balls beyond a time."""
+    before, after = (
+        Side([_boot(pair[which]) for pair in pairs], range(len(pairs))) for which in (0, 1)
+    )
+    found: Row | None = None
+    if len(pairs) > 1:
+        if over_ns is not None:
+            found = share_change(before, after, float(over_ns))
+        else:
+            one_in = next((one for one in LEVELS if before.has(one) and after.has(one)), None)
+            if one_in is not None:
+                found = time_change(before, after, one_in)
+    if over_ns is None and before.has(LEVELS[-1]) and after.has(LEVELS[-1]):
+        one_in = next(one for one in LEVELS if before.has(one) and after.has(one))
+        # what lies at the level itself is late, too; what was missed, after the timeout
+        timeout_ns = pairs[0][0].manifest.protocol.timeout_ns
+        over_ns = int(np.ceil(min(before.level(one_in), timeout_ns + 1))) - 1
+    beyond = np.array([np.inf if over_ns is None else over_ns], np.float64)
+    late = [sum(int(boot.above(beyond)[0]) for boot in side.boots) for side in (before, after)]
+    return Tried(
+        *pairs[0],
+        setting,
+        over_ns,
+        late[0],
+        late[1],
+        (before.balls, after.balls),
+        len(pairs),
+        found,
+        None if found is not None and found.change == "earlier" else _moved(pairs),
+    )
+
+
+def _moved(pairs: Sequence[tuple[Rally, Rally]]) -> Moved | None:
+    """Return the wait that went from one latency to the other; None: none, or a ball was missed."""
+    latest = np.array([[_latest(rally) for rally in pair] for pair in pairs])
+    if (latest == MISSED).any():
+        return None
+    interrupt, scheduling, whole = np.median(latest, axis=0).astype(np.int64).T.tolist()
+    if whole[1] < (1 - ALIKE) * whole[0]:
+        return None
+    kinds: tuple[tuple[Latency, list[int], list[int]], ...] = (
+        ("interrupt", interrupt, scheduling),
+        ("scheduling", scheduling, interrupt),
+    )
+    for left, (was, now), (then, since) in kinds:
+        if now <= was / 2 and since - then >= (was - now) / 2:
+            return Moved(left, (was, now), (then, since))
+    return None
+
+
+def _latest(rally: Rally) -> tuple[int, int, int]:
+    """Return a boot's latest interrupt latency, scheduling latency and whole wait; ns or MISSED."""
+    table = balls_of(rally)
+    rise, fall = table[:, 1], table[:, 2]
+    if (rise == NONE).any() or (fall == NONE).any():
+        return MISSED, MISSED, MISSED
+    latest = [round(int(each.max()) * tick_ns(rally.tick_hz)) for each in (rise, fall - rise, fall)]
+    return latest[0], latest[1], latest[2]
+
+
+def _boot(rally: Rally) -> Boot:
+    waits = balls_of(rally)[:, 2]
+    return Boot.of(np.where(waits == NONE, np.inf, waits * tick_ns(rally.tick_hz)))

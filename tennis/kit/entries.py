@@ -1,0 +1,164 @@
+# SPDX-FileCopyrightText: The Tennis authors
+# SPDX-License-Identifier: MIT
+"""What other packages add to Tennis: benches, commands, loads, instruments and labs.
+
+A package names them as entry points, in groups such as ``tennis.benches``;
+``docs/how-it-is-built.md`` lists the groups. A package is imported when somebody asks for an entry.
+"""
+
+import importlib
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from tennis.kit.checkout import DISTRIBUTION, IS_CHECKOUT
+from tennis.kit.errors import TennisError
+
+OWN = "tennis"  # the kit's own package
+# Python module -> the extra of pyproject.toml that installs it, or the group of its development
+OPTIONAL = {
+    **dict.fromkeys(("ipykernel", "jupyterlab", "jupytext", "nbclient", "nbconvert"), "lab"),
+    **dict.fromkeys(("nbformat", "pandas", "pytest", "weasyprint"), "lab"),
+    "dask": "cluster",
+    "distributed": "cluster",
+    "littlefs": "pico",
+    "mpremote": "boards",
+    "serial": "boards",
+}
+
+
+class EntryError(TennisError):
+    """Something that a package adds cannot be used: the package is broken, or a part is missing."""
+
+
+def load(value: str) -> Any:
+    """Import and return what ``MODULE:ATTRIBUTE`` or ``MODULE`` names.
+
+    Raises EntryError if an optional Python package is missing, and what the import raises.
+    """
+    module, _, attribute = value.partition(":")
+    try:
+        found: Any = importlib.import_module(module.strip())
+    except ModuleNotFoundError as error:
+        if is_optional(error):
+            raise EntryError(missing(error), next_step=how_to_get(error)) from error
+        raise
+    for name in filter(None, attribute.partition("[")[0].strip().split(".")):
+        found = getattr(found, name)
+    return found
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One entry point of a package: ``name = value``, where value is MODULE:ATTRIBUTE."""
+
+    group: str
+    name: str
+    value: str
+    package: str
+
+    def load(self) -> Any:
+        """Import and return what was named. Raises EntryError."""
+        try:
+            return load(self.value)
+        except EntryError as error:
+            raise EntryError(f"{self} {error.message}", next_step=error.next_step) from error
+        except TennisError:
+            raise
+        except ModuleNotFoundError as error:
+            raise EntryError(f"{self} {missing(error)}", next_step=how_to_get(error)) from error
+        except Exception as error:
+            why = f"{type(error).__name__}: {error}"
+            raise EntryError(f"{self} is broken ({why})", next_step=self.repair) from error
+
+    def folder(self, *files: str) -> Path:
+        """Return the folder that was named, as a Python package or a path; it has one of the files.
+
+        Raises EntryError.
+        """
+        found = self.load()
+        try:
+            folder = Path(found.__path__[0] if isinstance(found, ModuleType) else found)
+        except (AttributeError, IndexError, TypeError) as error:
+            raise EntryError(f"{self} is no folder", next_step=self.repair) from error
+        if not any((folder / file).is_file() for file in files):
+            raise EntryError(f"{self} has no {files[0]} in {folder}", next_step=self.repair)
+        return folder
+
+    def check_has(self, found: Any, names: Iterable[str]) -> None:
+        """Raise EntryError if what was loaded does not have all that such an entry has."""
+        if lacking := [name for name in names if not hasattr(found, name)]:
+            why = f"it has no {', '.join(lacking)}"
+            raise EntryError(f"{self} is broken ({why})", next_step=self.repair)
+
+    @property
+    def repair(self) -> str:
+        """Say what to do about one that is broken."""
+        return f"repair the package {self.package}, or remove it"
+
+    def __str__(self) -> str:
+        """Say which it is: its name, the kind of thing, the package."""
+        group = self.group.removeprefix("tennis.").partition(".")[0]
+        kind = "bench" if group == "benches" else group.removesuffix("s")
+        return f"the {kind} {self.name} of the package {self.package}"
+
+
+def missing(error: ModuleNotFoundError) -> str:
+    """Say what is missing if an import failed."""
+    return f"needs the Python module {error.name}, which is not installed"
+
+
+def how_to_get(error: ModuleNotFoundError) -> str:
+    """Say what installs a module that an import did not find."""
+    if not is_optional(error):
+        return "install it, or the package that brings it"
+    extra = OPTIONAL[(error.name or "").partition(".")[0]]
+    if not IS_CHECKOUT and extra == "lab":
+        return f"run 'pip install {error.name}'"
+    if not IS_CHECKOUT:
+        return f"run \"pip install '{DISTRIBUTION}[{extra}]'\""
+    return f"run 'scripts/setup.sh{'' if extra == 'boards' else f' --{extra}'}'"
+
+
+def is_optional(error: ModuleNotFoundError) -> bool:
+    """Tell whether an extra of Tennis installs what was not found."""
+    return (error.name or "").partition(".")[0] in OPTIONAL
+
+
+def entries(group: str) -> tuple[Entry, ...]:
+    """Return the entries of a group by their names; also of groups ``GROUP.MORE``."""
+    return tuple(
+        entry for entry in _every() if entry.group == group or entry.group.startswith(f"{group}.")
+    )
+
+
+def find(group: str, name: str) -> Entry | None:
+    """Return the entry of this name; None: no package has it."""
+    return next((entry for entry in entries(group) if entry.name == name), None)
+
+
+@cache
+def _every() -> tuple[Entry, ...]:
+    return tuple(sorted(_installed(), key=lambda one: (one.name, one.package)))
+
+
+def forget() -> None:
+    """Look again at what is installed."""
+    _every.cache_clear()
+
+
+def _installed() -> Iterator[Entry]:
+    """Yield the entries of all packages that Python finds, each package once."""
+    from importlib.metadata import distributions  # noqa: PLC0415 (many commands need none of it)
+
+    seen = {DISTRIBUTION}  # one of an older version lists what is the kit's own now
+    for one in distributions():
+        text = one.read_text("entry_points.txt")
+        if text and "[tennis." in text and one.name not in seen:
+            seen.add(one.name)
+            for point in one.entry_points:
+                if point.group.startswith("tennis."):
+                    yield Entry(point.group, point.name, point.value, one.name)

@@ -1,0 +1,1 @@
+../../kit-firmware/brickwall/wire.py

@@ -1,0 +1,159 @@
+# SPDX-FileCopyrightText: The Tennis authors
+# SPDX-License-Identifier: MIT
+"""A rally, a drill or a sweep as comma-separated values, a piece at a time.
+
+The first lines begin with ``#`` and say what it is; then come the names of the columns, with their
+units, and a line for each ball, repetition or rate. What is missing is an empty cell. A folder may
+come from somebody else: its words stand behind a ``#`` only, and nothing in them begins a cell.
+"""
+
+from collections.abc import Iterator, Mapping
+from fractions import Fraction
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.csv as pacsv
+
+from tennis import __version__
+from tennis.kit.units import NS_PER_S
+from tennis.match.sweep.folder import Sweep
+from tennis.rally import Rally
+from tennis.rally.drills import told_of
+from tennis.rally.inside import LONGEST, read_inside
+from tennis.rally.text import plain
+
+STATISTICS = ("min", "q1", "median", "q3", "p99", "p999", "max")
+_OPTIONS = pacsv.WriteOptions(include_header=False, quoting_style="none")
+
+
+def of_rally(rally: Rally) -> Iterator[bytes]:
+    """Yield a rally's balls: when each was served, its two edges since then, the time between."""
+    columns = ["ball", "served_ns", "rise_ns", "fall_ns", "scheduling_ns"]
+    more = {"balls": f"{rally.balls} and {rally.misses} of them missed"}
+    given_up_ns = rally.manifest.given_up_ns
+    if rally.misses and given_up_ns is not None:
+        more["missed"] = f"an empty edge came later than {given_up_ns} ns or never"
+    yield _heading("rally", rally.label, _about(rally) | more, columns)
+    for batch in rally.batches():
+        rise, fall = (batch[name].cast(pa.int64()) for name in ("rise_ticks", "fall_ticks"))
+        spans = [_ns(ticks, rally.tick_hz) for ticks in (rise, fall, pc.subtract(fall, rise))]
+        yield _lines([batch["ball"], batch["served_ns"], *spans])
+
+
+def of_drill(rally: Rally) -> Iterator[bytes]:
+    """Yield a drill's repetitions by the target's clock (inside) and the instrument's (outside).
+
+    A program of somebody's own tells nothing: its inside is empty. Raises RallyError.
+    """
+    inside = None if rally.manifest.target.program else read_inside(rally)
+    sizes = told_of(rally.manifest).sizes_bytes
+    columns = ["repetition", "began_ns"]
+    columns += ["interval_inside_ns", "interval_outside_ns"]
+    columns += ["duration_inside_ns", "duration_outside_ns", *(["size_bytes"] if sizes else [])]
+    about = _about(rally) | {"repetitions": f"{rally.balls}"}
+    yield _heading("drill", rally.label, about, columns)
+    last: int | None = None
+    for batch in rally.batches():
+        served = batch["served_ns"].to_numpy()
+        first = int(batch["ball"][0].as_py())
+        own = slice(first, first + served.size)
+        intervals = np.diff(served, prepend=served[0] if last is None else last)
+        last = int(served[-1])
+        none_before = np.arange(own.start, own.stop) == 0
+        since = took = np.full(served.size, LONGEST, np.uint32)
+        if inside is not None:
+            since, took = inside.since_last_ns[own], inside.duration_ns[own]
+        cells = [
+            *(batch["ball"], batch["served_ns"]),
+            pa.array(since, mask=none_before | (since == LONGEST)),
+            pa.array(intervals, mask=none_before),
+            pa.array(took, mask=took == LONGEST),
+            _ns(batch["fall_ticks"].cast(pa.int64()), rally.tick_hz),
+        ]
+        if sizes:
+            cells.append(pa.array(np.take(sizes, np.arange(own.start, own.stop) % len(sizes))))
+        yield _lines(cells)
+
+
+def of_sweep(swept: Sweep) -> Iterator[bytes]:
+    """Yield a sweep's rates, ascending: what became of their pings, latencies of paired ones."""
+    counts = ["pings", "paired", "unanswered", "doubtful", "cut", "several", "lost"]
+    kinds = ("interrupt", "scheduling")
+    latencies = [f"{kind}_{name}_ns" for kind in kinds for name in STATISTICS]
+    plan, record = swept.record.plan, swept.record
+    about = {
+        "bench": record.bench,
+        "kernel": plan.kernel_name,
+        "load": plan.load,
+        "seed": f"{plan.protocol.seed}",
+        "time": record.time_note,
+    }
+    yield _heading("sweep", swept.label, about, ["rate_hz", *counts, *latencies, "suspect"])
+    for rate_hz, rate in swept.rates.items():
+        cells = [rate_hz, *(getattr(rate, name) for name in counts)]
+        for latency in (rate.interrupt_ns, rate.scheduling_ns):
+            cells += [getattr(latency, name) for name in STATISTICS]
+        cells.append(int(rate_hz in swept.suspect))
+        yield ",".join("" if cell is None else str(cell) for cell in cells).encode() + b"\n"
+
+
+def _about(rally: Rally) -> dict[str, str]:
+    manifest = rally.manifest
+    protocol, target = manifest.protocol, manifest.target
+    found = {
+        "bench": manifest.bench,
+        "kernel": target.system,
+        "load": manifest.load.name,
+        "seed": f"{protocol.seed}",
+        "time": manifest.time_note,
+        "release": target.release,
+        "loop": protocol.loop,
+        "ended": manifest.ended,
+        "tick": f"{NS_PER_S / rally.tick_hz:.6g} ns at {rally.tick_hz} Hz",
+    }
+    if manifest.suspect:
+        faults = manifest.faults
+        found["suspect"] = faults[0].message if faults else "yes"
+    return found
+
+
+def _heading(kind: str, label: str, about: Mapping[str, str], columns: list[str]) -> bytes:
+    """Return the lines above the first row: bench, kernel, load and seed in the first one."""
+    words = {name: _harmless(value) for name, value in about.items()}
+    first = " / ".join(f"{name} {words.pop(name)}" for name in ("bench", "kernel", "load", "seed"))
+    lines = [f"# tennis {__version__} / {kind} / {first}", f"# label: {_harmless(label)}"]
+    lines += [f"# {name}: {value}" for name, value in words.items()]
+    return ("\n".join([*lines, ",".join(columns)]) + "\n").encode()
+
+
+def _harmless(words: str) -> str:
+    """Return words that stay one cell, whatever a spreadsheet takes for the end of one."""
+    return plain("".join(" " if c in ",;|\"'" else c for c in words))
+
+
+def _ns(ticks: pa.Array, tick_hz: int) -> pa.Array:
+    """Return ticks (int64) as nanoseconds: whole ones, or texts with three decimals.
+
+    Ticks of any instrument that Tennis knows are exact, or rounded to a thousandth: a tick is not
+    shorter than that.
+    """
+    ratio = Fraction(NS_PER_S, tick_hz)
+    over, under = ratio.numerator, ratio.denominator
+    missing = pc.is_null(ticks)
+    numbers = ticks.fill_null(0).to_numpy(zero_copy_only=False)
+    whole, rest = np.divmod(numbers * over, under)
+    mask = missing.to_numpy(zero_copy_only=False)
+    if under == 1:
+        return pa.array(whole, mask=mask)
+    thousandths = (rest * 2000 + under) // (2 * under)
+    whole += thousandths // 1000
+    decimals = pc.utf8_lpad(pa.array(thousandths % 1000, mask=mask).cast(pa.string()), 3, "0")
+    return pc.binary_join_element_wise(pa.array(whole, mask=mask).cast(pa.string()), decimals, ".")
+
+
+def _lines(columns: list[pa.Array]) -> bytes:
+    batch = pa.record_batch(columns, names=[f"{number}" for number in range(len(columns))])
+    out = pa.BufferOutputStream()
+    pacsv.write_csv(batch, out, _OPTIONS)
+    return bytes(out.getvalue())

@@ -1,0 +1,79 @@
+# SPDX-FileCopyrightText: The Tennis authors
+# SPDX-License-Identifier: MIT
+"""The instants that a search played, beside the rally: ``instants.parquet``.
+
+A row is an instant of the rally's machine without a ball. The metadata say of which balls it is,
+how many instants were drawn at random, and from which time.
+"""
+
+from pathlib import Path
+from typing import Annotated, Literal
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+from pydantic import Field
+
+from tennis.rally import Rally
+from tennis.rally.beside import StrictAbout, not_of, read_table, write_table
+from tennis.rally.coverage import Played
+from tennis.rally.folder import INSTANTS
+
+SCHEMA = pa.schema(
+    [
+        pa.field("at_ns", pa.int64(), nullable=False),  # when the ball was served
+        pa.field("rise_ns", pa.int64(), nullable=False),  # its interrupt latency
+        pa.field("fall_ns", pa.int64(), nullable=False),  # from the ping to the fall
+    ]
+)
+ROWS_LIMIT = 1_100_000
+Until = Literal["rise", "fall"]
+Ns = Annotated[int, Field(ge=0, lt=2**62)]
+
+
+class About(StrictAbout):
+    """The time that was searched."""
+
+    schema_version: Literal[1] = 1
+    until: Until  # which edge's latest instant was searched for
+    drawn: Annotated[int, Field(ge=0, le=ROWS_LIMIT)]
+    low_ns: Ns
+    high_ns: Ns
+    step_ns: Annotated[int, Field(ge=1, le=4)]
+
+
+class Instants:
+    """What was played so far: of each instant both edges; about which of them it was."""
+
+    def __init__(self, about: About, rows: NDArray[np.int64]) -> None:
+        self.about, self.rows = about, rows  # rows: at, rise, fall; shape (instants, 3), rising
+
+    def until(self, edge: Until) -> "Instants":
+        """Return the same, to search for the latest instant of an edge."""
+        return Instants(self.about.model_copy(update={"until": edge}), self.rows)
+
+    def played(self) -> Played:
+        """Return the instants with the latency that was searched for."""
+        about = self.about
+        at, latency = self.rows[:, 0], self.rows[:, 1 if about.until == "rise" else 2]
+        return Played(at, latency, about.drawn, about.low_ns, about.high_ns, about.step_ns)
+
+
+def write(rally: Rally, instants: Instants) -> Path:
+    """Write what was played into the folder of a rally; return the file."""
+    table = pa.table([pa.array(column) for column in instants.rows.T], SCHEMA)
+    return write_table(rally, INSTANTS, table, instants.about)
+
+
+def read(rally: Rally) -> Instants | None:
+    """Return what was played; None: nothing. Raises RallyError for what ``write`` did not write."""
+    if not (rally.path / INSTANTS).exists():
+        return None
+    played = range(1, ROWS_LIMIT + 1)
+    table, about = read_table(rally, INSTANTS, SCHEMA, About, played)
+    rows = np.stack([column.to_numpy() for column in table.columns], axis=1)
+    at = rows[:, 0]
+    inside = about.low_ns <= at[0] and at[-1] < about.high_ns < 2**61
+    if not inside or (np.diff(at) <= 0).any() or (rows < 0).any() or (rows[:, 1:] > 2**40).any():
+        raise not_of(rally, INSTANTS)
+    return Instants(about, rows)

@@ -1,0 +1,15 @@
+# SPDX-FileCopyrightText: The Tennis authors
+# SPDX-License-Identifier: MIT
+"""The published figures that students' rallies are held against."""
+
+from tennis.report.publications.knutsson import Maximum, Result, knutsson_2008, result
+from tennis.report.publications.load import NAMES, load
+
+__all__ = [
+    "NAMES",
+    "Maximum",
+    "Result",
+    "knutsson_2008",
+    "load",
+    "result",
+]

@@ -1,8 +1,0 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
-"""Integer statistics of rallies: real observed values, intervals, and what N supports."""
-
-from tennis.stats.intervals import quantile_ranks
-from tennis.stats.summary import Interval, Latency, Summary, summarize
-
-__all__ = ["Interval", "Latency", "Summary", "quantile_ranks", "summarize"]

@@ -1,1 +1,0 @@
-../kit-firmware/brickwall/wire.py
