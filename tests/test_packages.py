@@ -226,6 +226,8 @@ def test_a_package_brings_an_instrument(tmp_path):
     ("source", "said"),
     [
         ("raise RuntimeError('half installed')", "is broken (RuntimeError: half installed)"),
+        ("import sys; sys.exit('no licence')", "is broken (SystemExit: no licence)"),
+        ("raise type('Own', (BaseException,), {})('odd')", "is broken (Own: odd)"),
         ("import not_to_be_found", "needs the Python module not_to_be_found"),
         ("oops = b = load = lab = whole = 1", ""),
     ],

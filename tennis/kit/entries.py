@@ -70,7 +70,9 @@ class Entry:
             raise
         except ModuleNotFoundError as error:
             raise EntryError(f"{self} {missing(error)}", next_step=how_to_get(error)) from error
-        except Exception as error:
+        except KeyboardInterrupt:
+            raise
+        except BaseException as error:  # an import may end by sys.exit, too
             why = f"{type(error).__name__}: {error}"
             raise EntryError(f"{self} is broken ({why})", next_step=self.repair) from error
 
