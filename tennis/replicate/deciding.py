@@ -46,7 +46,7 @@ class Decision:
 
     verdict: Verdict
     rule: str  # what the ratio must be
-    remark: str = ""  # what decided, where the interval and the rule alone did not
+    remark: str = ""  # what decided, if the interval and the rule alone did not
     levels: tuple[Level, ...] = ()
     judged: Level | None = None
     largest: float | None = None  # the ratio of the latest balls of both sides
@@ -104,7 +104,7 @@ class _Bounds:
     def of(cls, part: RulePart, rules: Statistics) -> "_Bounds":
         if part.than:
             return cls("must be below 0: nearer", None, 0.0, None, 0.0)
-        if part.ranks:  # neither side is later where they differ by no more than the margin
+        if part.ranks:  # neither side is later if they differ by no more than the margin
             most = 1 + rules.margin
             words = f"must be above {number(most)}, and contradicts below {number(1 / most)}"
             return cls(words, most, None, 1 / most, None, rules.margin)
@@ -138,7 +138,7 @@ class _Bounds:
 
 
 def _too_few(cells: Cells, rules: Statistics) -> tuple[str, int | None]:
-    """Say what there is too little of, and how many boots are enough; empty where it suffices."""
+    """Say what there is too little of, and how many boots are enough; empty: it suffices."""
     for cell in cells:
         if not cell.has(rules.judged_one_in):
             shortest = min((boot.balls for boot in cell.boots), default=0)

@@ -59,7 +59,7 @@ class Mechanisms(StrictModel):
 
     @classmethod
     def read(cls, match: Path) -> "Mechanisms":
-        """Read the file; where there is none, nothing is known. Raises RallyError."""
+        """Read the file; without it nothing is known. Raises RallyError."""
         again = "remove it, and explain again"
         file = RecordFile(match / FILE, "list of mechanisms", 1, SIZE_MAX, again)
         try:

@@ -126,7 +126,7 @@ def _is_one(entry: ScheduledRally | NotPlayed, rules: RuleBook, side: RuleSide, 
 
 
 def _doubt(match: MatchFolder, planned: ScheduledRally, rally: Rally | None) -> str:
-    """Say why a rally may not speak; empty where it may."""
+    """Say why a rally is not judged; empty: it is."""
     if rally is None:
         return match.trouble(planned.name)
     if rally.manifest.suspect:

@@ -56,7 +56,7 @@ class StoryLine:
 
 @dataclass(frozen=True)
 class Sentence:
-    """What was found; ``verdict`` is empty where a sentence only points out something."""
+    """What was found; ``verdict`` is empty if a sentence only points out something."""
 
     text: str
     verdict: str = ""
@@ -106,7 +106,7 @@ def cells(replicated: Replication) -> list[Rally]:
 
 
 def story(replicated: Replication) -> MatchStory | None:
-    """Return the story of a match; None where it did not play what the story is about."""
+    """Return the story of a match; None if it did not play what the story is about."""
     lines = [
         line
         for load in ("idle", "stress")
@@ -146,7 +146,7 @@ def _line(  # noqa: PLR0913, PLR0917 (all that tells a cell from others)
         loads=(load,),
         latency="interrupt",
     )
-    # also of boots that are too short for a verdict: what was measured is told
+    # also of boots that are too short for a verdict: what was measured is shown
     sample = find(replicated.match, rules, side, load, judged=False)
     rallies = [rally for _, rally in sample.rallies]
     if not rallies:

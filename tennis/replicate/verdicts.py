@@ -115,7 +115,7 @@ class ClaimPart:
 
     @property
     def ratio(self) -> str:
-        """Say what was found: "1.67 (1.3 to 4)"; empty where nothing was compared."""
+        """Say what was found: "1.67 (1.3 to 4)"; empty: nothing was compared."""
         if self.estimate is None or self.interval is None:
             return ""
         return ratio_words(self.estimate, self.interval, write=number, why=self._why_no_number)
@@ -153,7 +153,7 @@ class ClaimPart:
 
     @property
     def latest_words(self) -> str:
-        """Say what the latest balls show, where that is not what was decided; else empty."""
+        """Say what the latest balls show, if that is not what was decided; else empty."""
         if not self.latest_differ:
             return ""
         holds = "does not hold" if self.verdict in HOLDS else "is not contradicted"
@@ -197,12 +197,12 @@ class ClaimPart:
 
     @property
     def n(self) -> int:
-        """Return the balls of the smallest side; 0 where nothing was compared."""
+        """Return the balls of the smallest side; 0: nothing was compared."""
         return min((side.n for side in self.sides), default=0)
 
     @property
     def boots(self) -> int:
-        """Return the boots of the smallest side; 0 where nothing was compared."""
+        """Return the boots of the smallest side; 0: nothing was compared."""
         return min((side.boots for side in self.sides), default=0)
 
 
@@ -228,12 +228,12 @@ class Claim:
 
     @property
     def n(self) -> int:
-        """Return the balls of the smallest side that was compared; 0 where nothing was."""
+        """Return the balls of the smallest side that was compared; 0: nothing was."""
         return min((part.n for part in self.parts if part.n), default=0)
 
     @property
     def boots(self) -> int:
-        """Return the boots of the smallest side that was compared; 0 where nothing was."""
+        """Return the boots of the smallest side that was compared; 0: nothing was."""
         return min((part.boots for part in self.parts if part.n), default=0)
 
     @property
@@ -274,7 +274,7 @@ class Claim:
 
 
 class Replication:
-    """A match held against the publications."""
+    """A match compared with the thesis."""
 
     def __init__(self, match: MatchFolder) -> None:
         self.match = match

@@ -31,7 +31,7 @@ TABLE = (
 def open_capture(path: Path, wires: Wires = USUAL) -> Capture:
     """Open a session of sigrok.
 
-    Raises CaptureError; MissingError where nothing is wrong with it but that it does not say all.
+    Raises CaptureError; MissingError if it lacks only a fact.
     """
     path = Path(path)
     try:
@@ -46,7 +46,7 @@ def open_capture(path: Path, wires: Wires = USUAL) -> Capture:
     if not head.startswith(b"PK"):
         raise CaptureError(
             f"{path} is not a session of sigrok (.sr)",
-            next_step=f"make one with `{conversion(path, head)}`, or save it in PulseView; then "
+            next_step=f"make one with `{_conversion(path, head)}`, or save it in PulseView; then "
             "check it with --rate-mhz, the analyser's rate",
         )
     capture = open_srzip(path, wires)
@@ -54,7 +54,7 @@ def open_capture(path: Path, wires: Wires = USUAL) -> Capture:
     return capture if probes == ProbeFault() else rewired(capture, probes)
 
 
-def conversion(path: Path, head: bytes) -> str:
+def _conversion(path: Path, head: bytes) -> str:
     """Return the command that makes a session of a VCD, or of a table of changes."""
     source, session = shlex.quote(str(path)), shlex.quote(f"{path}.sr")
     if not VCD.search(head):

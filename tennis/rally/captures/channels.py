@@ -109,7 +109,7 @@ def _channel_by_name(path: Path, names: list[str], places: list[int], name: str)
             raise CaptureError(
                 f"{path} has {len(group)} channels that may be {name}: "
                 f"{_listed([names[i] for i in group])}",
-                next_step=f"name the one that is meant, with --{name}, or rename one",
+                next_step=f"name one with --{name}, or rename one",
             )
     return None
 

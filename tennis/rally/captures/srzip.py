@@ -201,7 +201,7 @@ def _whole(path: Path, device: configparser.SectionProxy, key: str, low: int, hi
 
 
 def _rate(path: Path, text: str | None) -> Fraction | None:
-    """Read "24 MHz"; None where nothing is said. Raises CaptureError."""
+    """Read "24 MHz"; None: it has none. Raises CaptureError."""
     text = (text or "").strip()
     match = re.fullmatch(r"([0-9]{1,15}(?:\.[0-9]{1,9})?) *([kMG]?Hz)?", text, re.IGNORECASE)
     if match:

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The Tennis authors
 # SPDX-License-Identifier: MIT
-"""The published figures that students' rallies are held against."""
+"""The published figures that students compare their rallies with."""
 
 from tennis.report.publications.knutsson import Maximum, Result, knutsson_2008, result
 from tennis.report.publications.load import NAMES, load

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The Tennis authors
 # SPDX-License-Identifier: MIT
-"""A rally held against its capture: the check, and what it found in words."""
+"""A rally compared with its capture: the check, and what it found in words."""
 
 from pathlib import Path
 from typing import Any
@@ -50,7 +50,7 @@ def umpire(
 
 
 def in_a_line(rally: Rally) -> str:
-    """Return what an umpire says of a rally, for a report; empty where there was none."""
+    """Return what an umpire says of a rally, for a report; empty: there was none."""
     own = rally.file(CAPTURE)
     if own is None:
         return ""

@@ -374,7 +374,7 @@ def test_a_method_whose_size_python_does_not_bound(method, tmp_path):
 
 
 def test_a_version_that_is_larger_than_it_says(tmp_path):
-    """Its declared size is 1; 300 MB come out of it where nothing bounds them."""
+    """Its declared size is 1; 300 MB come out of it if nothing bounds them."""
     path = zipped(tmp_path / "c.sr", {"version": b"2" * (300 << 20), "metadata": METADATA})
     data = path.read_bytes().replace(struct.pack("<I", 300 << 20), struct.pack("<I", 1))
     path.write_bytes(data)

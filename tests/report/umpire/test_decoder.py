@@ -99,7 +99,7 @@ def test_sigrok_shows_channels_options_rows_and_outputs():
     ],
 )
 def test_options_that_cannot_be_are_told_in_one_line(option, value, tmp_path):
-    """Also where the capture comes in many pieces after that."""
+    """Also if the capture comes in many pieces after that."""
     events = [*ball(100, 4, 9), *ball(20_000_000, 3, 30)]
     path = write(tmp_path / "capture.sr", events, 30_000_000)
     found, said = told(path, f"{option}={value}")

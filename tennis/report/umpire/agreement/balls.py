@@ -32,7 +32,7 @@ _IDLE, _SERVED, _RAISED = range(3)
 
 @dataclass(frozen=True)
 class Balls:
-    """Balls in their order; int64 ticks of the capture, 1-D; ``NONE`` where an edge did not come.
+    """Balls in their order; int64 ticks of the capture, 1-D; ``NONE`` if an edge did not come.
 
     ``rise`` and ``fall`` count from ``served``, as in a rally folder.
     """
@@ -63,7 +63,7 @@ class Balls:
 
 
 @dataclass
-class Odd:
+class _Odd:
     """Edges that belong to no ball: how many, and when the first of them came (ticks)."""
 
     count: int = 0
@@ -105,7 +105,7 @@ class Pulses:
 
     @property
     def median(self) -> float | None:
-        """Return the usual width; None where there was no pulse."""
+        """Return the usual width; None if there was no pulse."""
         every = np.concatenate([np.zeros(0, np.int64), *self.widths])
         return float(np.median(every)) if every.size else None
 
@@ -116,7 +116,7 @@ class Decoder:
     def __init__(self, timeout_ticks: float, pulse_ticks: float = 0) -> None:
         self._timeout = int(timeout_ticks)
         self._pulse = pulse_ticks
-        self.strays, self.doubles = Odd(), Odd()
+        self.strays, self.doubles = _Odd(), _Odd()
         self.ping, self.reply = Pulses(), Pulses()
         self._state = _IDLE
         self._served = self._rise = 0
@@ -140,7 +140,7 @@ class Decoder:
         return self._decide(codes, ticks, keep=True)
 
     def finish(self, end_ticks: int) -> Balls:
-        """Return what is left; a ball that is still under way at the end is none."""
+        """Return what is left; a ball that is still under way at the end is left out."""
         balls = self._decide(self._codes, self._ticks, keep=False)
         if self._state != _IDLE and end_ticks - self._served > self._timeout:
             self._close(NONE)

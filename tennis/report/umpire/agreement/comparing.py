@@ -57,12 +57,12 @@ def compare(result: Check, capture: Capture, pairs: Pairs, timeout_ns: int) -> L
     seen_ns = (pairs.balls.served * capture.tick_ns).astype(np.float64)
     served_ns = pairs.rally.served_ns.astype(np.float64)
     step = capture.resolution_ns
-    uneven = {name: unevenness(at / step) for name, at in _edges(result, pairs).items()}
+    uneven = {name: _unevenness(at / step) for name, at in _edges(result, pairs).items()}
     result.unevenness = uneven
     _compare_serves(result, pairs, seen_ns - served_ns, step)
     _compare_misses(result, capture, pairs, timeout_ns)
     ratio = 1.0
-    result.clock = fit_clock(served_ns, seen_ns)
+    result.clock = _fit_clock(served_ns, seen_ns)
     if result.clock is not None:
         clock = result.clock
         ratio = 1 + clock.ppm * 1e-6
@@ -91,7 +91,7 @@ def _edges(result: Check, pairs: Pairs) -> dict[str, Times]:
     return found
 
 
-def unevenness(samples: Times) -> float:
+def _unevenness(samples: Times) -> float:
     """Return how far from even times fall between two samples: 0 (even) to 1 (all the same)."""
     n = samples.size
     if not n:
@@ -184,8 +184,8 @@ def _compare_latencies(  # noqa: PLR0913, PLR0917 (all that both instruments say
     for which in np.flatnonzero(far)[:NAMED]:
         what = f"{result.kind_words(kind)} {d[which] - centre:+.0f} ns off"
         result.name(int(numbers[which]), what)
-    setattr(result, kind, fit_bias(d[~far], extra))
-    result.classes[kind] = by_size(brickwall[~far], analyser[~far] / ratio)
+    setattr(result, kind, _fit_bias(d[~far], extra))
+    result.classes[kind] = _by_size(brickwall[~far], analyser[~far] / ratio)
     spread = 1.4826 * float(np.median(np.abs(d - centre)))
     return Likeness(spread, _related(brickwall, analyser))
 
@@ -216,7 +216,7 @@ def _related(one: Times, other: Times) -> float:
     return float((ranks[0] * ranks[1]).sum()) / spread * float(np.sqrt(one.size - 1))
 
 
-def by_size(brickwall_ns: Times, analyser_ns: Times) -> list[tuple[int, float, float]]:
+def _by_size(brickwall_ns: Times, analyser_ns: Times) -> list[tuple[int, float, float]]:
     """Return (balls, analyser's mean, Brickwall's mean) by size, 1-2-5 a decade: table 6.1."""
     edges = np.array([m * 10**e for e in range(2, 10) for m in (1, 2, 5)], np.float64)
     where = np.searchsorted(edges, brickwall_ns)
@@ -235,7 +235,7 @@ def _blocks(values: Times) -> Times:
     return np.add.reduceat(values, np.arange(0, values.size, rows))
 
 
-def fit_clock(brickwall_ns: Times, analyser_ns: Times) -> ClockFit | None:
+def _fit_clock(brickwall_ns: Times, analyser_ns: Times) -> ClockFit | None:
     """Fit a line through the serves by both clocks; None: there are too few."""
     n = brickwall_ns.size
     if n < 3:
@@ -260,7 +260,7 @@ def fit_clock(brickwall_ns: Times, analyser_ns: Times) -> ClockFit | None:
     )
 
 
-def fit_bias(d: Times, extra_ns: float) -> Difference | None:
+def _fit_bias(d: Times, extra_ns: float) -> Difference | None:
     """Return the mean of differences with its interval; None: there are too few."""
     n = d.size
     if n < 3:

@@ -29,7 +29,7 @@ FOLLOWED_NS = 20_000.0  # how far off a ball may be from where it is expected
 RATIO_KNOWN_NS = 3_000.0  # the same once the clocks' ratio is known
 LOST_AFTER = 64  # balls of which fewer than half are found: the pairing is lost
 LAST = 3  # balls in a row at the end that are not found: it was lost there
-JITTER_NS = 40.0  # of an edge (sd), where it is slow or noisy: as much is borne
+JITTER_NS = 40.0  # of an edge (sd) that is slow or noisy: as much is allowed
 MANY = 1000  # places that fit are too many to try any further
 
 Times = NDArray[np.float64]
@@ -64,7 +64,7 @@ class Scale:
 
 
 @dataclass(frozen=True)
-class Anchor:
+class _Anchor:
     """The ball ``analyser`` of the capture is the ball ``brickwall`` of the rally."""
 
     analyser: int
@@ -72,7 +72,7 @@ class Anchor:
     places: int = 1  # at which the pattern occurs; more than one: it is ambiguous
 
 
-def find_anchor(balls: Balls, rally: RallyBalls, scale: Scale) -> Anchor | None:
+def _find_anchor(balls: Balls, rally: RallyBalls, scale: Scale) -> _Anchor | None:
     """Look for the capture's first balls in the rally; None: they are not in it."""
     balls = balls[:HELD]
     size = min(scale.window, len(balls))
@@ -83,13 +83,13 @@ def find_anchor(balls: Balls, rally: RallyBalls, scale: Scale) -> Anchor | None:
     half = WINDOWS // 2 if size <= WINDOW else LONG_WINDOWS // 2
     near = list(range(0, last + 1, max(size // 2, 1)))[:half]
     far = np.linspace(0, last, half).astype(int).tolist()
-    best: Anchor | None = None
+    best: _Anchor | None = None
     for at in sorted({*near, *far}):
         places = _places(balls[at : at + size], rally, scale)
         if places.size == 1:
-            return Anchor(at, int(places[0]))
+            return _Anchor(at, int(places[0]))
         if places.size and best is None:
-            best = Anchor(at, int(places[0]), places.size)
+            best = _Anchor(at, int(places[0]), places.size)
     return best
 
 
@@ -148,7 +148,7 @@ class Pairs:
         return Pairs(self.rally.backward(), self.balls.backward(), -self.expected_ns[::-1])
 
 
-class Follower:
+class _Follower:
     """Pairs balls in the order of their times, from a first pair on."""
 
     def __init__(self, scale: Scale, rally: RallyBalls, balls: Balls, ppm: float) -> None:
@@ -242,7 +242,7 @@ class Follower:
         if theirs.size < 8:
             return
         x, y = theirs - theirs[-1], mine - mine[-1]
-        slope = slope_of(x, y)
+        slope = _slope_of(x, y)
         if slope is None:
             return
         limit = MAX_PPM * 1e-6
@@ -254,17 +254,17 @@ class Follower:
         self._step = min(2 * self._step, MAX_STEP)
 
 
-def slope_of(x: Times, y: Times) -> float | None:
+def _slope_of(x: Times, y: Times) -> float | None:
     """Return the slope of a line through points; None: they have one x."""
     spread = float(((x - x.mean()) ** 2).sum())
     return float(((x - x.mean()) * (y - y.mean())).sum()) / spread if spread else None
 
 
-def first_ppm(rally: RallyBalls, balls: Balls, scale: Scale) -> float:
+def _first_ppm(rally: RallyBalls, balls: Balls, scale: Scale) -> float:
     """Return how much faster the analyser's clock is, from the balls at the anchor."""
     size = min(len(rally), len(balls), WINDOW)
     x = (rally.served_ns[:size] - rally.served_ns[0]).astype(np.float64)
-    slope = slope_of(x, (balls.served[:size] - balls.served[0]) * scale.sample_ns)
+    slope = _slope_of(x, (balls.served[:size] - balls.served[0]) * scale.sample_ns)
     if slope is None:
         return 0.0
     ppm = (slope - 1) * 1e6
@@ -291,15 +291,15 @@ def pair(
     rally: RallyBalls, balls: Balls, scale: Scale, end_ns: float, timeout_ns: int
 ) -> Paired | None:
     """Pair a rally's balls with a capture's, which ends at ``end_ns``; None: nothing fits."""
-    anchor = find_anchor(balls, rally, scale)
+    anchor = _find_anchor(balls, rally, scale)
     if anchor is None:
         return None
     by_order = anchor.places > 1
     if by_order:  # the first with the first, if the capture holds all of the rally and no more
-        anchor = Anchor(0, 0)
+        anchor = _Anchor(0, 0)
     after, seen_after = rally[anchor.brickwall :], balls[anchor.analyser :]
     before, seen_before = rally[: anchor.brickwall], balls[: anchor.analyser]
-    ppm = first_ppm(after, seen_after, scale)
+    ppm = _first_ppm(after, seen_after, scale)
     here = float(after.served_ns[0]), float(seen_after.served[0] * scale.sample_ns)
 
     def begun(step: RallyBalls, expected: Times) -> int:
@@ -312,10 +312,10 @@ def pair(
         late = np.flatnonzero(expected + ends > end_ns - 2 * scale.reach_ns)
         return int(late[0]) if late.size else len(step)
 
-    back = Follower(scale, before.backward(), seen_before.backward(), ppm)
+    back = _Follower(scale, before.backward(), seen_before.backward(), ppm)
     if len(before) and len(seen_before):
         back.follow((-here[0], -here[1]), begun)
-    forth = Follower(scale, after, seen_after, ppm)
+    forth = _Follower(scale, after, seen_after, ppm)
     forth.follow(here, decided)
     return Paired(
         Pairs.joined([*(part.backward() for part in reversed(back.pairs)), *forth.pairs]),

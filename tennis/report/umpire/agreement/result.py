@@ -11,7 +11,7 @@ from tennis.rally.captures.edges import Capture
 from tennis.rally.manifest import Verdict
 from tennis.report.umpire.agreement.balls import Decoder
 
-TICK_NS = 8.0  # of a Pico: what is vouched for where a tick is as short as the built-in one's, 1 ns
+TICK_NS = 8.0  # of a Pico: the limit if a tick is as short as the built-in instrument's, 1 ns
 # More than thresholds, leads and skew between two channels do, and a tick: an instrument is wrong
 WIRES_NS = 50.0
 
@@ -51,7 +51,7 @@ class Check:
     """All that a check found out."""
 
     verdict: Verdict
-    reason: str  # with a next step where it is not a pass
+    reason: str  # with a next step unless it is a pass
     rally: Rally
     capture: Capture | None
     tolerance_ns: float  # a bias must surely be below it

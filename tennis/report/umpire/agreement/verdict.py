@@ -52,7 +52,7 @@ def judge(result: Check) -> tuple[Verdict, str]:
 
 
 def _doubt(result: Check) -> str:
-    """Say why what was seen shows nothing about the Brickwall; empty where it does."""
+    """Say why what was seen shows nothing about the Brickwall; empty: it does."""
     if result.by_order and not _own(result):
         return (
             "the balls came at a fixed rate and their latencies are all alike: nothing shows that "
@@ -68,7 +68,7 @@ def _doubt(result: Check) -> str:
 
 
 def _contradicted(result: Check, glitches: int) -> tuple[Verdict, str]:
-    """Judge where the two instruments saw different things."""
+    """Judge a rally of which the instruments saw different things."""
     reasons = []
     if result.unmatched_brickwall:
         reasons.append(
