@@ -114,7 +114,7 @@ def _misfit(name: str, bench: Capabilities, every: Sequence[Capabilities]) -> Us
     linux = "Linux on " if "Linux only" in row.traits else ""
     because = f": {row.why}" if row.why else ""
     place = " or ".join(dict.fromkeys(places))
-    if bench.where.startswith("--kernel"):  # where it is played was said right, and is the same
+    if bench.where.startswith("--kernel"):  # the bench is the right one
         place = place.replace("--bench virtual", "another kernel of --bench virtual")
         option = f"{bench.where} takes no {option}: that"
     return UsageError(f"{option} needs {linux}{place}{because}", next_step=row.instead)

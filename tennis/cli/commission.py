@@ -157,7 +157,7 @@ def _go_through(console: Console, work: Any, steps: list[str], *, yes: bool) -> 
 
 
 def _plug(console: Console, name: str) -> None:
-    """Say what to plug, and before that what would be destroyed."""
+    """Print what to plug, and before that what would be destroyed."""
     one = step(name)
     console.print(Text.assemble((one.title, "bold"), f" ({name})"))
     if one.warning:

@@ -238,7 +238,7 @@ def _refuse_what_plays(request: RallyRequest, serving: Serving, asked: CompareRe
 
 
 def _again(compared: "Compared") -> str:
-    """Say what is likely to decide; empty where it is decided."""
+    """Return what is likely to decide; empty: it is decided."""
     judgement = compared.judgement
     if judgement.verdict != "undecided":
         return ""

@@ -164,7 +164,7 @@ def drill(
 
 
 def tell(played: Rally) -> None:
-    """Say what there is now; a fault is an error, but the drill is kept."""
+    """Print what there is now; a fault is an error, but the drill is kept."""
     path, manifest = quoted(played.path), played.manifest
     done = format_count(played.balls, "repetition")
     faults = [f"{fault.message} ({fault.code})" for fault in manifest.faults]

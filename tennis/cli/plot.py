@@ -127,6 +127,6 @@ def plot(folders: tuple[Path, ...], out: Path | None, kinds: tuple[str, ...], ki
     paths = [out / f"{name}.{kind}" for name in pictures]
     for path, picture in zip(paths, pictures.values(), strict=True):
         write_whole(path, picture.render(cast("Format", kind)))
-    # only now: whoever reads the names may stop listening after the first
+    # only now: the reader of the names may stop after the first
     for path in paths:
         echo(path)

@@ -92,7 +92,7 @@ def rally(*, request: RallyRequest, serving: Serving, out: Path | None) -> None:
 
 
 def tell(played: Rally) -> None:
-    """Say what there is now; a fault is an error, but the rally is kept."""
+    """Print what there is now; a fault is an error, but the rally is kept."""
     counts, manifest, path = played.manifest.counts, played.manifest, quoted(played.path)
     misses = f"{counts.misses} {'miss' if counts.misses == 1 else 'misses'}"
     noun = SHOTS if are_shots(manifest.protocol) else "balls"

@@ -47,7 +47,7 @@ def figures_so_far(
             yield refine
         return
     told = {boots}  # these many the story tells
-    begun = set()  # cells whose first boot was told, which is at once
+    begun = set()  # cells whose first boot was printed
 
     def tell(line: str) -> None:
         if not (quiet() and THERE.match(line)):
@@ -81,7 +81,7 @@ def _take(so_far: SoFar, line: str, out: Path) -> str | None:
     try:
         so_far.take(open_rally(out / found[3]))
     except RallyError:
-        return None  # what is wrong with it is said at the end
+        return None  # its fault is printed at the end
     return found[3]
 
 

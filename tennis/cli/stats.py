@@ -98,7 +98,7 @@ def stats(folder: Path, *, as_json: bool) -> None:
 
 
 def _seen(rally: Rally) -> "InsideAndOutside | str":
-    """Return what a rally's witness saw, or why that cannot be said."""
+    """Return what a rally's witness saw, or why that is not known."""
     from tennis.explain.witness import compare
 
     try:

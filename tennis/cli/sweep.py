@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The Tennis authors
 # SPDX-License-Identifier: MIT
-"""``tennis sweep``: open loops at rising rates, until replies can no longer be told apart."""
+"""``tennis sweep``: open loops at rising rates, until replies can no longer be paired."""
 
 from pathlib import Path
 from typing import Any
@@ -136,7 +136,7 @@ def print_sweep(swept: Sweep, *, as_json: bool) -> None:
 
 
 def claims(swept: Sweep) -> list[str]:
-    """Say in words what a sweep found, and what its figures are of."""
+    """Return in words what a sweep found, and what its figures are of."""
     record, found = swept.record, swept.breaking
     limit = f"{record.range.paired_percent:g} %"
     if not swept.rates:

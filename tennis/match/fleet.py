@@ -113,7 +113,7 @@ def seen_by_fleet(
 ) -> Iterator[tuple[ScheduledRally, RallyOutcome]]:
     """Play rallies on all benches at once; each is yielded when it is there.
 
-    Ends early where told to stop: what is being played is sealed first. Raises BenchError where no
+    Ends early if ``stop`` says so: what is being played is sealed first. Raises BenchError if no
     bench is left, DiskFullError where the disk is full.
     """
     yield from _Fleet(benches, out, stop).see_to(scheduled)

@@ -82,7 +82,7 @@ def watching(plan: Plan, part: Path) -> Iterator[list[str]]:
 def simulated(part: Path, rally: JustPlayed) -> str:
     """Write the capture of a rally that was just played on the virtual bench.
 
-    Return what is to be said of it.
+    Return a note about it.
     """
     plan = rally.plan
     seen = SimulatedRally(
@@ -96,7 +96,7 @@ def simulated(part: Path, rally: JustPlayed) -> str:
 
 
 def simulated_again(rally: Rally, scratch: Path) -> str:
-    """Write the capture of a sealed rally into a folder; return what is to be said of it."""
+    """Write the capture of a sealed rally into a folder; return a note about it."""
     return _written(scratch, SimulatedRally.of(rally))
 
 

@@ -104,8 +104,8 @@ def bench_again(  # noqa: PLR0913 (what a user may name)
 def plan_for(request: RallyRequest, serving: Serving) -> Plan:
     """Return a plan. Raises UsageError where what was asked for does not go together.
 
-    What nobody said about the target is the usual on the virtual bench, and on a managed
-    ``target``, which see to it; it is unknown on any other.
+    A setting that nobody asked for is the usual one on the virtual bench, and on a managed
+    ``target``. It is unknown on any other target.
     """
     explicit = request.explicit
     target = explicit.get("target")
@@ -132,7 +132,7 @@ def plan_for(request: RallyRequest, serving: Serving) -> Plan:
 
 
 def _explicit_plan(explicit: Mapping[str, Any], protocol: Protocol) -> Plan:
-    """Return a plan in which what nobody said is unknown. Raises UsageError."""
+    """Return a plan in which a setting that nobody asked for is unknown. Raises UsageError."""
     kernel = explicit.get("kernel", _usual_kernel(explicit["bench"]))
     of_others = {*Recordings.model_fields, *Instants.model_fields}
     settings = {name: value for name, value in explicit.items() if name not in of_others}
@@ -144,7 +144,7 @@ def _explicit_plan(explicit: Mapping[str, Any], protocol: Protocol) -> Plan:
 
 
 def _usual_kernel(bench: BenchKind) -> str:
-    """Return the kernel where nobody named one: unknown, unless the bench has only one."""
+    """Return the kernel if nobody named one: unknown, unless the bench has only one."""
     if bench == "virtual":
         return "mainline"
     own = registry.kernels_of(bench) if bench != "pi" else []

@@ -38,7 +38,7 @@ def unobserved() -> Iterator[Observer]:
 
 @dataclass(frozen=True)
 class Watch:
-    """Who looks on: told of the progress often, and asked as often whether to stop."""
+    """Who looks on: gets the progress often, and is asked as often whether to stop."""
 
     observe: Observer = lambda _: None
     stop: Stop = lambda: False
@@ -47,7 +47,7 @@ class Watch:
 def play(bench: Bench, plan: Plan, out: Path, watch: Watch) -> Rally:
     """Play a plan and seal it as the folder ``out``.
 
-    When told to stop, what was played is sealed, and ``resume`` goes on. A fault of the bench is
+    If it is stopped, what was played is sealed, and ``resume`` goes on. A fault of the bench is
     recorded and makes the rally suspect, which is sealed all the same. Raises UsageError or
     BenchError before anything is written where the plan cannot be played, RallyError where it names
     versions that are no more,
@@ -139,7 +139,7 @@ def _way_on(in_play: RallyInPlay) -> str:
 
 
 def begun_plan(out: Path) -> Plan:
-    """Return the plan of an unfinished rally. Raises UsageError where there is none, RallyError."""
+    """Return the plan of an unfinished rally. Raises UsageError if there is none, RallyError."""
     part = part_path(out)
     sealed = finished(out)
     if sealed is not None and sealed.manifest.ended == "interrupted" and not can_go_on(sealed):
@@ -237,7 +237,7 @@ def play_on(bench: Bench, in_play: RallyInPlay, watch: Watch) -> Rally:
 def _keep(frame: Frame, journal: Journal, ending: list[Frame]) -> None:
     """Put a frame into the journal; END, and what may follow, when all is over.
 
-    So a journal with an END is one of a rally whose target has said all: it can be sealed.
+    So a journal with an END is complete, and can be sealed.
     """
     if ending or frame.kind == wire.END:
         ending.append(frame)

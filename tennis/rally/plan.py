@@ -17,7 +17,7 @@ from tennis.rally.settings import Setup
 
 SIZE_MAX = 1 << 20  # bytes
 
-UNKNOWN: Literal["unknown"] = "unknown"  # on a target that is not managed, where nobody said
+UNKNOWN: Literal["unknown"] = "unknown"  # on a target that is not managed, if nobody named it
 
 
 class Plan(Setup):

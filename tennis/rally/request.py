@@ -19,7 +19,7 @@ FILES = {name for name, row in SETTINGS.items() if "a file" in row.traits}
 
 
 class RallyRequest(SettingsRequest):
-    """What a person asked for, without the balls (``Serving``); None: nobody said.
+    """What a person asked for, without the balls (``Serving``); None: nobody asked.
 
     Its names are those of a plan's fields.
     """

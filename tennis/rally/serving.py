@@ -14,13 +14,13 @@ from tennis.rally.manifest import Protocol, StrictModel
 from tennis.rally.shots import SHOTS
 
 BALLS_MAX = 10**8  # also the Brickwall's limit, and a rally folder's
-RATE_HZ, GAP_MIN_US, GAP_MAX_US = 1000.0, 500.0, 1500.0  # where nobody says
+RATE_HZ, GAP_MIN_US, GAP_MAX_US = 1000.0, 500.0, 1500.0  # if nobody asks for others
 
 Balls = Annotated[int, Field(ge=1, le=BALLS_MAX)]
 Settle = Annotated[float, Field(ge=0, le=3600, allow_inf_nan=False)]
 _Gap = Annotated[float, Field(ge=10, le=1e9, allow_inf_nan=False)]
 
-# what of a protocol is called, and how it is written; the rest is said together with its loop
+# a protocol's fields in words; the others are written together with its loop
 IN_WORDS = {
     "balls": ("balls", "{:,}"),
     "pulse_ns": ("pulse", "{} ns"),
@@ -30,7 +30,7 @@ IN_WORDS = {
 
 
 class Serving(StrictModel):
-    """What may be said about the balls of a rally; a description is an option's help."""
+    """What a person may ask of the balls of a rally; a description is an option's help."""
 
     balls: Annotated[Balls, Field(description="How many balls to play.")] = 5000
     seed: Annotated[
@@ -84,7 +84,7 @@ class Serving(StrictModel):
     ] = 1
 
     def protocol(self, shots: int | None = None) -> Protocol:
-        """Return what an instrument is told. Raises UsageError for what does not go together.
+        """Return what an instrument gets. Raises UsageError for what does not go together.
 
         ``shots``: so many instants in place of balls that follow each other.
         """

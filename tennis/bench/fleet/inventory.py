@@ -61,7 +61,7 @@ class ListedBench:
         return SshTarget(self.name, options, patience=patience)
 
     def _plain(self, name: str) -> str:
-        """Return a variable's value, empty where there is none; only Ansible knows the others."""
+        """Return a variable's value, empty if there is none; only Ansible knows the others."""
         value = self.variables.get(name)
         if isinstance(value, dict):
             raise UsageError(
@@ -135,7 +135,7 @@ def _list_inventory(place: Path) -> str:
 
 
 def _why_unread(complaint: str) -> str:
-    """Say in one line what Ansible says in many: the first reason, and where it is."""
+    """Return Ansible's first reason in one line, with its place."""
     if "vault" in complaint.lower():
         return "has a vault that cannot be opened: set ANSIBLE_VAULT_PASSWORD_FILE"
     lines = [line.strip() for line in complaint.splitlines() if line.strip()]

@@ -46,7 +46,7 @@ def holder_of() -> str:
 
 
 def take(bench: ListedBench, holder: str, seconds: int) -> LeaseAnswer:
-    """Hold a bench, or hold it longer. Raises BenchError where somebody else holds it."""
+    """Hold a bench, or hold it longer. Raises BenchError if somebody else holds it."""
     _check_holder(holder)
     with bench.connect() as target:
         answer = ask(target, ["lease", holder, str(seconds)], what="asking for a lease")
@@ -86,7 +86,7 @@ def refuse_if_held(target: SshTarget, holder: str, *, playing: bool = True) -> S
 
 
 def say_if_it_ends(status: Status | None, host: str, holder: str, rally_s: float) -> None:
-    """Say that somebody else may take a bench as soon as a rally of ``rally_s`` is over."""
+    """Warn if somebody else may take a bench as soon as a rally of ``rally_s`` is over."""
     if status is None or not isinstance(status.lease, Lease):
         return
     left_s = status.lease.expires - status.now
@@ -99,7 +99,7 @@ def say_if_it_ends(status: Status | None, host: str, holder: str, rally_s: float
 
 
 def who_else(host: str, status: Status, holder: str) -> str:
-    """Say that somebody else holds a bench, and what to do; empty where nobody does."""
+    """Return who else holds a bench, and what to do; empty: nobody does."""
     lease = status.lease
     if isinstance(lease, Damaged):
         return f"{host}: {plain(lease.damaged, 300)}"
