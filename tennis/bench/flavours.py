@@ -15,7 +15,7 @@ InBand = Literal["evl in-band", "cobalt in-band"]
 Player = Flavour | InBand | Literal["sloth"]
 
 
-class Halves(Protocol):
+class _Halves(Protocol):
     """How an answer is asked for: a plan, or a combination of a match."""
 
     @property
@@ -32,7 +32,7 @@ class Halves(Protocol):
 
 
 @dataclass(frozen=True)
-class Racquet:
+class _Racquet:
     """What answers; the first of each tuple is what nobody asked for.
 
     Of Linux it is a module of ``target/racquet``.
@@ -47,10 +47,10 @@ class Racquet:
 
 _BOTTOM_HALVES: tuple[BottomHalf, ...] = ("tasklet", "thread", "workqueue", "user")
 _LINUX = frozenset({"irq", "ksoftirqd", "kworker", "user"})
-_ORDINARY = Racquet("racquet", ("hard", "explicit"), _BOTTOM_HALVES, ("default", "chrt"), _LINUX)
-RACQUETS: dict[Flavour, Racquet] = {
+_ORDINARY = _Racquet("racquet", ("hard", "explicit"), _BOTTOM_HALVES, ("default", "chrt"), _LINUX)
+RACQUETS: dict[Flavour, _Racquet] = {
     "mainline": _ORDINARY,
-    "rt": Racquet(
+    "rt": _Racquet(
         "racquet",
         ("hard", "forced", "explicit"),
         _BOTTOM_HALVES,
@@ -59,19 +59,19 @@ RACQUETS: dict[Flavour, Racquet] = {
     ),
     # Xenomai's cores have neither softirqs nor workqueues: a thread of theirs answers, at their
     # highest priority, and chrt cannot change that
-    "evl": Racquet("racquet_evl", ("hard",), ("thread",), ("native",)),
-    "cobalt": Racquet("racquet_cobalt", ("hard",), ("thread",), ("native",)),
+    "evl": _Racquet("racquet_evl", ("hard",), ("thread",), ("native",)),
+    "cobalt": _Racquet("racquet_cobalt", ("hard",), ("thread",), ("native",)),
 }
 
 # a program of somebody's own, and no module of the kit's
-_PROGRAM = Racquet(
+_PROGRAM = _Racquet(
     "a program",
     (PROGRAM,),
     (PROGRAM,),
     ("default", "chrt"),
     frozenset({"irq", "ksoftirqd", PROGRAM}),
 )
-PROGRAMS: dict[Player, Racquet] = {
+PROGRAMS: dict[Player, _Racquet] = {
     "mainline": _PROGRAM,
     "rt": replace(
         _PROGRAM,
@@ -80,10 +80,10 @@ PROGRAMS: dict[Player, Racquet] = {
     ),
 }
 
-SLOTH = Racquet("target/sloth", ("hard",), ("task",), ("native",))
+SLOTH = _Racquet("target/sloth", ("hard",), ("task",), ("native",))
 # kernels with a second core, and the same where Linux' own stage answers
 CORES: dict[Player, InBand] = {"evl": "evl in-band", "cobalt": "cobalt in-band"}
-PLAYERS: dict[str, Racquet] = {
+PLAYERS: dict[str, _Racquet] = {
     **{str(flavour): racquet for flavour, racquet in RACQUETS.items()},
     **{str(player): _ORDINARY for player in CORES.values()},
     "sloth": SLOTH,
@@ -107,7 +107,7 @@ def player_on(flavour: Player, stage: Stage | None) -> Player:
     return CORES[flavour]
 
 
-def racquet_of(player: Player, bottom_half: str = "") -> Racquet:
+def racquet_of(player: Player, bottom_half: str = "") -> _Racquet:
     """Return what answers on a kernel of a flavour, or on SLOTH.
 
     Raises UsageError where a program is to answer, and cannot.
@@ -132,7 +132,7 @@ def defaults(player: Player) -> dict[str, str]:
     }
 
 
-def check(flavour: Player, halves: Halves) -> None:
+def check(flavour: Player, halves: _Halves) -> None:
     """Raise UsageError where a kernel of this flavour cannot be answered from like that."""
     top_half, bottom_half, priorities = halves.top_half, halves.bottom_half, halves.priorities
     racquet = racquet_of(flavour, bottom_half)
@@ -167,7 +167,7 @@ def check(flavour: Player, halves: Halves) -> None:
             )
 
 
-def _threads(flavour: Player, halves: Halves) -> set[str]:
+def _threads(flavour: Player, halves: _Halves) -> set[str]:
     """Return which threads take part in an answer."""
     bottom_half = halves.bottom_half
     there = {
@@ -179,7 +179,7 @@ def _threads(flavour: Player, halves: Halves) -> set[str]:
     return {name for name in every if there.get(name, True)}
 
 
-def priorities_on(flavour: Player, halves: Halves) -> str:
+def priorities_on(flavour: Player, halves: _Halves) -> str:
     """Return what the target's side is told: ``irq=99,kworker=99?``; empty: nothing to be done.
 
     A thread with a question mark may be missing: of a preset, those that not every kernel has.

@@ -23,7 +23,7 @@ def check_words(command_line: str, processors: int) -> None:
                 f"--command-line {word}: tennis loads the Racquet with parameters of its own",
                 next_step="use --interrupt-cpu",
             )
-        started = starts(word)
+        started = _starts(word)
         if started is not None and started < processors:
             raise UsageError(
                 f"--command-line {word}: {started} of --processors {processors} would run",
@@ -48,7 +48,7 @@ def check_words(command_line: str, processors: int) -> None:
             )
 
 
-def starts(word: str) -> int | None:
+def _starts(word: str) -> int | None:
     """Return how many processors a word lets the kernel start; None: it does not say."""
     name, _, value = word.partition("=")
     if name == "nosmp":

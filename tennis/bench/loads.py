@@ -53,7 +53,7 @@ CALLED: dict[System, str] = {"linux": "Linux", "sloth": "SLOTH"}
 Name = Annotated[str, StringConstraints(pattern=r"[a-z][a-z0-9_-]*")]
 
 
-class Parameter(BaseModel):
+class _Parameter(BaseModel):
     """A number that ``--load-option NAME=VALUE`` sets; the name carries the unit."""
 
     model_config = ConfigDict(extra="forbid")
@@ -65,7 +65,7 @@ class Parameter(BaseModel):
     system: System | None = None  # None: of each that has the load
 
 
-class LoadFile(BaseModel):
+class _LoadFile(BaseModel):
     """All of ``load.toml``."""
 
     model_config = ConfigDict(extra="forbid")
@@ -93,7 +93,7 @@ class LoadFile(BaseModel):
     cycle_instructions: Annotated[int, Field(ge=1, le=CYCLE_MAX_US * 1000)] | None = None
     # what its processor waits for in such a cycle with a memory profile, by the profile's name
     cycle_stalls_ms: dict[Name, Annotated[int, Field(ge=0, le=CYCLE_MAX_US // 1000)]] = {}
-    parameters: dict[str, Parameter] = {}
+    parameters: dict[str, _Parameter] = {}
     ascending: list[tuple[str, str]] = []  # pairs of parameters: the first is less than the second
 
 
@@ -114,12 +114,12 @@ def check_tasks(where: str, tasks: str | None, flavour: str) -> None:
 
 
 @dataclass(frozen=True)
-class LoadPart:
+class _LoadPart:
     """One folder under ``loads/``."""
 
     name: str
     folder: Path
-    file: LoadFile
+    file: _LoadFile
 
     @property
     def sources(self) -> list[Path]:
@@ -165,11 +165,11 @@ class Load:
     """A load with the values of its parameters; ``parts`` in the order in which they start."""
 
     name: str
-    parts: tuple[LoadPart, ...]
+    parts: tuple[_LoadPart, ...]
     values: Mapping[str, int]
 
     @property
-    def file(self) -> LoadFile:
+    def file(self) -> _LoadFile:
         """Return the load's own ``load.toml``."""
         return self.parts[-1].file
 
@@ -185,7 +185,7 @@ class Load:
         host = self.host_command("target")
         return "; ".join(filter(None, [*commands, f"from the network: {host}" if host else ""]))
 
-    def _command(self, part: LoadPart) -> str:
+    def _command(self, part: _LoadPart) -> str:
         if part.file.module:
             return " ".join(["insmod", f"{part.file.module}.ko", self.module_parameters])
         if part.start is None:
@@ -377,15 +377,15 @@ def find(name: str, options: Mapping[str, int] | None = None, system: System = "
     return Load(name, parts, values)
 
 
-def _parts(name: str, within: tuple[str, ...] = ()) -> list[LoadPart]:
+def _parts(name: str, within: tuple[str, ...] = ()) -> list[_LoadPart]:
     """Return a load's folder behind those of the loads that belong to it, each once."""
     return _parts_in(_folder(name) or FOLDER / name, name, within)
 
 
-def _parts_in(folder: Path, name: str, within: tuple[str, ...] = ()) -> list[LoadPart]:
+def _parts_in(folder: Path, name: str, within: tuple[str, ...] = ()) -> list[_LoadPart]:
     path = folder / FILE
     try:
-        file = LoadFile.model_validate(toml_of(path.read_bytes()))
+        file = _LoadFile.model_validate(toml_of(path.read_bytes()))
     except EditedError as error:
         raise TennisError(f"{path} {error}", next_step=error.next_step) from error
     except (OSError, ValidationError) as error:
@@ -395,12 +395,12 @@ def _parts_in(folder: Path, name: str, within: tuple[str, ...] = ()) -> list[Loa
     if file.command and (path.parent / "start").is_file():
         raise TennisError(f"{path} is not right: it has a command, and there is a script start")
     parts = {part.name: part for other in file.also for part in _parts(other, (*within, name))}
-    every = [*parts.values(), LoadPart(name, path.parent, file)]
+    every = [*parts.values(), _LoadPart(name, path.parent, file)]
     _check_cycle(path, file, {key for part in every for key in part.file.parameters})
     return every
 
 
-def _check_cycle(path: Path, file: LoadFile, parameters: set[str]) -> None:
+def _check_cycle(path: Path, file: _LoadFile, parameters: set[str]) -> None:
     """Raise TennisError where a load does not say its cycle, or not in a way that has a meaning."""
     if (file.cycle_us is None) == (file.cycle_instructions is None):
         said = "says its cycle twice" if file.cycle_us is not None else "does not say its cycle"

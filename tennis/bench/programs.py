@@ -18,7 +18,7 @@ ADMINISTRATORS = ("/usr/local/sbin", "/usr/sbin", "/sbin")
 
 
 @dataclass(frozen=True)
-class Program:
+class _Program:
     """A line of the table."""
 
     name: str  # "-": the package holds none that is started by name
@@ -28,10 +28,10 @@ class Program:
 
 
 @cache
-def programs() -> tuple[Program, ...]:
+def programs() -> tuple[_Program, ...]:
     """Return the table."""
     lines = (line.split() for line in TABLE.read_text().splitlines())
-    return tuple(Program(*fields) for fields in lines if fields and not fields[0].startswith("#"))
+    return tuple(_Program(*fields) for fields in lines if fields and not fields[0].startswith("#"))
 
 
 def find(name: str) -> str | None:

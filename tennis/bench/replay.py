@@ -99,7 +99,7 @@ class ReplayBench:
             if path := self.recording.file(name):
                 with writing(folder / name):
                     shutil.copyfile(path, folder / name)
-        return ReplaySession(self, self._speed)
+        return _ReplaySession(self, self._speed)
 
     def over(self) -> None:
         """Say that all of the recording was played, its end with it."""
@@ -121,7 +121,7 @@ class ReplayBench:
         )
 
 
-class ReplaySession:
+class _ReplaySession:
     """A recorded rally that is being played."""
 
     doing = ""

@@ -36,7 +36,7 @@ from tennis.rally.statistics.drill_words import FIGURES, claims, primary
 from tennis.rally.text import quoted
 
 
-class Drills(Grouped):
+class _Drills(Grouped):
     """A command whose help names the drills that there are, when somebody asks for it."""
 
     def format_help_text(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
@@ -50,7 +50,7 @@ class Drills(Grouped):
 
 
 @click.command(
-    cls=Drills,
+    cls=_Drills,
     groups={
         "What to do": (
             *("--context", "--program", "--period-us", "--repetitions", "--seed", "--out"),

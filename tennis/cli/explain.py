@@ -105,7 +105,7 @@ def balls(
     _print(explanation, out)
 
 
-class WithBalls(click.Group):
+class _WithBalls(click.Group):
     """A group that explains balls if its first word is no command."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
@@ -120,7 +120,7 @@ class WithBalls(click.Group):
         return [*super().shell_complete(ctx, incomplete), *rallies]
 
 
-@click.group(cls=WithBalls)
+@click.group(cls=_WithBalls)
 def explain() -> None:
     """Name the kernel code that ran while late balls waited (virtual bench).
 

@@ -30,7 +30,7 @@ def _which() -> str:
     return "; ".join(said)
 
 
-def opened(folder: Path) -> tuple[Any, str]:
+def _opened(folder: Path) -> tuple[Any, str]:
     """Open what a folder holds, and say what it is. Raises RallyError."""
     from tennis.match.sweep.folder import is_sweep, open_sweep
     from tennis.rally import open_folder
@@ -41,7 +41,7 @@ def opened(folder: Path) -> tuple[Any, str]:
     return rally, "drill" if rally.manifest.drill else "rally"
 
 
-def drawn(of: str, names: tuple[str, ...], what: Any, called: str) -> "dict[str, Picture]":
+def _drawn(of: str, names: tuple[str, ...], what: Any, called: str) -> "dict[str, Picture]":
     """Draw the pictures of these names; no name: all that there are of it."""
     pictures = {}
     for name in names or PICTURES[of]:
@@ -99,7 +99,7 @@ def plot(folders: tuple[Path, ...], out: Path | None, kinds: tuple[str, ...], ki
     several = len(folders) > 1
     if len(folders) > MAX:
         raise UsageError(f"{len(folders)} folders are too many for one picture: at most {MAX}")
-    pairs = [opened(folder) for folder in folders]
+    pairs = [_opened(folder) for folder in folders]
     sort = pairs[0][1]
     for folder, (_, other) in zip(folders, pairs, strict=True):
         if other != sort:
@@ -121,7 +121,7 @@ def plot(folders: tuple[Path, ...], out: Path | None, kinds: tuple[str, ...], ki
     for name in kinds or PICTURES[of]:
         refuse_existing(out / f"{name}.{kind}")
     what = [one for one, _ in pairs] if several else pairs[0][0]
-    pictures = drawn(of, kinds, what, str(folders[0]))
+    pictures = _drawn(of, kinds, what, str(folders[0]))
     with writing(out):
         out.mkdir(parents=True, exist_ok=True)
     paths = [out / f"{name}.{kind}" for name in pictures]

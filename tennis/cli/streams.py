@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 QUIET = "tennis.quiet"  # in click's context: nobody wants progress
 
 
-class Output(io.FileIO):
+class _Output(io.FileIO):
     """A descriptor for output. It takes everything; ``lost`` is why something went nowhere."""
 
     def __init__(self, number: int, *, closed: bool) -> None:
@@ -56,7 +56,7 @@ def prepare(errors: str) -> None:
             if isinstance(stream, io.TextIOWrapper):
                 stream.reconfigure(errors=errors)
             continue
-        output = Output(number, closed=number in closed)
+        output = _Output(number, closed=number in closed)
         text = io.TextIOWrapper(
             io.BufferedWriter(output),
             encoding=stream.encoding if stream else "utf-8",
@@ -70,7 +70,7 @@ def prepare(errors: str) -> None:
 def lost() -> OSError | None:
     """Return why standard output lost something of what was printed so far; None: it did not."""
     output = getattr(getattr(sys.stdout, "buffer", None), "raw", None)
-    return output.lost if isinstance(output, Output) else None
+    return output.lost if isinstance(output, _Output) else None
 
 
 def loss() -> tuple[str, int]:

@@ -109,7 +109,7 @@ def sweep(
 def print_sweep(swept: Sweep, *, as_json: bool) -> None:
     """Print the rates of a sweep, and between which of them pairing breaks."""
     if as_json:
-        echo_json(as_object(swept))
+        echo_json(_as_object(swept))
         return
     console = Console(highlight=False)
     figures = ("rate", "paired", "unanswered", "lost", "q1", "median", "q3", "max")
@@ -169,7 +169,7 @@ def claims(swept: Sweep) -> list[str]:
     return [f"{told}{first}", figures]
 
 
-def as_object(swept: Sweep) -> dict[str, Any]:
+def _as_object(swept: Sweep) -> dict[str, Any]:
     """Return a sweep for programs; times in ns."""
     from dataclasses import asdict
 

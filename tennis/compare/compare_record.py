@@ -22,7 +22,7 @@ SIDES = ("before", "after")
 SIZE_MAX = 1 << 24  # bytes
 
 
-class SideRecord(StrictModel):
+class _SideRecord(StrictModel):
     """What is played on a side; no plans: it was played before, in the folder of that name."""
 
     words: Text
@@ -34,8 +34,8 @@ class CompareRecord(StrictModel):
 
     schema_version: Literal[1] = 1
     tennis: Text
-    before: SideRecord
-    after: SideRecord
+    before: _SideRecord
+    after: _SideRecord
     seed: Annotated[int, Field(ge=0, lt=2**32)]
     margin: Annotated[float, Field(gt=0, le=10, allow_inf_nan=False)]
     # after how many pairs it was judged: each further look takes its share of the errors
@@ -59,7 +59,7 @@ def read_or_write(  # noqa: PLR0913, PLR0917 (all that a comparison was begun wi
 ) -> CompareRecord:
     """Write or read ``compare.json``. Raises RallyError where ``out`` holds another comparison."""
     one, other = (
-        SideRecord(words=said, plans=dict(planned.get(side, {})))
+        _SideRecord(words=said, plans=dict(planned.get(side, {})))
         for side, said in zip(SIDES, words, strict=True)
     )
     record = CompareRecord(
@@ -89,7 +89,7 @@ def read_or_write(  # noqa: PLR0913, PLR0917 (all that a comparison was begun wi
     return before.model_copy(update={"margin": margin})
 
 
-def _check_same(out: Path, side: str, was: SideRecord, now: SideRecord) -> None:
+def _check_same(out: Path, side: str, was: _SideRecord, now: _SideRecord) -> None:
     theirs, ours = (
         {kind: unversioned(plan) for kind, plan in one.plans.items()} for one in (was, now)
     )

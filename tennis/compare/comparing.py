@@ -148,10 +148,10 @@ def _until_decided(
             return compared
         wanted = min(most, 2 * wanted)
         log.info(f"after {format_count(there, 'pair')} of boots it is undecided: on to {wanted}")
-        log.info(forecast(game, judgement, there, there - begun_with))
+        log.info(_forecast(game, judgement, there, there - begun_with))
 
 
-def forecast(game: "Game", judgement: Judgement, there: int, played: int) -> str:
+def _forecast(game: "Game", judgement: Judgement, there: int, played: int) -> str:
     """Say how many pairs decide it if nothing changed, from the variance of those played."""
     needed = there * judgement.more_boots
     if not isfinite(needed):

@@ -108,7 +108,7 @@ class Suspects:
 
 
 @dataclass(frozen=True)
-class Errors:
+class _Errors:
     """What may lie beyond bounds: ``alone``, of one that must hold; ``sure``, of one of many."""
 
     alone: float
@@ -116,15 +116,15 @@ class Errors:
     rare: float  # share of balls
 
 
-class Curve:
+class _Curve:
     """One direction of two sides: how much later ``of`` is than ``to``."""
 
-    def __init__(self, of: Side, to: Side, margin: float, errors: Errors, cap: float) -> None:
+    def __init__(self, of: Side, to: Side, margin: float, errors: _Errors, cap: float) -> None:
         def band(times: Values) -> Band:
             return Band(of, to, times, margin, errors.alone, errors.rare, cap=cap)
 
         self.fine = band(bands.times_of(of))
-        self.coarse = band(coarse_times(of))
+        self.coarse = band(_coarse_times(of))
         self.sure = self.coarse.surely_more_anywhere(errors.sure)
 
     @property
@@ -150,7 +150,7 @@ class Curve:
         return self.fine, int(np.where(self.fine.excluded, -1.0, many).argmax())
 
 
-def coarse_times(side: Side) -> Values:
+def _coarse_times(side: Side) -> Values:
     """Return the times at which something may surely have grown: a few, as all share the error."""
     times = bands.times_of(side, 1)
     enough = bands.at_least(side.boots, times).sum(axis=0) >= bands.SURE_FROM
@@ -160,7 +160,7 @@ def coarse_times(side: Side) -> Values:
 
 
 @dataclass(frozen=True)
-class Usual:
+class _Usual:
     """The usual time: the geometric mean of a boot's answers, or a loop's drift."""
 
     ratio: float
@@ -170,7 +170,7 @@ class Usual:
     sure_high: float
 
     @classmethod
-    def of(cls, before: Side, after: Side, values: Sequence[Values], errors: Errors) -> "Usual":
+    def of(cls, before: Side, after: Side, values: Sequence[Values], errors: _Errors) -> "_Usual":
         """Compare each boot's value: its logarithm has Student's interval over boots."""
         one, other = (np.log(some) for some in values)
         if paired(before, after):
@@ -201,21 +201,21 @@ class Usual:
 class Judged:
     """Two sides of one kind, judged: the usual time, and the curve in both directions."""
 
-    def __init__(self, pair: Pair, margin: float, errors: Errors) -> None:
+    def __init__(self, pair: Pair, margin: float, errors: _Errors) -> None:
         self.pair, self.margin, self.errors = pair, margin, errors
         self.curve = self._curve(pair.after, pair.before) if pair.has_curve else None
         self.usual = self._usual()
 
-    def _curve(self, of: Side, to: Side) -> Curve:
+    def _curve(self, of: Side, to: Side) -> _Curve:
         # a period that is off by nearly nothing is not better than one that is off by twice that
-        return Curve(of, to, self.margin, self.errors, 0.5 if self.pair.is_of_a_loop else 1.0)
+        return _Curve(of, to, self.margin, self.errors, 0.5 if self.pair.is_of_a_loop else 1.0)
 
     @cached_property
-    def reverse(self) -> Curve:
+    def reverse(self) -> _Curve:
         """Return by how much before is later than after."""
         return self._curve(self.pair.before, self.pair.after)
 
-    def _usual(self) -> Usual | None:
+    def _usual(self) -> _Usual | None:
         pair = self.pair
         sides = [pair.before, pair.after]
         if min(len(side.boots) for side in sides) < 2:
@@ -225,10 +225,10 @@ class Judged:
         elif pair.is_of_a_loop:
             return None
         else:
-            values = [np.array([usual_ns(boot) for boot in side.boots]) for side in sides]
+            values = [np.array([_usual_ns(boot) for boot in side.boots]) for side in sides]
         if not all(np.isfinite(some).all() and (some > 0).all() for some in values):
             return None
-        return Usual.of(pair.before, pair.after, values, self.errors)
+        return _Usual.of(pair.before, pair.after, values, self.errors)
 
     @property
     def verdict(self) -> Verdict:
@@ -256,9 +256,9 @@ class Judged:
             rows += [*self._levels(), *self._late(self.curve)]
         return rows
 
-    def _usual_row(self, found: Usual) -> Row:
+    def _usual_row(self, found: _Usual) -> Row:
         pair = self.pair
-        of = pair.drift.of if pair.drift is not None else usual_ns
+        of = pair.drift.of if pair.drift is not None else _usual_ns
         before, after = (
             exp(np.mean([log(of(boot)) for boot in side.boots]))
             for side in (pair.before, pair.after)
@@ -311,7 +311,7 @@ class Judged:
             )
         return rows
 
-    def _late(self, curve: Curve) -> list[Row]:
+    def _late(self, curve: _Curve) -> list[Row]:
         """Return what decides or holds back, the rare increase that shows most, and lost balls."""
         rows = []
         place = curve.worst
@@ -344,7 +344,7 @@ class Judged:
             for side, at in ((pair.before, sooner), (pair.after, time))
         ]
         of = band.of.balls, band.to.balls
-        low, high = times_of_shares(band, place, self.errors.alone)
+        low, high = _times_of_shares(band, place, self.errors.alone)
         return Row(
             pair.cell, pair.latency, "lost" if isinf(time) else "late", change,
             before / of[1], after / of[0], low, high, unit="balls", beyond_ns=time,
@@ -361,7 +361,7 @@ class Judged:
         return max([1.0, *found])
 
 
-def times_of_shares(band: Band, place: int, tail: float) -> tuple[float, float]:
+def _times_of_shares(band: Band, place: int, tail: float) -> tuple[float, float]:
     """Return the least and the largest ratio of both sides' late balls that is not excluded."""
     more, fewer = (float(balls[place]) for balls in band.balls)
     if more + fewer < bands.FEW or not more or not fewer:
@@ -388,7 +388,7 @@ def times_of_shares(band: Band, place: int, tail: float) -> tuple[float, float]:
     return (0.0 if ends[0] < 1e-5 else ends[0]), (inf if ends[1] > 1e5 else ends[1])
 
 
-def usual_ns(boot: Boot) -> float:
+def _usual_ns(boot: Boot) -> float:
     """Return the geometric mean of a boot's answers, ns; nan: it has none."""
     answered = boot.counts.sum()
     if not answered or boot.values[0] <= 0:
@@ -427,7 +427,7 @@ class Judgement:
 
     kinds: Sequence[Judged]
     margin: float
-    errors: Errors
+    errors: _Errors
     suspects: Sequence[Row] = ()
     time: InTime = field(default_factory=InTime)
 
@@ -506,14 +506,14 @@ def judge(  # noqa: PLR0913 (each is named)
         boots = min(len(pair.before.boots), len(pair.after.boots))
         balls = min(pair.before.balls, pair.after.balls)
         planned = balls * max(1.0, (most_boots or boots) / max(1, boots))
-        errors = Errors(alone, alone / max(1, count), rare_share(max(1, planned)))
+        errors = _Errors(alone, alone / max(1, count), rare_share(max(1, planned)))
         found.append(Judged(pair, margin, errors))
-    errors = found[0].errors if found else Errors(alone, alone, 1.0)
+    errors = found[0].errors if found else _Errors(alone, alone, 1.0)
     rows = [_suspect(one, margin, errors) for one in suspects]
     return Judgement(found, margin, errors, rows, time or InTime())
 
 
-def _suspect(one: Suspects, margin: float, errors: Errors) -> Row:
+def _suspect(one: Suspects, margin: float, errors: _Errors) -> Row:
     """Compare how many boots are suspect: exact, of independent boots."""
     counts, of = (one.before, one.after), (one.of_before, one.of_after)
     scale = of[0] / of[1]
@@ -547,7 +547,7 @@ def share_change(
     excluded = [bool(band.excluded[0]) for band in ways]
     change = _change((sure[0], excluded[0]), (sure[1], excluded[1]))
     counts = int(ways[0].balls[1][0]), int(ways[0].balls[0][0])
-    low, high = times_of_shares(ways[0], 0, tail)
+    low, high = _times_of_shares(ways[0], 0, tail)
     return Row(
         "", "", "late", change, counts[0] / before.balls, counts[1] / after.balls, low, high,
         unit="balls", beyond_ns=beyond_ns, counts=counts, of=(before.balls, after.balls),

@@ -67,7 +67,7 @@ def words(text: str) -> str:
     return text
 
 
-def intervals_ns(rally: Rally, at_most: int | None = None) -> Spans:
+def _intervals_ns(rally: Rally, at_most: int | None = None) -> Spans:
     """Return the time from each rise to the next: ns, float64 of shape (rises - 1,).
 
     Of whole cycles of the load, as of balls. Raises RallyError.
@@ -80,7 +80,7 @@ def jitter_of(rally: Rally, at_most: int | None = None) -> Boot:
     """Return how far off each rise came after the one before: ns; overruns are lost."""
     drill = rally.manifest.drill
     assert drill is not None  # noqa: S101 (nobody asks of a rally)
-    spans, overruns = jitter_ns(intervals_ns(rally, at_most), drill.period_ns)
+    spans, overruns = jitter_ns(_intervals_ns(rally, at_most), drill.period_ns)
     off = Boot.of(spans)
     return Boot(off.values, off.counts, overruns, off.latest)
 
@@ -95,7 +95,7 @@ def drifts_of(
         for rally in side:
             drill = rally.manifest.drill
             assert drill is not None  # noqa: S101 (nobody asks of a rally)
-            intervals, jitter = intervals_ns(rally, at_most), jitter_of(rally, at_most)
+            intervals, jitter = _intervals_ns(rally, at_most), jitter_of(rally, at_most)
             if jitter.values.size:
                 both_ends = 2 * float(jitter.values[-1])
                 least_ns = max(least_ns, both_ends / intervals.size)

@@ -16,7 +16,7 @@ FACTOR_FROM = 2.0  # a ratio is said as a factor from here on, below it in per c
 FIRST: tuple[Change, ...] = ("later", "undecided", "earlier")  # what shows most first
 
 
-def level_words(one_in: float) -> str:
+def _level_words(one_in: float) -> str:
     """Name a level: "median", "1 in 1,000"."""
     return "median" if one_in == MEDIAN else f"1 in {one_in:,.10g}"
 
@@ -25,7 +25,7 @@ def quantity(row: Row) -> str:
     """Name what a row is about."""
     found = {
         "usual": "usual time",
-        "level": level_words(row.one_in),
+        "level": _level_words(row.one_in),
         "late": f"balls later than {format_round_ns(row.beyond_ns)}",
         "lost": "balls without an answer",
         "suspect": "suspect boots",
@@ -37,14 +37,14 @@ def quantity(row: Row) -> str:
 def values(row: Row) -> tuple[str, str]:
     """Write both sides' values, with their units; of few balls, how many of how many."""
     if row.unit == "ns":
-        return time(row.before, row.least_ns), time(row.after, row.least_ns)
+        return _time(row.before, row.least_ns), _time(row.after, row.least_ns)
     if row.what == "late" and row.change != "rare" and max(row.before, row.after) >= 1e-4:
         return _percent_of(row.before), _percent_of(row.after)
     one, other = (f"{n:,} of {of:,}" for n, of in zip(row.counts, row.of, strict=True))
     return one, other
 
 
-def time(ns: float, least_ns: float = 0) -> str:
+def _time(ns: float, least_ns: float = 0) -> str:
     """Write a latency; infinite: so many balls had no answer."""
     if math.isnan(ns):
         return "-"
@@ -60,7 +60,7 @@ def _percent_of(share: float) -> str:
 def ratio(row: Row) -> str:
     """Write the ratio with its interval: ``1.03 (1.029 to 1.031)``; rare: what is not excluded."""
     if row.change == "rare":
-        return not_excluded(row)
+        return _not_excluded(row)
     if row.what in {"late", "lost"} and not row.counts[0]:
         return f"none before (at least {_number(row.low)} times as many)" if row.low > 1 else "-"
     if math.isnan(row.ratio) or math.isnan(row.low):
@@ -72,7 +72,7 @@ def ratio(row: Row) -> str:
     return f"{value} ({low} to {_number(row.high)})"
 
 
-def not_excluded(row: Row) -> str:
+def _not_excluded(row: Row) -> str:
     """Say the largest increase that is not excluded: "at most 4.6 times as many"."""
     if math.isfinite(row.high) and row.counts[0]:
         return f"at most {row.high:.2g} times as many"
@@ -118,7 +118,7 @@ def by_how_much(row: Row) -> str:
     shown = f"{before} before, {after} after"
     if row.unit == "balls":
         shown += f"; in {row.in_boots[0]} and {format_count(row.in_boots[1], 'boot')}"
-    head = f"{whose(row.latency)}{quantity(row)}: {_word(row)}"
+    head = f"{_whose(row.latency)}{quantity(row)}: {_word(row)}"
     times = row.ratio
     if row.change == "undecided" or not math.isfinite(times) or times == 0:
         return f"{head} ({shown})"
@@ -127,7 +127,7 @@ def by_how_much(row: Row) -> str:
     return f"{head} by a factor of {max(times, 1 / times):.3g} ({shown})"
 
 
-def whose(latency: str) -> str:
+def _whose(latency: str) -> str:
     """Say what a quantity is of; empty: it is of the whole boot."""
     if not latency or latency in {loops.JITTER, loops.DRIFT}:
         return f"{latency}, " if latency else ""
@@ -140,7 +140,7 @@ def changed(judgement: Judgement) -> list[Row]:
     return sorted(rows, key=lambda row: FIRST.index(row.change))
 
 
-def decisive(judgement: Judgement) -> Row | None:
+def _decisive(judgement: Judgement) -> Row | None:
     """Return the row that decides, or that holds the verdict back; None: there is none."""
     wanted = {"worse": "later", "undecided": "undecided"}.get(judgement.verdict)
     rows = [row for row in judgement.rows if row.change == wanted]
@@ -156,7 +156,7 @@ def verdict(judgement: Judgement) -> str:
     if judgement.time.undecided:
         return f"Undecided: {judgement.time.words}, and it drifted."
     given = f", {judgement.time.condition}" if judgement.time.condition else ""
-    row = decisive(judgement)
+    row = _decisive(judgement)
     if judgement.verdict == "worse" and row is not None:
         return f"Worse{given}: {by_how_much(row)}."
     if judgement.verdict == "no worse":
@@ -182,8 +182,8 @@ def unseen(judgement: Judgement) -> str:
         f"{judgement.unseen_boots:.2g} boots."
     )
     rare = [
-        f"{whose(row.latency)}{quantity(row)}: {row.counts[0]:,} before, {row.counts[1]:,} after, "
-        f"{not_excluded(row)}"
+        f"{_whose(row.latency)}{quantity(row)}: {row.counts[0]:,} before, {row.counts[1]:,} after, "
+        f"{_not_excluded(row)}"
         for row in judgement.rows
         if row.change == "rare"
     ]
@@ -206,9 +206,9 @@ def odd_boots(sides: Sides) -> list[str]:
                 middle = sorted(boots)[len(boots) // 2]
                 found.append(
                     f"{name}: {format_count(len(odd), 'boot')} of {len(side.boots)}"
-                    f"{seeds(side, odd)} {which}: {pair.latency}, {level_words(one_in)}: "
-                    f"{', '.join(time(boots[number]) for number in odd)}, the median boot "
-                    f"{time(middle)}"
+                    f"{seeds(side, odd)} {which}: {pair.latency}, {_level_words(one_in)}: "
+                    f"{', '.join(_time(boots[number]) for number in odd)}, the median boot "
+                    f"{_time(middle)}"
                 )
                 break
     return found

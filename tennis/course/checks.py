@@ -104,7 +104,7 @@ def expect(condition: bool, message: str) -> None:
         raise Wrong(message)
 
 
-def answer_to(work: Work, question: str) -> int | float | str:
+def _answer_to(work: Work, question: str) -> int | float | str:
     """Return an answer. Raises NotRun if there is none: that is judged by a check of its own."""
     if question not in work.answers.by_question:
         raise NotRun("there is no answer")
@@ -114,7 +114,7 @@ def answer_to(work: Work, question: str) -> int | float | str:
 def number(work: Work, question: str) -> float:
     """Return an answer that must be a number, in the question's unit. Raises Wrong, NotRun."""
     asked = work.lab.question(question)
-    return number_in(answer_to(work, question), asked.unit or "", whole=asked.whole)
+    return number_in(_answer_to(work, question), asked.unit or "", whole=asked.whole)
 
 
 def number_in(written: float | str, unit: str, *, whole: bool = False) -> float:
@@ -135,7 +135,7 @@ def choice(work: Work, question: str) -> str:
 
     Raises Wrong, NotRun, and Inconclusive if nobody knows what a number meant.
     """
-    answer, asked = answer_to(work, question), work.lab.question(question)
+    answer, asked = _answer_to(work, question), work.lab.question(question)
     seed = work.answers.seed
     if seed != work.seed:
         raise Inconclusive(f"the numbers of its choices are of another name: {seed}")

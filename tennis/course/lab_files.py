@@ -30,7 +30,7 @@ SOLUTION = "solution.toml"
 CHECKS = "checks.py"  # of a lab, beside it
 
 
-class Criterion(StrictPart):
+class _Criterion(StrictPart):
     """What a person looks for in a text, and what it is worth."""
 
     points: Annotated[int, Field(gt=0, le=100)]
@@ -42,7 +42,7 @@ class Answer(StrictPart):
 
     answer: float | int | str | None = None
     tolerance_percent: Annotated[float, Field(ge=0, le=1000)] = 0.0
-    rubric: Annotated[list[Criterion], Field(max_length=20, default_factory=list)]
+    rubric: Annotated[list[_Criterion], Field(max_length=20, default_factory=list)]
     sample: Prose | None = None  # a good answer; a student's page shows it once theirs was read
     why: Prose | None = None
 

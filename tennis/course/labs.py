@@ -147,7 +147,7 @@ class LabRally(Settings):
     def _has_what_its_bench_has(cls, content: Any) -> Any:
         """Let a rally that says nothing of its halves have those of a package's bench."""
         if isinstance(content, dict) and isinstance(kernel := content.get("kernel"), str):
-            return {**bench_defaults(kernel), **content}
+            return {**_bench_defaults(kernel), **content}
         return content
 
     @property
@@ -200,7 +200,7 @@ class LabRally(Settings):
 
     def options(self, seed: int) -> list[str]:
         """Return the command's options that play it, with a student's seed."""
-        words = under_load(self)
+        words = _under_load(self)
         if self.drill:
             words += ["--context", self.drill.context, "--period-us", f"{self.drill.period_us:g}"]
             return [*words, "--repetitions", str(self.balls), "--seed", str(seed + self.boot)]
@@ -208,7 +208,7 @@ class LabRally(Settings):
         defaults = {name: row.default for name, row in SETTINGS.items()}
         defaults["bottom_half"] = "task" if sloth else "tasklet"
         defaults["priorities"] = "native" if sloth else "default"
-        defaults |= bench_defaults(self.kernel)
+        defaults |= _bench_defaults(self.kernel)
         of_load = {"kernel", "load", "load_options"}
         for row in OF_TARGET:
             value = getattr(self, row.name)
@@ -229,7 +229,7 @@ class LabRally(Settings):
 
     def display(self, seed: int) -> str:
         """Return the command as people read and copy it: behind a prompt, in short lines."""
-        return in_short_lines(self.command(seed))
+        return _in_short_lines(self.command(seed))
 
 
 class LabSweep(StrictPart):
@@ -245,7 +245,7 @@ class LabSweep(StrictPart):
 
     def options(self, seed: int) -> list[str]:
         """Return the options of `tennis sweep` that play it, with a student's seed."""
-        words = under_load(self)
+        words = _under_load(self)
         words += ["--from-hz", str(self.from_hz), "--to-hz", str(self.to_hz)]
         return [*words, "--balls", str(self.balls), "--seed", str(seed)]
 
@@ -255,10 +255,10 @@ class LabSweep(StrictPart):
 
     def display(self, seed: int) -> str:
         """Return the command as people read and copy it."""
-        return in_short_lines(self.command(seed))
+        return _in_short_lines(self.command(seed))
 
 
-def bench_defaults(kernel: str) -> dict[str, Any]:
+def _bench_defaults(kernel: str) -> dict[str, Any]:
     """Return what a package's bench takes where nobody says it, by the names of settings.
 
     Empty for Linux and SLOTH: a lab says itself what is not as usual there.
@@ -278,7 +278,7 @@ def bench_defaults(kernel: str) -> dict[str, Any]:
     return {name: value for name, value in taken.items() if name in known and value != UNKNOWN}
 
 
-def under_load(item: LabRally | LabSweep) -> list[str]:
+def _under_load(item: LabRally | LabSweep) -> list[str]:
     """Return the options that say which kernel plays, and what keeps it busy."""
     words = ["--kernel", item.kernel, "--load", item.load]
     for name, value in item.load_options.items():
@@ -286,7 +286,7 @@ def under_load(item: LabRally | LabSweep) -> list[str]:
     return words
 
 
-def in_short_lines(command: str) -> str:
+def _in_short_lines(command: str) -> str:
     """Return a command as people read and copy it: behind a prompt, in short lines."""
     head, *options = command.split(" --")
     lines = [f"$ {head}"]
@@ -532,7 +532,7 @@ def _labs_of(name: str, folder: Path) -> list[tuple[str, Path]]:
 def in_other_processes() -> dict[str, str]:
     """Return the variables by which processes that judge a hand-in know the labs of packages."""
     found = [(slug, str(folder), package) for slug, folder, package in labs_of_packages()]
-    defaults = {kernel: bench_defaults(kernel) for kernel in own_kernels()}
+    defaults = {kernel: _bench_defaults(kernel) for kernel in own_kernels()}
     told = {kernel: taken for kernel, taken in defaults.items() if taken}
     return {FOLDERS: json.dumps(found), DEFAULTS: json.dumps(told)}
 

@@ -61,7 +61,7 @@ class Seal(BaseModel):
 
 
 @dataclass(frozen=True)
-class Standing:
+class _Standing:
     """What is known of a prediction."""
 
     verdict: Literal["unchanged", "changed", "nothing"]
@@ -101,24 +101,24 @@ def sealing(out: Path, tell: Callable[[str], None]) -> Iterator[None]:
                 tell(f"your prediction is not sealed: {plain(str(error), 200)}")
 
 
-def standing(work: Work, question: str) -> Standing:
+def standing(work: Work, question: str) -> _Standing:
     """Return what is known of a prediction that was handed in."""
     unit = work.lab.question(question).unit or ""
     prediction = work.answers.predictions.get(question, Prediction("", ""))
     seals = [seal for seal in read_seals(work.folder) if seal.question == question]
     first = next((seal for seal in seals if seal.begun), None)
     if first is None:
-        return Standing("nothing", "no rally sealed it: nobody knows when it was made")
+        return _Standing("nothing", "no rally sealed it: nobody knows when it was made")
     if first.played:
         before = f"{plain(first.played[0], 40)} was there before anything was sealed"
-        return Standing("nothing", f"{before}: nobody knows when it was made")
+        return _Standing("nothing", f"{before}: nobody knows when it was made")
     begun = f"{plain(first.begun, 40)} was begun, {_when(first)}"
     if _same(first, prediction, unit):
-        return Standing("unchanged", f"as it was when {begun}")
+        return _Standing("unchanged", f"as it was when {begun}")
     if not first.number and not first.reason:
-        return Standing("changed", f"there was none yet when {begun}")
+        return _Standing("changed", f"there was none yet when {begun}")
     then = plain(f"{first.number}, {first.reason}", SHOWN_MAX)
-    return Standing("changed", f"it was another one when {begun}: {then!r}")
+    return _Standing("changed", f"it was another one when {begun}: {then!r}")
 
 
 def read_seals(folder: Path) -> list[Seal]:

@@ -45,7 +45,7 @@ Level = tuple[str, float]  # a latency, and one ball in so many; 0: balls beyond
 
 
 @dataclass(frozen=True)
-class Cause:
+class _Cause:
     """What the processor was at: ns of the median ball, before and after, and where most of it.
 
     ``ball`` says which balls those are: usual, or late.
@@ -59,7 +59,7 @@ class Cause:
 
 
 @dataclass(frozen=True)
-class Waited:
+class _Waited:
     """Waits for memory of one cause: how many and how long in the median ball of either side."""
 
     words: str
@@ -77,9 +77,9 @@ class LevelCauses:
     before: Rally
     after: Rally
     balls: tuple[int, int]  # that were looked at, of both boots
-    came: Sequence[Cause]
-    went: Sequence[Cause]
-    waited: Sequence[Waited] = ()  # of rallies with a memory profile on both sides
+    came: Sequence[_Cause]
+    went: Sequence[_Cause]
+    waited: Sequence[_Waited] = ()  # of rallies with a memory profile on both sides
 
 
 def find_causes(
@@ -291,9 +291,10 @@ def _level_causes(
                 most[words] = max(most.get(words, (0, "")), (share.ns, share.blame.function))
     ball = "late ball" if late else "usual ball"
 
-    def rows(found: Sequence[tuple[str, float, float]]) -> list[Cause]:
+    def rows(found: Sequence[tuple[str, float, float]]) -> list[_Cause]:
         return [
-            Cause(words, most[words][1], one, other, ball) for words, one, other in found[:ROWS_MAX]
+            _Cause(words, most[words][1], one, other, ball)
+            for words, one, other in found[:ROWS_MAX]
         ]
 
     parts = [[_phase(story, row.latency) for story in some] for some in stories]
@@ -307,7 +308,7 @@ def _level_causes(
     )
 
 
-def waits_of(stories: Sequence[Sequence[Story]], ball: str) -> list[Waited]:
+def waits_of(stories: Sequence[Sequence[Story]], ball: str) -> list[_Waited]:
     """Return which waits for memory became more or less, the largest difference first.
 
     None where a side has none at all: it was played without a memory profile.
@@ -334,7 +335,7 @@ def waits_of(stories: Sequence[Sequence[Story]], ball: str) -> list[Waited]:
         before, after = (
             (count(some, words), ns) for some, ns in zip(found, (before_ns, after_ns), strict=True)
         )
-        rows.append(Waited(words, most.function, before, after, ball))
+        rows.append(_Waited(words, most.function, before, after, ball))
     return rows
 
 
@@ -372,7 +373,7 @@ def _phase(story: Story, latency: str) -> Story:
     return replace(story, parts=parts)
 
 
-def sentence(cause: Cause) -> str:
+def sentence(cause: _Cause) -> str:
     """Say how much more or less of the median ball's wait went to one thing."""
     change = cause.after_ns - cause.before_ns
     more = "more" if change > 0 else "less"
@@ -383,12 +384,12 @@ def sentence(cause: Cause) -> str:
     )
 
 
-def came_or_went(waited: Waited) -> str:
+def came_or_went(waited: _Waited) -> str:
     """Return what became of waits: came or went."""
     return "came" if waited.after[1] > waited.before[1] else "went"
 
 
-def waited_sentence(waited: Waited) -> str:
+def waited_sentence(waited: _Waited) -> str:
     """Say how many more or fewer waits of a cause there are."""
     (count, ns), (count_after, ns_after) = waited.before, waited.after
     more = "more" if ns_after > ns else "fewer"

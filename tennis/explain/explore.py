@@ -43,7 +43,7 @@ NS_PER_US = 1000
 
 
 @dataclass(frozen=True)
-class Phase:
+class _Phase:
     """A part of a ball's wait, from one moment to the next; ``of_all``: its share of the wait."""
 
     what: str
@@ -92,12 +92,12 @@ class Recorded:
         sentence = str(self.late[0]["sentence"])
         return EmbeddedPicture(data_uri(self.timeline.encode()), "Timeline", sentence, "")
 
-    def phases(self, ball: Mapping[str, Any]) -> list[Phase]:
+    def phases(self, ball: Mapping[str, Any]) -> list[_Phase]:
         """Return the parts of a ball's wait, in order."""
         moments, whole = ball["moments"], max(int(ball["waited_ns"]), 1)
         pairs = itertools.pairwise(moments)
         return [
-            Phase(
+            _Phase(
                 f"{one['what']}, until: {then['what']}",
                 int(one["at_ns"]),
                 int(then["at_ns"]) - int(one["at_ns"]),

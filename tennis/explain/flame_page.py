@@ -50,7 +50,7 @@ def flame_svg(root: FlameFrame, title: str, note: str) -> str:
     )
     lines = [
         *head("flame", height, title, description, note),
-        *legend({kind for kind, ns in root.kinds.items() if ns}, 58),
+        *_legend({kind for kind, ns in root.kinds.items() if ns}, 58),
         *_bars(root, root.ns, MARGIN, height - 10 - ROW, 0),
         "</svg>",
     ]
@@ -71,7 +71,7 @@ def head(name: str, height: int, title: str, description: str, note: str) -> lis
     ]
 
 
-def legend(kinds: set[Kind], y: float) -> Iterator[str]:
+def _legend(kinds: set[Kind], y: float) -> Iterator[str]:
     """Yield the colours' meanings in one line."""
     x = MARGIN
     for kind, label in KINDS.items():

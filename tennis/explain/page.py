@@ -42,7 +42,7 @@ def check_folder(out: Path) -> None:
 def write(explanation: Explanation, out: Path) -> None:
     """Write the folder ``out``, which must not exist. Raises UsageError, DiskFullError."""
     check_folder(out)
-    flame, timeline = pictures(explanation)
+    flame, timeline = _pictures(explanation)
     files = {
         PAGE: page(explanation, flame, timeline),
         FLAME: flame,
@@ -87,7 +87,7 @@ def about(explanation: Explanation) -> str:
     return text
 
 
-def pictures(explanation: Explanation) -> tuple[str, str]:
+def _pictures(explanation: Explanation) -> tuple[str, str]:
     """Return the flame graph of all explained balls, and the timeline of the latest; SVG."""
     root = explanation.flame()
     flame = flame_svg(root, f"Where {root.name} waited {format_ns(root.ns)}", note(explanation))

@@ -48,7 +48,7 @@ SLEEPS = frozenset({"system call nanosleep", "system call clock_nanosleep"})
 
 
 @dataclass(frozen=True)
-class ProgramWay:
+class _ProgramWay:
     """How a ping came to a program's code: indices of segments; None: it came another way."""
 
     handler: int | None  # the line's hard handler begins
@@ -88,7 +88,7 @@ class ProgramAnswer(Answer):
             return cause, f"the program did not answer; most of the time {ran(cause)}"
         return self._late(part, way)
 
-    def _late(self, part: Segments, way: ProgramWay) -> Why:
+    def _late(self, part: Segments, way: _ProgramWay) -> Why:
         who, begins = self.named(part, way.runs), way.handler or 0
         stretches = {
             "handler": range(begins),
@@ -120,7 +120,7 @@ class ProgramAnswer(Answer):
         return cause, f"{self.named(part, 0)} had raised the line, and {why}"
 
 
-def _way(part: Segments) -> ProgramWay | None:
+def _way(part: Segments) -> _ProgramWay | None:
     """Return how the program came to answer at the end of a phase; None: its code did not run."""
     if not part.whats:
         return None
@@ -131,7 +131,7 @@ def _way(part: Segments) -> ProgramWay | None:
     after = every[(handler or 0) if line is None else line :]
     own = (i for i in after if part.whats[i].kind == "program" and part.thread_at(i) == answers)
     runs = next(own, None)
-    return None if runs is None else ProgramWay(handler, line, runs, answers)
+    return None if runs is None else _ProgramWay(handler, line, runs, answers)
 
 
 def _busy(part: Segments, its: range, thread: int) -> str:

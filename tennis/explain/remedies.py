@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True)
-class Remedy:
+class _Remedy:
     """A setting that may help, where a sentence about a late ball says a certain thing."""
 
     says: re.Pattern[str]
@@ -16,27 +16,27 @@ class Remedy:
 
 
 REMEDIES = (
-    Remedy(
+    _Remedy(
         re.compile(r"softirq lock"),
         "top-half=explicit",
         "a driver that asks for its thread itself does not take that lock",
     ),
-    Remedy(
+    _Remedy(
         re.compile(r"softirq lock that rcuc/"),
         "command-line=rcu_nocbs=0",
         "RCU's callbacks then run in a thread of their own, outside of softirqs",
     ),
-    Remedy(
+    _Remedy(
         re.compile(r"softirq lock"),
         "kernel=rt-7",
         "Linux 7 has no lock around all softirqs of a CPU (PREEMPT_RT_NEEDS_BH_LOCK is unset)",
     ),
-    Remedy(
+    _Remedy(
         re.compile(r"did not get the processor .*process "),
         "priorities=chrt",
         "the answering threads then come before all ordinary processes",
     ),
-    Remedy(
+    _Remedy(
         re.compile(r"interrupts were off(?!.* that processor)"),
         "kernel=rt",
         "PREEMPT_RT leaves interrupts on where mainline turns them off",
@@ -44,7 +44,7 @@ REMEDIES = (
 )
 
 
-def remedies(sentence: str, settings: dict[str, str]) -> list[Remedy]:
+def remedies(sentence: str, settings: dict[str, str]) -> list[_Remedy]:
     """Return what may help against a late ball; not what the rally had already."""
     had = {f"{key}={value}" for key, value in settings.items()}
     return [

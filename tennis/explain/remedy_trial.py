@@ -42,7 +42,7 @@ ALIKE = 0.1  # a whole wait that is shorter by less than this part is as long as
 
 
 @dataclass(frozen=True)
-class Moved:
+class _Moved:
     """A wait that a remedy took from one latency, and that came with the other; ns.
 
     Of each pair of boots the latest ball; of these the median, before and after.
@@ -65,7 +65,7 @@ class Moved:
 
 
 @dataclass(frozen=True)
-class Tried:
+class _Tried:
     """What became of the late balls of pairs of boots that share a seed.
 
     Times are of the whole wait, from ping to fall, in ns; missed balls are later than all.
@@ -80,7 +80,7 @@ class Tried:
     balls: tuple[int, int]
     boots: int  # pairs
     found: Row | None  # after against before; None: boots too few or too short
-    moved: Moved | None = None  # None: the wait is shorter, or none went elsewhere
+    moved: _Moved | None = None  # None: the wait is shorter, or none went elsewhere
 
     @property
     def verdict(self) -> str:
@@ -105,7 +105,7 @@ class Tried:
 
 def try_setting(
     rally: Rally, settings: Sequence[str], *, over_ns: int | None, boots: int = BOOTS, watch: Watch
-) -> Tried:
+) -> _Tried:
     """Play a rally's plan with other settings, boot by boot in pairs of one seed; compare them.
 
     ``settings``: ``NAME=VALUE`` each; ``boots``: pairs, of which the first one's first rally is
@@ -222,7 +222,7 @@ def _place(rally: Path, settings: Sequence[str], number: int) -> Path:
     return rally.with_name(f"{name}.boot-{number + 1}" if number else name)
 
 
-def compared(pairs: Sequence[tuple[Rally, Rally]], setting: str, over_ns: int | None) -> Tried:
+def compared(pairs: Sequence[tuple[Rally, Rally]], setting: str, over_ns: int | None) -> _Tried:
     """Compare pairs of boots, each before and after: by a level, or by the balls beyond a time."""
     before, after = (
         Side([_boot(pair[which]) for pair in pairs], range(len(pairs))) for which in (0, 1)
@@ -242,7 +242,7 @@ def compared(pairs: Sequence[tuple[Rally, Rally]], setting: str, over_ns: int | 
         over_ns = int(np.ceil(min(before.level(one_in), timeout_ns + 1))) - 1
     beyond = np.array([np.inf if over_ns is None else over_ns], np.float64)
     late = [sum(int(boot.above(beyond)[0]) for boot in side.boots) for side in (before, after)]
-    return Tried(
+    return _Tried(
         *pairs[0],
         setting,
         over_ns,
@@ -255,7 +255,7 @@ def compared(pairs: Sequence[tuple[Rally, Rally]], setting: str, over_ns: int | 
     )
 
 
-def _moved(pairs: Sequence[tuple[Rally, Rally]]) -> Moved | None:
+def _moved(pairs: Sequence[tuple[Rally, Rally]]) -> _Moved | None:
     """Return the wait that went from one latency to the other; None: none, or a ball was missed."""
     latest = np.array([[_latest(rally) for rally in pair] for pair in pairs])
     if (latest == MISSED).any():
@@ -269,7 +269,7 @@ def _moved(pairs: Sequence[tuple[Rally, Rally]]) -> Moved | None:
     )
     for left, (was, now), (then, since) in kinds:
         if now <= was / 2 and since - then >= (was - now) / 2:
-            return Moved(left, (was, now), (then, since))
+            return _Moved(left, (was, now), (then, since))
     return None
 
 

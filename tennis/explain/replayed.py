@@ -89,7 +89,7 @@ def explain(  # noqa: PLR0913 (which balls, in one of three ways)
     """
     rally = path if isinstance(path, Rally) else open_folder(path)
     plan = plan_again(rally, kernel, program=program)
-    refuse_others(rally, plan)
+    _refuse_others(rally, plan)
     if sum(asked is not None for asked in (ball, worst, over_ns)) > 1:
         raise UsageError("--ball, --worst and --over", next_step="use one of them")
     if not rally.balls:
@@ -146,7 +146,7 @@ def record_stages(rally: Rally, *, kernel: str | None = None, watch: Watch | Non
 
 
 @dataclass(frozen=True)
-class Profiled(Generic[Result]):
+class _Profiled(Generic[Result]):
     """What was found of each ball, by ball; how many balls came, and which versions differ now."""
 
     found: list[Result]
@@ -154,7 +154,7 @@ class Profiled(Generic[Result]):
     changed: list[str]
 
 
-def tasks_of(rally: Rally) -> list[str]:
+def _tasks_of(rally: Rally) -> list[str]:
     """Return the tasks of a program that answered alone; empty: a Racquet did."""
     if rally.manifest.target.module != NO_MODULE:
         return []
@@ -171,7 +171,7 @@ def refuse_shots(rally: Rally, what: str) -> None:
         )
 
 
-def refuse_others(rally: Rally, plan: Plan) -> None:
+def _refuse_others(rally: Rally, plan: Plan) -> None:
     """Raise UsageError for what is not Linux alone."""
     if can(plan).system == "sloth":
         raise UsageError(
@@ -199,12 +199,12 @@ def profile_balls(  # noqa: PLR0913 (a rally, which of its balls, and what becom
     *,
     about: Latency | None = None,
     watch: Watch | None = None,
-) -> Profiled[Result]:
+) -> _Profiled[Result]:
     """Play a rally again with the profiler, and keep what ``each`` makes of each chosen ball.
 
     ``plan`` and ``table`` are ``plan_again`` and ``balls_of`` the rally. Raises as ``explain``.
     """
-    refuse_others(rally, plan)  # stages and causes of a comparison come by here, too
+    _refuse_others(rally, plan)  # stages and causes of a comparison come by here, too
     bench = VirtualBench()
     versions = bench.versions(plan)
     changed = changes(rally, versions)
@@ -212,7 +212,7 @@ def profile_balls(  # noqa: PLR0913 (a rally, which of its balls, and what becom
     own = parts.answerer.program
     if own and (why := elf.why_nameless(program_files.executables(own))):
         log.info(f"the functions of {own.brought.name} have no names here: {why}")
-    functions = symbols.functions(parts, facts_of(rally))
+    functions = symbols.functions(parts, _facts_of(rally))
     ordered = sorted(chosen)
     telling = _telling(rally, table, about)
     again = _Again(rally, plan, parts, functions, versions, watch or Watch())
@@ -223,11 +223,11 @@ def profile_balls(  # noqa: PLR0913 (a rally, which of its balls, and what becom
         came, phases = again.phases(table, numbers)
         replayed += 1 if shots else came
         played += phases
-    names = Names(functions, policies_of(rally), tasks_of(rally))
+    names = Names(functions, policies_of(rally), _tasks_of(rally))
     found = []
     for number, its_phases in zip(ordered, played, strict=True):
         found.append(each(telling(number, its_phases, names)))
-    return Profiled(found, min(replayed, rally.balls), changed)
+    return _Profiled(found, min(replayed, rally.balls), changed)
 
 
 def policies_of(rally: Rally) -> dict[tuple[str, int], str]:
@@ -268,7 +268,7 @@ class _Again:
             protocol = protocol.model_copy(update={"balls": protocol.balls + 1})
         with (
             Profile(
-                self.parts.qemu, self.functions, windows, plan.processors, tasks_of(rally)
+                self.parts.qemu, self.functions, windows, plan.processors, _tasks_of(rally)
             ) as profile,
             tempfile.TemporaryDirectory(prefix="tennis-explain-") as scratch,
         ):
@@ -315,7 +315,7 @@ def _telling(
     return repetition
 
 
-def facts_of(rally: Rally) -> dict[str, str]:
+def _facts_of(rally: Rally) -> dict[str, str]:
     """Return what the target of a rally said of itself."""
     console = rally.file(CONSOLE)
     return Console(console).report().facts if console else {}

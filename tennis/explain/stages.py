@@ -67,7 +67,7 @@ STALLED = (
 
 
 @dataclass(frozen=True)
-class Stage:
+class _Stage:
     """How long one step took, from the moment before that the ball had; ns."""
 
     until: str
@@ -171,7 +171,7 @@ def read(rally: Rally) -> pa.Table | None:
     return read_table(rally, STAGES, _schema(rally), StrictAbout, rows)[0]
 
 
-def stages(table: pa.Table) -> list[Stage]:
+def stages(table: pa.Table) -> list[_Stage]:
     """Return how long each step took; a step that no ball took is left out."""
     before: NDArray[np.float64] = np.zeros(table.num_rows)
     found = []
@@ -180,7 +180,7 @@ def stages(table: pa.Table) -> list[Stage]:
         took = (at - before)[~np.isnan(at - before)].astype(np.int64)
         if took.size:
             low, high = np.quantile(took, [0.5, 0.99], method="higher").tolist()
-            found.append(Stage(name, took.size, low, high, int(took.max())))
+            found.append(_Stage(name, took.size, low, high, int(took.max())))
             before = np.where(np.isnan(at), before, at)
     return found
 

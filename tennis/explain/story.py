@@ -25,7 +25,7 @@ SPANS: dict[str, str] = {"period": "after its period", "duration": "while it las
 
 
 @dataclass(frozen=True)
-class Step:
+class _Step:
     """A stretch of a wait in which the processor was at one thing; ns since the ping."""
 
     began: int
@@ -52,12 +52,12 @@ class _Stretch:
             self.segments.append((part, []))
         self.segments[-1][1].append(index)
 
-    def step(self) -> Step:
+    def step(self) -> _Step:
         """Name the function as the sentences do: they and the steps must not name two."""
         blames = (part.blame(part.weights_of(indices)) for part, indices in self.segments)
         most = max(filter(None, blames), key=lambda one: one.ns, default=None)
         name = most.short if most else "?"
-        return Step(self.began, self.ns, self.what, self.masked_ns, name)
+        return _Step(self.began, self.ns, self.what, self.masked_ns, name)
 
 
 @dataclass(frozen=True)
@@ -156,7 +156,7 @@ class Story(Moments):
         """Return what it waited for memory, the longest first."""
         return stalls_of([(self.ball, self.parts)])
 
-    def steps(self) -> list[Step]:
+    def steps(self) -> list[_Step]:
         """Return what ran in order; short stretches are part of the longer one before them."""
         return steps_of(self.parts)
 
@@ -217,7 +217,7 @@ def times_of(parts: Sequence[Segments]) -> list[tuple[What, int]]:
     return sorted(times.items(), key=lambda one: -one[1])
 
 
-def steps_of(parts: Sequence[Segments]) -> list[Step]:
+def steps_of(parts: Sequence[Segments]) -> list[_Step]:
     """Return what ran in order; short stretches are part of the longer one before them."""
     steps: list[_Stretch] = []
     offset = 0
@@ -239,16 +239,16 @@ def steps_of(parts: Sequence[Segments]) -> list[Step]:
     return _fewer([step.step() for step in steps])
 
 
-def _fewer(steps: list[Step]) -> list[Step]:
+def _fewer(steps: list[_Step]) -> list[_Step]:
     """Merge short steps into those before them until there are few."""
     limit = 1
     while len(steps) > STEPS_MAX:
-        merged: list[Step] = []
+        merged: list[_Step] = []
         for step in steps:
             last = merged[-1] if merged else None
             if last and (step.ns < limit or last.ns < limit or last.what == step.what):
                 longer = max(last, step, key=lambda one: one.ns)
-                merged[-1] = Step(
+                merged[-1] = _Step(
                     last.began,
                     last.ns + step.ns,
                     longer.what,

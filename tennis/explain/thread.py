@@ -23,7 +23,7 @@ SOFTIRQ_LOCK = "__local_bh_disable_ip"
 
 
 @dataclass(frozen=True)
-class LockWait:
+class _LockWait:
     """A wait for a lock that another task held; indices of segments."""
 
     segments: range
@@ -39,7 +39,7 @@ class HandlerThread:
     woken: int  # the hard interrupt wakes it
     runs: int
     own: int  # the Racquet's handler begins
-    lock: LockWait | None
+    lock: _LockWait | None
 
 
 def handler_thread(part: Segments, own: int) -> HandlerThread | None:
@@ -54,9 +54,9 @@ def handler_thread(part: Segments, own: int) -> HandlerThread | None:
     return HandlerThread(thread, first, runs, own, _lock_wait(part, thread, range(runs, own)))
 
 
-def _lock_wait(part: Segments, thread: int, segments: range) -> LockWait | None:
+def _lock_wait(part: Segments, thread: int, segments: range) -> _LockWait | None:
     """Return the longest wait for a lock: the thread is in its slow path, and others run."""
-    longest: LockWait | None = None
+    longest: _LockWait | None = None
     at = segments.start
     while at < segments.stop:
         if part.thread_at(at) == thread:
@@ -68,7 +68,7 @@ def _lock_wait(part: Segments, thread: int, segments: range) -> LockWait | None:
         awaited = _awaited_lock(part, range(segments.start, at), thread)
         gap = range(at, end)
         if awaited and (longest is None or _ns(part, gap) > _ns(part, longest.segments)):
-            longest = LockWait(gap, awaited, _owner(part, gap))
+            longest = _LockWait(gap, awaited, _owner(part, gap))
         at = end
     return longest
 

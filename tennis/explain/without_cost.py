@@ -42,7 +42,7 @@ CAUSES = 5  # of which target/virtual/memory.c knows
 
 
 @dataclass(frozen=True)
-class Without:
+class _Without:
     """A ball as it was and as it is if a cost is zero from its ping on; ns since the ping.
 
     None: the reply did not come. ``stalls_ns``: what the ball's stalls of that cost were together.
@@ -63,7 +63,7 @@ class Without:
 
 def without(
     rally: Rally, costs: Sequence[str], *, ball: int | None = None, watch: Watch | None = None
-) -> tuple[Story, list[Without]]:
+) -> tuple[Story, list[_Without]]:
     """Return the story of a ball (by default the latest one), and what it is without each cost.
 
     Raises UsageError for a rally without a memory profile, and for a drill; RallyError where a
@@ -88,7 +88,7 @@ def without(
     else:
         came = [_played(rally, plan, table, story.ball, cost, watch) for cost in costs]
     return story, [
-        Without(cost, was, now, stalled_ns(story.parts, COSTS[cost]))
+        _Without(cost, was, now, stalled_ns(story.parts, COSTS[cost]))
         for cost, now in zip(costs, came, strict=True)
     ]
 

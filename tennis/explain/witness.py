@@ -25,7 +25,7 @@ LEVELS = (0.5, 0.99, 0.999)
 
 
 @dataclass(frozen=True)
-class Distribution:
+class _Distribution:
     """Times in ns: one for each of ``LEVELS``; None where there are too few for it.
 
     Missed balls are later than all others: infinite.
@@ -46,7 +46,7 @@ class Distribution:
 
 
 @dataclass(frozen=True)
-class Sight:
+class _Sight:
     """What became of the late balls in a witness' eyes; ns."""
 
     kind: str
@@ -65,8 +65,8 @@ class InsideAndOutside:
     """Outside and inside of one rally."""
 
     rally: Rally
-    distributions: list[Distribution]
-    sights: list[Sight]
+    distributions: list[_Distribution]
+    sights: list[_Sight]
 
     def as_json(self) -> dict[str, Any]:
         """Return JSON values; times in ns, null if they are among the missed."""
@@ -124,17 +124,17 @@ def _balls(rally: Rally) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[
     return served, rise, fall
 
 
-def _distribution(name: str, values: NDArray[np.int64], later_than_ns: int | None) -> Distribution:
+def _distribution(name: str, values: NDArray[np.int64], later_than_ns: int | None) -> _Distribution:
     """Return the distribution of times in ns; negative ones are of missed balls."""
     if not values.size:
-        return Distribution(name, 0, tuple(None for _ in LEVELS), 0)
+        return _Distribution(name, 0, tuple(None for _ in LEVELS), 0)
     times = np.where(values < 0, np.inf, values)
     levels = tuple(
         float(np.quantile(times, level, method="higher")) if times.size * (1 - level) >= 1 else None
         for level in LEVELS
     )
     missed = int(np.isinf(times).sum())
-    return Distribution(
+    return _Distribution(
         name, times.size, levels, float(times.max()), missed, later_than_ns if missed else None
     )
 
@@ -148,7 +148,7 @@ def _sight(
     served: NDArray[np.int64],
     waited: NDArray[np.int64],
     missed: NDArray[np.bool_],
-) -> Sight:
+) -> _Sight:
     ball_over = int(np.quantile(waited, 1 - 1 / LATE_ONE_IN, method="lower"))
     sample_over = int(np.quantile(witness.latency, 1 - 1 / LATE_ONE_IN, method="lower"))
     # if more than one in so many was missed, none waited longer than those
@@ -158,7 +158,7 @@ def _sight(
     seen = _overlaps(
         witness.began[late_samples], witness.ended[late_samples], served, served + waited
     )
-    return Sight(
+    return _Sight(
         kind=witness.kind,
         late_over=ball_over,
         sample_over=sample_over,

@@ -118,7 +118,7 @@ def findings(graded: Sequence[Graded], lab: Lab, recorded: Set[str]) -> list[Int
 
     ``recorded``: SHA-256 of the balls of the rallies that the course hands out.
     """
-    seeds = Seeds(graded, lab)
+    seeds = _Seeds(graded, lab)
     named = list(_in_anothers_name(graded))
     strange = {one.file for one in named}
     found = [
@@ -158,7 +158,7 @@ def _in_anothers_name(graded: Sequence[Graded]) -> Iterator[IntegrityFinding]:
                 break
 
 
-class Seeds:
+class _Seeds:
     """Whose seed is whose."""
 
     def __init__(self, graded: Sequence[Graded], lab: Lab) -> None:
@@ -190,7 +190,7 @@ def _seed(one: Graded, rally: str) -> int | None:
     return one.report.facts.seeds.get(rally) if one.report else None
 
 
-def _own(one: Graded, seeds: Seeds) -> Iterator[IntegrityFinding]:
+def _own(one: Graded, seeds: _Seeds) -> Iterator[IntegrityFinding]:
     """Yield what the checks of one hand-in found."""
     if one.report is None:
         return
@@ -208,10 +208,10 @@ def _own(one: Graded, seeds: Seeds) -> Iterator[IntegrityFinding]:
 
 
 def _equal_balls(
-    graded: Sequence[Graded], seeds: Seeds, recorded: Set[str]
+    graded: Sequence[Graded], seeds: _Seeds, recorded: Set[str]
 ) -> Iterator[IntegrityFinding]:
     """Yield for each hand-in whose balls it has, besides; not of what all were given."""
-    for rally, group in same_balls(graded, seeds.is_of_course, recorded):
+    for rally, group in _same_balls(graded, seeds.is_of_course, recorded):
         replayed = all(one.report and rally in one.report.facts.replayed for one in group)
         for one in group:
             others = [other for other in group if owner(other) != owner(one)]
@@ -225,7 +225,7 @@ def _equal_balls(
             yield _finding(one, f"the balls of {rally}", "others have the same ones", words)
 
 
-def same_balls(
+def _same_balls(
     graded: Sequence[Graded], is_of_course: Callable[[Graded, str], bool], recorded: Set[str]
 ) -> Iterator[tuple[str, list[Graded]]]:
     """Yield a rally's name and the hand-ins of several students that have the same balls in it.

@@ -102,14 +102,14 @@ class HandedIn:
 
 
 @dataclass(frozen=True)
-class ImportFile:
+class _ImportFile:
     """A file to be imported, and the keys of the hand-ins that are in it."""
 
     data: bytes
     held: frozenset[tuple[str, str]]
 
 
-class NotMadeError(Exception):
+class _NotMadeError(Exception):
     """A file would say something wrong."""
 
 
@@ -122,13 +122,13 @@ def write(
     would bring old points back. Raises UsageError for an assignment that the list does not have,
     DiskFullError, RallyError.
     """
-    makers = _makers(lab, handed, listed, canvas_assignment(lab, listed, assignment))
-    made: dict[str, ImportFile] = {}
+    makers = _makers(lab, handed, listed, _canvas_assignment(lab, listed, assignment))
+    made: dict[str, _ImportFile] = {}
     said: list[str] = []
     for name, make in makers.items():
         try:
             made[name] = make()
-        except NotMadeError as error:
+        except _NotMadeError as error:
             said.append(f"{FOLDER}/{name} was not made: {error}")
     made = {name: one for name, one in made.items() if one.held}
     of = format_count(len(handed), "hand-in")
@@ -137,7 +137,7 @@ def write(
     said += [f"{FOLDER}/{name}: {len(made[name].held)} of {of}" for name in made]
     if made or listed is not None:
         data = csv_of(_students(lab, handed, listed, made))
-        made[STUDENTS] = ImportFile(data, frozenset())
+        made[STUDENTS] = _ImportFile(data, frozenset())
         said.append(f"{FOLDER}/{STUDENTS} says who is left out, and why")
     _replace(out / FOLDER, [*makers, STUDENTS], made)
     return said
@@ -145,21 +145,21 @@ def write(
 
 def _makers(
     lab: Lab, handed: Sequence[HandedIn], listed: ClassList | None, title: str
-) -> dict[str, Callable[[], ImportFile]]:
+) -> dict[str, Callable[[], _ImportFile]]:
     """Return what makes each file, by its name."""
     known = [one for one in handed if one.identity.student is not None and not one.identity.why]
     settled = [one for one in known if not one.unsettled]
     # a page that says why nothing could be marked helps its student; one that may change waits
     told = [one for one in known if one.status in {"marked", "none", "refused"}]
     return {
-        "moodle-worksheet.csv": lambda: moodle_worksheet(lab, settled, listed),
-        "moodle-feedback.zip": lambda: moodle_feedback(lab, told),
-        "canvas-gradebook.csv": lambda: canvas_gradebook(lab, settled, listed, title),
-        "canvas-feedback.zip": lambda: canvas_feedback(lab, told),
+        "moodle-worksheet.csv": lambda: _moodle_worksheet(lab, settled, listed),
+        "moodle-feedback.zip": lambda: _moodle_feedback(lab, told),
+        "canvas-gradebook.csv": lambda: _canvas_gradebook(lab, settled, listed, title),
+        "canvas-feedback.zip": lambda: _canvas_feedback(lab, told),
     }
 
 
-def _replace(folder: Path, names: Sequence[str], made: Mapping[str, ImportFile]) -> None:
+def _replace(folder: Path, names: Sequence[str], made: Mapping[str, _ImportFile]) -> None:
     with writing(folder):
         if made:
             folder.mkdir(exist_ok=True)
@@ -171,7 +171,7 @@ def _replace(folder: Path, names: Sequence[str], made: Mapping[str, ImportFile])
 
 
 def _students(
-    lab: Lab, handed: Sequence[HandedIn], listed: ClassList | None, made: Mapping[str, ImportFile]
+    lab: Lab, handed: Sequence[HandedIn], listed: ClassList | None, made: Mapping[str, _ImportFile]
 ) -> list[Sequence[str]]:
     """Return a line for each hand-in and member, and for each student of the list without one."""
     rows: list[Sequence[str]] = [HEADING]
@@ -193,29 +193,29 @@ def _who(student: Student) -> tuple[str, str, str]:
     return words(student.name), student.number, student.email
 
 
-def title_of(lab: Lab) -> str:
+def _title_of(lab: Lab) -> str:
     """Return what a lab's points are called, where the teacher gave no other name."""
     return f"Lab {lab.number}, {lab.title}"
 
 
-def page_name(lab: Lab) -> str:
+def _page_name(lab: Lab) -> str:
     """Return what a student's feedback is called."""
     return f"{lab.slug}-feedback.html"
 
 
-def table(rows: Sequence[Sequence[str]], held: Sequence[HandedIn]) -> ImportFile:
+def _table(rows: Sequence[Sequence[str]], held: Sequence[HandedIn]) -> _ImportFile:
     """Return a table of some hand-ins."""
-    return ImportFile(csv_of(rows), frozenset(one.key for one in held))
+    return _ImportFile(csv_of(rows), frozenset(one.key for one in held))
 
 
-def check_maximum(lab: Lab, maximum: str, what: str) -> None:
+def _check_maximum(lab: Lab, maximum: str, what: str) -> None:
     """Raise NotMadeError if a platform has another maximum: points would be another share."""
     try:
         same = not maximum.strip() or float(maximum.replace(",", ".")) == lab.points
     except ValueError:
         same = False
     if not same:
-        raise NotMadeError(
+        raise _NotMadeError(
             f"{what} is {plain(maximum, 20)}, and the lab has {lab.points:g} points; "
             f"set it to {lab.points:g} there, and export the list again"
         )
@@ -224,7 +224,9 @@ def check_maximum(lab: Lab, maximum: str, what: str) -> None:
 # --- Moodle ---
 
 
-def moodle_worksheet(lab: Lab, settled: Sequence[HandedIn], listed: ClassList | None) -> ImportFile:
+def _moodle_worksheet(
+    lab: Lab, settled: Sequence[HandedIn], listed: ClassList | None
+) -> _ImportFile:
     """Return an assignment's grading worksheet: the list as it came, with points and comments.
 
     It has the list's columns if that is a worksheet. Raises NotMadeError if the assignment's
@@ -237,12 +239,12 @@ def moodle_worksheet(lab: Lab, settled: Sequence[HandedIn], listed: ClassList | 
             [f"Participant {one.student.moodle}", words(one.student.name), one.points, NOTHING]
             for one in rows
         ]
-        return table([heading, *lines], rows)
+        return _table([heading, *lines], rows)
     maximum = next((name for name in listed.columns if name.casefold() == MAXIMUM), "")
     for one in rows:
         said = one.student.cells.get(maximum, "")
-        check_maximum(lab, said, "the assignment's maximum grade in Moodle")
-    return table([listed.columns, *(_worksheet_line(listed.columns, one) for one in rows)], rows)
+        _check_maximum(lab, said, "the assignment's maximum grade in Moodle")
+    return _table([listed.columns, *(_worksheet_line(listed.columns, one) for one in rows)], rows)
 
 
 def _worksheet_line(columns: Sequence[str], one: HandedIn) -> list[str]:
@@ -267,30 +269,30 @@ def _as_it_came(markup: str) -> str:
     return f"&#{ord(markup[0])};{markup[1:]}" if begins_formula(markup) else markup
 
 
-def moodle_feedback(lab: Lab, handed: Sequence[HandedIn]) -> ImportFile:
+def _moodle_feedback(lab: Lab, handed: Sequence[HandedIn]) -> _ImportFile:
     """Return an archive for "Upload multiple feedback files in a zip": a folder a student."""
     rows = [one for one in handed if one.student.moodle]
     entries = {}
     for one in rows:
         name = " ".join(NO_NAME.sub(" ", one.student.name).split()) or "Participant"
         folder = f"{name}_{one.student.moodle}_assignsubmission_file_"
-        entries[f"{folder}/{page_name(lab)}"] = one.page.read_bytes()
-    return ImportFile(zipped(entries), frozenset(one.key for one in rows))
+        entries[f"{folder}/{_page_name(lab)}"] = one.page.read_bytes()
+    return _ImportFile(zipped(entries), frozenset(one.key for one in rows))
 
 
 # --- Canvas ---
 
 
-def canvas_gradebook(
+def _canvas_gradebook(
     lab: Lab, settled: Sequence[HandedIn], listed: ClassList | None, title: str
-) -> ImportFile:
+) -> _ImportFile:
     """Return a table for Grades, Import. Raises NotMadeError if Canvas has other points."""
     if listed is not None:
         said = listed.possible.get(title, "")
-        check_maximum(lab, said, "the assignment's points in Canvas")
+        _check_maximum(lab, said, "the assignment's points in Canvas")
     rows = [one for one in settled if one.student.canvas or one.student.number or one.student.login]
     possible = ["    Points Possible", "", "", "", "", f"{lab.points:g}"]
-    return table([[*COLUMNS, title], possible, *map(_canvas_line, rows)], rows)
+    return _table([[*COLUMNS, title], possible, *map(_canvas_line, rows)], rows)
 
 
 def _canvas_line(one: HandedIn) -> list[str]:
@@ -299,18 +301,18 @@ def _canvas_line(one: HandedIn) -> list[str]:
     return [words(student.name), *found_by, words(student.section), one.points]
 
 
-def canvas_feedback(lab: Lab, handed: Sequence[HandedIn]) -> ImportFile:
+def _canvas_feedback(lab: Lab, handed: Sequence[HandedIn]) -> _ImportFile:
     """Return an archive for "Upload Submissions": files that are called as they were downloaded."""
     entries, held = {}, set()
     for one in handed:
         came = one.identity.sent
         if came and came.platform == "canvas" and came.file.lower().endswith(".zip"):
-            entries[came.whole] = zipped({page_name(lab): one.page.read_bytes()})
+            entries[came.whole] = zipped({_page_name(lab): one.page.read_bytes()})
             held.add(one.key)
-    return ImportFile(zipped(entries), frozenset(held))
+    return _ImportFile(zipped(entries), frozenset(held))
 
 
-def canvas_assignment(lab: Lab, listed: ClassList | None, name: str) -> str:
+def _canvas_assignment(lab: Lab, listed: ClassList | None, name: str) -> str:
     """Return the heading of a lab's points: a title with its number, if that is known.
 
     Without ``name`` it is the only column of the list whose title holds the lab's. Raises
@@ -333,4 +335,4 @@ def canvas_assignment(lab: Lab, listed: ClassList | None, name: str) -> str:
             f"{len(several)} assignments of the list may be lab {lab.number}",
             next_step=f"say --assignment {plain(several[0], 60)!r}, or another one",
         )
-    return several[0] if several else name or title_of(lab)
+    return several[0] if several else name or _title_of(lab)

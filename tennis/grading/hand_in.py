@@ -228,14 +228,14 @@ def file_name(work: Work) -> str:
 
 
 @dataclass
-class Unpacked:
+class _Unpacked:
     """What was taken from a zip file, and what was left in it."""
 
     folder: Path
     notes: list[str] = field(default_factory=list)
 
 
-def unpack(path: Path, folder: Path) -> Unpacked:
+def unpack(path: Path, folder: Path) -> _Unpacked:
     """Unpack a hand-in into a new folder. Raises HandInError for what is none, BenchError.
 
     Folders around everything are taken off, and a zip file around the zip file. A name is never
@@ -244,11 +244,11 @@ def unpack(path: Path, folder: Path) -> Unpacked:
     return _unpack(path, folder, plain(path.name, 80), inner=False)
 
 
-def _unpack(path: Path, folder: Path, name: str, *, inner: bool) -> Unpacked:
+def _unpack(path: Path, folder: Path, name: str, *, inner: bool) -> _Unpacked:
     if path.is_symlink() or not path.is_file() or path.stat().st_size > ZIP_MAX:
         raise HandInError(f"{name} is not a file of at most {ZIP_MAX >> 20} MB")
     _refuse_other_archives(path, name)
-    unpacked = Unpacked(folder)
+    unpacked = _Unpacked(folder)
     try:
         with zipfile.ZipFile(path) as archive:
             entries = _entries(archive, name)
@@ -361,7 +361,7 @@ def _unpack_inner(
     folder: Path,
     *,
     inner: bool,
-) -> Unpacked:
+) -> _Unpacked:
     """Unpack the only zip file in a zip file. Raises HandInError."""
     zips = [entry for entry in entries if entry.file.lower().endswith(".zip")]
     if not zips:
@@ -394,7 +394,7 @@ def _take(
     entries: Sequence[_Entry],
     root: tuple[str, ...],
     name: str,
-    unpacked: Unpacked,
+    unpacked: _Unpacked,
 ) -> None:
     """Write what is known of the files below ``root``. Raises HandInError."""
     own = {

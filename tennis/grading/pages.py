@@ -53,7 +53,7 @@ def write(out: Path, lab: Lab, marked: Sequence[Marked]) -> None:
         write_whole(out / FEEDBACK / _page(one.graded), page.encode(), force=True)
     page = template("class.html.j2").render(**_class(lab, marked, out))
     write_whole(out / CLASS, page.encode(), force=True)
-    write_whole(out / TABLE, csv_of(table(lab, marked)), force=True)
+    write_whole(out / TABLE, csv_of(_table(lab, marked)), force=True)
 
 
 def _page(one: Graded) -> str:
@@ -284,7 +284,7 @@ def _of_member(head: Sequence[str], row: Sequence[object], status: Status) -> li
     return [*own.values(), *row[len(own) : len(own) + 3], *("" for _ in row[len(own) + 3 :])]
 
 
-def table(lab: Lab, marked: Sequence[Marked]) -> list[list[object]]:
+def _table(lab: Lab, marked: Sequence[Marked]) -> list[list[object]]:
     """Return the table of all points: a line for each student."""
     questions = [question.id for question in lab.questions]
     head = ["student", "file", "points", "of", "so_far", "open", "status", "found"]

@@ -38,7 +38,7 @@ class _Part(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
-class Ground(_Part):
+class _Ground(_Part):
     """The wire without which the others mean nothing."""
 
     pico_pin: int
@@ -61,7 +61,7 @@ class Wire(_Part):
     purpose: str
 
 
-class ToGround(_Part):
+class _ToGround(_Part):
     """A resistor from a wire's end at the Pico to ground, which some boards need."""
 
     wire: str
@@ -70,7 +70,7 @@ class ToGround(_Part):
     purpose: str
 
 
-class Jumper(_Part):
+class _Jumper(_Part):
     """A wire between two pins of the same Pico, by the names of the wires."""
 
     origin: str = Field(alias="from")
@@ -80,10 +80,10 @@ class Jumper(_Part):
 class Wiring(_Part):
     """All of ``wiring.toml``."""
 
-    ground: Ground
+    ground: _Ground
     wires: list[Wire] = Field(alias="wire")
-    to_ground: list[ToGround] = []
-    jumpers: list[Jumper] = Field(alias="jumper")
+    to_ground: list[_ToGround] = []
+    jumpers: list[_Jumper] = Field(alias="jumper")
 
     def wire(self, name: str) -> Wire:
         """Return a wire by its name."""

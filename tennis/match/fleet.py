@@ -58,7 +58,7 @@ class _Job:
     avoid: set[str] = field(default_factory=set)
 
 
-def fleet_of(names: str) -> list[FleetBench]:
+def _fleet_of(names: str) -> list[FleetBench]:
     """Return benches of the inventory: ``all``, or names with commas between them.
 
     Raises UsageError for a name that it does not have, or a bench without a port.
@@ -104,8 +104,8 @@ class FleetCrew:
 
 
 def crew_of(names: str) -> FleetCrew:
-    """Return the crew of ``fleet_of``. Raises UsageError."""
-    return FleetCrew(fleet_of(names))
+    """Return the crew of ``_fleet_of``. Raises UsageError."""
+    return FleetCrew(_fleet_of(names))
 
 
 def seen_by_fleet(

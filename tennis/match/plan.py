@@ -121,14 +121,14 @@ class Skip(CombinedSettings, _AnyCell):
     why: Text = "the plan skips it"
 
 
-class Cell(StrictModel):
+class _Cell(StrictModel):
     """What a rally is played on."""
 
     kernel: Name
     load: Name
 
 
-class OneRally(CombinedSettings, Cell):
+class OneRally(CombinedSettings, _Cell):
     """A rally besides the combinations."""
 
     command_line: CommandLine = ""
@@ -146,7 +146,7 @@ class OneRally(CombinedSettings, Cell):
         return parameters.file_name(" ".join(said)) or None
 
 
-class DrillAxis(_Lists):
+class _DrillAxis(_Lists):
     """A drill, with each kernel and load of the plan unless it names its own."""
 
     name: DrillName
@@ -184,7 +184,7 @@ class MatchPlan(AxisSettings, _Played, _Lists):
     skip: list[Skip] = Field(default_factory=list)
     rally: list[OneRally] = Field(default_factory=list)
     rallies: bool = True  # false: of the combinations only drills are played
-    drill: list[DrillAxis] = Field(default_factory=list, max_length=256)
+    drill: list[_DrillAxis] = Field(default_factory=list, max_length=256)
 
     @model_validator(mode="before")
     @classmethod

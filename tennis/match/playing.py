@@ -54,7 +54,7 @@ class Match:
 
 
 @dataclass
-class MatchOutcome:
+class _MatchOutcome:
     """What became of a match."""
 
     folder: MatchFolder
@@ -98,7 +98,7 @@ def play_match(
     progress: Callable[[str], AbstractContextManager[Observer]],
     stop: Stop,
     crew: Crew | None = None,
-) -> MatchOutcome:
+) -> _MatchOutcome:
     """Play into the folder ``out`` what is not there yet; return what became of all of it.
 
     A line is said for each rally. ``crew``: who plays them; None: this process, one by one.
@@ -111,7 +111,7 @@ def play_match(
     if crew is not None:
         crew.check(benches.kind)
     check_folder(out, MATCH, "a match")
-    scheduled = with_versions(benches, match.scheduled)
+    scheduled = _with_versions(benches, match.scheduled)
     for line in _foreign_tasks(scheduled):
         log.info(line)
     for name, words, _ in short_of_a_cycle(scheduled):
@@ -120,7 +120,7 @@ def play_match(
         out.mkdir(parents=True, exist_ok=True)
     with locked(out):
         record = _begin(benches, match, scheduled, out)
-        outcome = MatchOutcome(MatchFolder(out, record))
+        outcome = _MatchOutcome(MatchFolder(out, record))
         clock = Clock([estimate_s(one.plan) for one in scheduled], crew.at_once if crew else 1)
         if crew is None:
             players = ((one, Player(benches.of(one.plan), out, stop)) for one in scheduled)
@@ -154,7 +154,7 @@ def _seen_in_turn(
             return
 
 
-def _take(outcome: MatchOutcome, planned: ScheduledRally, seen: RallyOutcome) -> None:
+def _take(outcome: _MatchOutcome, planned: ScheduledRally, seen: RallyOutcome) -> None:
     """Keep what became of a rally, and why there is none."""
     outcome.seen += 1
     if seen.state == "played":
@@ -172,7 +172,7 @@ def _take(outcome: MatchOutcome, planned: ScheduledRally, seen: RallyOutcome) ->
         record.write(outcome.folder.path)
 
 
-def with_versions(benches: Benches, scheduled: list[ScheduledRally]) -> list[ScheduledRally]:
+def _with_versions(benches: Benches, scheduled: list[ScheduledRally]) -> list[ScheduledRally]:
     """Fill in the versions, which also finds out whether each rally can be played.
 
     A bench that is prepared before each rally only knows then: the rallies' manifests have them.
@@ -264,7 +264,7 @@ def check_same(
             check_versions(old.plan, new.plan, out, "a match needs the same for all its rallies")
 
 
-def _note(outcome: MatchOutcome, planned: ScheduledRally, out: Path) -> None:
+def _note(outcome: _MatchOutcome, planned: ScheduledRally, out: Path) -> None:
     """Keep what is wrong with a rally."""
     folder = MatchFolder(out, outcome.folder.record)
     rally = folder.rally(planned.name)

@@ -25,7 +25,7 @@ OLD_VERIFICATION_DAYS = 30
 NONE = "-"
 
 
-class BenchRow(BaseModel):
+class _BenchRow(BaseModel):
     """A bench of the list, in words; ``trouble`` is empty where nothing is wrong."""
 
     bench: str
@@ -38,14 +38,14 @@ class BenchRow(BaseModel):
     trouble: str = ""
 
 
-def rows() -> list[BenchRow]:
+def rows() -> list[_BenchRow]:
     """Look at all benches of the inventory."""
-    return [row_of(seen) for seen in state.poll(read_inventory())]
+    return [_row_of(seen) for seen in state.poll(read_inventory())]
 
 
-def row_of(bench_state: state.BenchState) -> BenchRow:
+def _row_of(bench_state: state.BenchState) -> _BenchRow:
     """Return what the table says of a bench."""
-    row = BenchRow(bench=bench_state.bench.name, reachable=bench_state.reachable)
+    row = _BenchRow(bench=bench_state.bench.name, reachable=bench_state.reachable)
     # the first column says which bench
     troubles = [bench_state.trouble.removeprefix(f"{row.bench}: ")] if bench_state.trouble else []
     status = bench_state.status

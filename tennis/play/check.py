@@ -66,7 +66,7 @@ FRAME_BALLS = 64  # as target/virtual/instrument.c sends them
 
 
 @dataclass(frozen=True)
-class Checked:
+class _Checked:
     """A rally that was played again, with all that was compared the same."""
 
     rally: Rally
@@ -82,7 +82,7 @@ def check_rally(
     racquet: Path | None = None,
     program: Path | None = None,
     watch: Watch | None = None,
-) -> Checked:
+) -> _Checked:
     """Play a rally again, all of it, and compare all that its folder says.
 
     ``kernel`` is the built tree of a rally that was played on one, ``racquet`` the source of one
@@ -118,7 +118,7 @@ def check_rally(
         )
     if found:
         raise differs(found)
-    return Checked(rally, rally.balls, changed, not_compared)
+    return _Checked(rally, rally.balls, changed, not_compared)
 
 
 class _Repeating:

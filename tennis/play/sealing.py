@@ -80,7 +80,7 @@ class Ending:
         return self.progress is not None and 0 < self.progress.balls == self.progress.misses
 
 
-class Judged(NamedTuple):
+class _Judged(NamedTuple):
     """How a rally ended, and what went wrong."""
 
     ended: Literal["complete", "interrupted", "fault"]
@@ -119,7 +119,7 @@ def _run_record(bench: Bench, in_play: RallyInPlay) -> RunRecord:
         ) from error
 
 
-def _judged(in_play: RallyInPlay, record: RunRecord, outcome: Ending, totals: "_Totals") -> Judged:
+def _judged(in_play: RallyInPlay, record: RunRecord, outcome: Ending, totals: "_Totals") -> _Judged:
     """Say how a rally ended, and what went wrong, the cause first."""
     plan = in_play.plan
     end_counts = counted_end(outcome.end)
@@ -135,23 +135,23 @@ def _judged(in_play: RallyInPlay, record: RunRecord, outcome: Ending, totals: "_
         # a target that is not there, or a program that only has its lines; on the virtual bench the
         # target itself says what else is wrong
         others = [fault for fault in faults if fault.code != "no_answer"]
-        return Judged("fault", [_no_answer(plan, record, totals), *others])
+        return _Judged("fault", [_no_answer(plan, record, totals), *others])
     if not outcome.all_there and (end_counts is None or end_counts["reason"] != "complete"):
-        return Judged("interrupted" if outcome.interrupted and not faults else "fault", faults)
+        return _Judged("interrupted" if outcome.interrupted and not faults else "fault", faults)
     if any(fault.code == "miscounted" for fault in faults):
-        return Judged("fault", faults)
+        return _Judged("fault", faults)
     if plan.drill and not plan.program and not is_drill_complete(in_play.part / CONSOLE):
         if not outcome.interrupted:
             text = "the target did not report all of its measurements"
             faults.append(Fault(code="not_told", message=text))
-        return Judged("fault" if faults else "interrupted", faults)
+        return _Judged("fault" if faults else "interrupted", faults)
     missing = "" if faults else _not_closed(record, end_counts)
     if missing and outcome.interrupted:
-        return Judged("interrupted", faults)  # between its last ball and its end
+        return _Judged("interrupted", faults)  # between its last ball and its end
     if missing:
         text = f"nobody knows what should have come after the last ball: {missing}"
         faults.append(Fault(code="not_closed", message=text))
-    return Judged("complete", faults)
+    return _Judged("complete", faults)
 
 
 def _outcome_of_run(

@@ -45,7 +45,7 @@ def ready_ns(rally: Rally) -> int:
     return int(found)
 
 
-def rows(payload: bytes) -> NDArray[np.int64]:
+def _rows(payload: bytes) -> NDArray[np.int64]:
     """Return served, rise and fall of a frame's balls; int64, shape (balls, 3), NONE: none came."""
     came = records(payload)
     return np.stack([came[name].astype(np.int64) for name in ("served", "rise", "fall")], axis=1)
@@ -127,7 +127,7 @@ def _played(plan: Plan, extras: Extras, watch: Watch) -> NDArray[np.int64]:
                 _refuse_lost(frame.payload)
             if frame is not None and frame.kind == wire.BALLS:
                 progress.add(frame.payload)
-                found.append(rows(frame.payload))
+                found.append(_rows(frame.payload))
             if progress.balls == len(every):
                 session.stop()
                 return np.concatenate(found)

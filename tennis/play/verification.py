@@ -23,7 +23,7 @@ Played = list[tuple[int, int]]  # (rise, fall) of each ball, in ticks of the ins
 
 
 @dataclass(frozen=True)
-class DelayResult:
+class _DelayResult:
     """What was measured of one setting; of many balls, the one with the largest error."""
 
     what: str
@@ -36,7 +36,7 @@ class DelayResult:
     misses: int
     thesis_error_us: float | None
 
-    def with_more(self, more: "DelayResult") -> "DelayResult":
+    def with_more(self, more: "_DelayResult") -> "_DelayResult":
         """Return the point of the balls of both."""
         worse = max(self, more, key=lambda p: -1 if p.error_ticks is None else abs(p.error_ticks))
         return replace(
@@ -56,13 +56,13 @@ class Verification:
     hello: Hello
     source: Literal["jumpers", "internal", "second Pico"]
     tolerance: str
-    points: list[DelayResult] = field(default_factory=list)
+    points: list[_DelayResult] = field(default_factory=list)
     loop_ns: float | None = None  # by which all answers came later: wires and pads
     width_ns: float | None = None  # by which all answers were longer
     apart_ppm: float | None = None  # two crystals; None: there is one
     cause: Cause = ""
 
-    def add(self, points: list[DelayResult]) -> None:
+    def add(self, points: list[_DelayResult]) -> None:
         """Take the points of a setting; those of random delays are one."""
         last = self.points[-2:]
         if points[0].what == "random" and last and last[0].what == "random":
@@ -189,7 +189,7 @@ class Verifier:
 
     def _point(
         self, setting: DelaySetting, played: Played, kind: Kind, alike: Common
-    ) -> DelayResult:
+    ) -> _DelayResult:
         """Return the worst ball of a kind."""
         worst: tuple[float, float, int] | None = None  # error, known and measured ticks
         wrong = misses = 0
@@ -203,7 +203,7 @@ class Verifier:
             if worst is None or abs(error) > abs(worst[0]):
                 worst = error, known, measured
         which = 0 if kind == "interrupt" else 1
-        return DelayResult(
+        return _DelayResult(
             what=setting.what,
             kind=kind,
             true_ns=worst[1] * NS_PER_S / self.clocks.tick_hz if worst else None,

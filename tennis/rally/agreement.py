@@ -18,7 +18,7 @@ CONSOLE_MAX = 1 << 22  # bytes
 
 
 @dataclass(frozen=True)
-class Apart:
+class _Apart:
     """From when on two runs differ at the latest, and what tells; ns. ``at_ns`` None: nothing does.
 
     ``same``: so many shots are the same in both, of ``shots``; ``first_ns``: the first shot's time.
@@ -46,7 +46,7 @@ class Apart:
         return f"{said}. Before that an instant is the same in both. {same}."
 
 
-def apart(before: Rally, after: Rally) -> Apart:
+def apart(before: Rally, after: Rally) -> _Apart:
     """Compare two rallies of shots with the same seed and the same instants."""
     ours, theirs = _shots(before), _shots(after)
     pairs = list(zip(ours, theirs, strict=False))
@@ -55,7 +55,7 @@ def apart(before: Rally, after: Rally) -> Apart:
         first = (ours + theirs)[min(len(ours), len(theirs))][0]
     console = _first_other_time(_times(before), _times(after))
     by_console = console is not None and (first is None or console <= first)
-    return Apart(
+    return _Apart(
         at_ns=console if by_console else first,
         by_console=by_console,
         first_ns=min((shot[0] for shot in ours[:1] + theirs[:1]), default=0),

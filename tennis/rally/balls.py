@@ -123,7 +123,7 @@ def batches_from_frames(payloads: Iterable[bytes], tick_hz: int) -> Iterator[pa.
 
 
 @dataclass(frozen=True)
-class Written:
+class _Written:
     """What was written to ``balls.parquet``."""
 
     balls: int
@@ -132,7 +132,7 @@ class Written:
 
 def write(
     path: Path, balls: pa.Table | Iterable[pa.RecordBatch | pa.Table], tick_hz: int
-) -> Written:
+) -> _Written:
     """Write ``balls.parquet``; the bytes depend on the balls only, not on how they were batched.
 
     Raises RallyError for other columns than ``schema``, OSError.
@@ -155,7 +155,7 @@ def write(
             misses += group["fall_ticks"].null_count
     finally:
         writer.close()
-    return Written(rows, misses)
+    return _Written(rows, misses)
 
 
 def open_writer(path: Path, columns: pa.Schema) -> pq.ParquetWriter:

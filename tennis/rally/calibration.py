@@ -21,10 +21,10 @@ def doubt(instrument: Instrument, when: str) -> str:
     calibration = instrument.calibration
     if calibration is None:
         return "the Brickwall was never verified (tennis brickwall verify)"
-    return record_doubt(calibration, instrument, when)
+    return _record_doubt(calibration, instrument, when)
 
 
-def record_doubt(record: VerificationRecord, instrument: Instrument, when: str) -> str:
+def _record_doubt(record: VerificationRecord, instrument: Instrument, when: str) -> str:
     """Say why a record does not speak for an instrument at ``when``; empty where it does."""
     for differs, why in (
         (

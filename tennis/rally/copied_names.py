@@ -16,7 +16,7 @@ COPY = re.compile(
 SHOWN_MAX = 3  # that are named
 
 
-def without_copy(name: str) -> str:
+def _without_copy(name: str) -> str:
     """Return a name in lower case without what makes it a copy's."""
     stem, dot, ending = name.partition(".")
     return COPY.sub("", stem) + dot + ending if COPY.sub("", stem) else name
@@ -29,4 +29,4 @@ def copies_of(path: Path) -> list[str]:
         beside = sorted(one.name for one in path.parent.iterdir())
     except OSError:
         return []
-    return [name for name in beside if name != path.name and without_copy(name.lower()) in wanted]
+    return [name for name in beside if name != path.name and _without_copy(name.lower()) in wanted]

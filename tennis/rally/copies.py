@@ -43,7 +43,7 @@ class Copies:
                 for key in _of_balls(other):
                     self._known.setdefault(key, other.path.name)
             keys = _of_balls(rally)
-        if gaps := gaps_of(rally):
+        if gaps := _gaps_of(rally):
             keys["gaps", gaps] = "gap by gap"
         for key, words in keys.items():
             if earlier := self._known.get(key):
@@ -62,7 +62,7 @@ def _of_balls(rally: Rally) -> dict[Hashable, str]:
     return keys
 
 
-def gaps_of(rally: Rally) -> str:
+def _gaps_of(rally: Rally) -> str:
     """Return what only copies of a boot share: its first gaps, with the answers between them.
 
     Empty where gaps say nothing: an open loop has none that are drawn, nor has a drill.

@@ -26,7 +26,7 @@ Span = Literal["period", "duration"]
 
 
 @dataclass(frozen=True)
-class DrillAbout:
+class _DrillAbout:
     """What is known of a drill: its table in ``drills.toml``."""
 
     title: str  # what a repetition is, in `tennis drill --help`
@@ -41,15 +41,15 @@ class DrillAbout:
 
 
 # of a drill that this Tennis does not have
-PLAIN = DrillAbout(title="unknown", words="a repetition took", source="", contexts=("user",))
+PLAIN = _DrillAbout(title="unknown", words="a repetition took", source="", contexts=("user",))
 
 
 @dataclass(frozen=True)
-class KnownDrill:
+class _KnownDrill:
     """A drill that there is."""
 
     name: DrillName
-    about: DrillAbout
+    about: _DrillAbout
 
     @property
     def contexts(self) -> list[DrillContext]:
@@ -63,10 +63,10 @@ class KnownDrill:
 
 
 @cache
-def every() -> tuple[KnownDrill, ...]:
+def every() -> tuple[_KnownDrill, ...]:
     """Return all drills."""
     tables = tomllib.loads((FOLDER / "drills.toml").read_text())
-    return tuple(KnownDrill(name, DrillAbout(**table)) for name, table in tables.items())
+    return tuple(_KnownDrill(name, _DrillAbout(**table)) for name, table in tables.items())
 
 
 def names() -> list[DrillName]:
@@ -74,7 +74,7 @@ def names() -> list[DrillName]:
     return [one.name for one in every()]
 
 
-def find(name: str) -> KnownDrill:
+def find(name: str) -> _KnownDrill:
     """Return a drill. Raises UsageError if there is none of this name."""
     for one in every():
         if one.name == name:
@@ -88,7 +88,7 @@ def is_here(manifest: Manifest) -> bool:
     return drill is not None and drill.name in names() and PACKAGE not in manifest.tool.versions
 
 
-def told_of(manifest: Manifest) -> DrillAbout:
+def told_of(manifest: Manifest) -> _DrillAbout:
     """Return what is known of a rally's drill; PLAIN if this Tennis does not have it."""
     if manifest.drill is None or not is_here(manifest):
         return PLAIN

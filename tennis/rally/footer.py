@@ -51,7 +51,7 @@ CODECS = {
 
 
 @dataclass(frozen=True)
-class Chunk:
+class _Chunk:
     """How the numbers of one column are stored in one row group."""
 
     encodings: frozenset[str]
@@ -68,7 +68,7 @@ class Footer:
 
     rows: int
     groups: list[int]  # rows of each row group
-    chunks: list[Chunk]  # of all row groups
+    chunks: list[_Chunk]  # of all row groups
 
 
 def column_bytes(rows: int) -> int:
@@ -104,7 +104,7 @@ def read(path: Path) -> Footer:
     return footer
 
 
-def _check_pages(file: BinaryIO, chunk: Chunk) -> None:
+def _check_pages(file: BinaryIO, chunk: _Chunk) -> None:
     """Raise ValueError if a column unpacks to more than its rows can take."""
     at, left = chunk.begin, column_bytes(chunk.rows)
     while at < chunk.end:
@@ -118,7 +118,7 @@ def _check_pages(file: BinaryIO, chunk: Chunk) -> None:
         at += reader.at + packed
 
 
-def _groups(described: list[dict[int, Any]]) -> tuple[list[int], list[Chunk]]:
+def _groups(described: list[dict[int, Any]]) -> tuple[list[int], list[_Chunk]]:
     rows, chunks = [], []
     for group in described:
         count = _whole(group[GROUP_ROWS])
@@ -132,7 +132,7 @@ def _groups(described: list[dict[int, Any]]) -> tuple[list[int], list[Chunk]]:
                 raise ValueError("a column of another length than its rows")
             begin = min(_whole(meta[at]) for at in (DATA_PAGE, DICTIONARY_PAGE) if meta.get(at))
             end = begin + _whole(meta[PACKED])
-            chunks.append(Chunk(encodings, codec, DICTIONARY_PAGE in meta, count, begin, end))
+            chunks.append(_Chunk(encodings, codec, DICTIONARY_PAGE in meta, count, begin, end))
     return rows, chunks
 
 

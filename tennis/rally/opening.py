@@ -121,7 +121,7 @@ def open_unjudged(path: Path) -> Rally:
     # has finished hashing helps to count.
     with ThreadPoolExecutor(WORKERS, "open-rally") as pool:
         # the largest first
-        hashes = {name: pool.submit(file_sha256, path / name) for name in _by_size(path, manifest)}
+        hashes = {name: pool.submit(_file_sha256, path / name) for name in _by_size(path, manifest)}
         try:
             interrupt, scheduling = _count(path / BALLS, manifest, pool)
         finally:
@@ -219,7 +219,7 @@ def check_file(path: Path, name: str) -> None:
         )
 
 
-def file_sha256(path: Path) -> str:
+def _file_sha256(path: Path) -> str:
     """Return the SHA-256 of a file, as lower-case hexadecimal digits."""
     try:
         return sha256_of(path)
@@ -232,7 +232,7 @@ def file_sha256(path: Path) -> str:
 def read_manifest(path: Path) -> Manifest:
     """Read and check ``manifest.json``. Raises RallyError."""
     try:
-        return manifest_of(path, _record(path).read())
+        return _manifest_of(path, _record(path).read())
     except FileNotFoundError as error:
         raise RallyError(
             f"cannot read {path / MANIFEST} ({error.strerror})", next_step="check its permissions"
@@ -243,7 +243,7 @@ def _record(path: Path) -> RecordFile:
     return RecordFile(path / MANIFEST, "manifest", SCHEMA_VERSION, SIZE_LIMITS[MANIFEST])
 
 
-def manifest_of(path: Path, text: bytes) -> Manifest:
+def _manifest_of(path: Path, text: bytes) -> Manifest:
     """Check what the ``manifest.json`` of the folder ``path`` holds. Raises RallyError."""
     file = path / MANIFEST
     content = _record(path).content(text)

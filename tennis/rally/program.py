@@ -69,13 +69,13 @@ Library = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9_][A-Za-z0-9_.+-
 Variable = Annotated[str, StringConstraints(pattern=r"^[A-Za-z_][A-Za-z0-9_]{0,100}$")]
 
 
-class Strict(BaseModel):
+class _Strict(BaseModel):
     """A part of ``program.toml``: unknown keys are refused."""
 
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
 
 
-class Limits(Strict):
+class _Limits(_Strict):
     """What a program may have; it runs as an ordinary user of the group that has the lines."""
 
     priority: Annotated[int, Field(ge=0, le=99)] = 99  # up to which it may go by itself
@@ -84,7 +84,7 @@ class Limits(Strict):
     start_s: Annotated[int, Field(ge=1, le=60)] = 20  # until it has its lines; of virtual time
 
 
-class ProgramFile(Strict):
+class _ProgramFile(_Strict):
     """All of ``program.toml``."""
 
     way: Way = GPIO  # by which it hears pings
@@ -97,7 +97,7 @@ class ProgramFile(Strict):
     libraries: Annotated[list[Library], Field(max_length=16)] = []  # of these: gpiod for -lgpiod
     environment: Annotated[dict[Variable, Line], Field(max_length=64)] = {}
     priority: Annotated[int, Field(ge=1, le=99)] | None = None  # SCHED_FIFO; None: ordinary
-    limits: Limits = Limits()
+    limits: _Limits = _Limits()
 
     @property
     def words(self) -> list[str]:
@@ -111,7 +111,7 @@ class Brought:
 
     path: Path
     kind: Kind
-    about: ProgramFile
+    about: _ProgramFile
     files: Mapping[str, bytes]
 
     @property
@@ -136,7 +136,7 @@ def read(path: Path) -> Brought:
     content = _content(real.parent, real.name, BYTES_MAX)
     if path.suffix in SOURCES:
         kind: Kind = "C" if path.suffix in C else "C++"
-        about = ProgramFile(command=f"./{shlex.quote(path.stem)}", sources=[path.name])
+        about = _ProgramFile(command=f"./{shlex.quote(path.stem)}", sources=[path.name])
         return Brought(path, kind, about, _with_headers(path, content))
     if not content.startswith(ELF):
         raise UsageError(
@@ -144,7 +144,7 @@ def read(path: Path) -> Brought:
             next_step=f"name one of these, or a folder with {TOML}",
         )
     check_executable(path.name, content, static=True)
-    about = ProgramFile(command=f"./{shlex.quote(path.name)}", files=[path.name])
+    about = _ProgramFile(command=f"./{shlex.quote(path.name)}", files=[path.name])
     return Brought(path, "executable", about, {path.name: content})
 
 
@@ -186,7 +186,7 @@ def identity(name: str, sha256: str) -> str:
 def _of_folder(folder: Path) -> Brought:
     toml = _content(folder, TOML, 1 << 18)
     try:
-        about = ProgramFile.model_validate(tomllib.loads(toml.decode()))
+        about = _ProgramFile.model_validate(tomllib.loads(toml.decode()))
     except Invalid as error:
         # a key that is misspelt is the reason why another one is missing
         first = min(error.errors(), key=lambda one: one["type"] != "extra_forbidden")

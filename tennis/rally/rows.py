@@ -42,7 +42,7 @@ class BallRules:
 
 
 @dataclass(frozen=True)
-class Span:
+class _Span:
     """When the first ball of a row group was served, and when the last one was over; ns."""
 
     served_ns: int
@@ -50,7 +50,7 @@ class Span:
 
 
 @dataclass(frozen=True)
-class RowGroup:
+class _RowGroup:
     """The balls of a row group, in their order; latencies are uint32 ticks."""
 
     interrupt: Ticks  # of the balls that rose
@@ -63,7 +63,7 @@ def _refuse(what: str) -> NoReturn:
     raise TableError(f"holds {what}: it was damaged or made up", "use the original folder")
 
 
-def _check_rows(rows: pa.RecordBatch, first: int, before: Span, rules: BallRules) -> Span:
+def _check_rows(rows: pa.RecordBatch, first: int, before: _Span, rules: BallRules) -> _Span:
     """Check rows against each other, the ball before them and the manifest. Raises TableError."""
     if rows["ball"].null_count or rows["served_ns"].null_count:
         _refuse("a ball without a number or a time")
@@ -96,10 +96,10 @@ def _check_rows(rows: pa.RecordBatch, first: int, before: Span, rules: BallRules
         and np.any(steps < fall[:-1] * tick_ns - rounding_ns)
     ):
         _refuse("a ball that was served before the one before it was over")
-    return Span(int(served[0]), last_ns)
+    return _Span(int(served[0]), last_ns)
 
 
-def _group(rows: pa.RecordBatch, room: Ticks) -> RowGroup:
+def _group(rows: pa.RecordBatch, room: Ticks) -> _RowGroup:
     rise, no_rise = _plain(rows["rise_ticks"])
     fall, no_fall = _plain(rows["fall_ticks"])
     interrupt = rise if no_rise is None else rise[~no_rise]
@@ -112,7 +112,7 @@ def _group(rows: pa.RecordBatch, room: Ticks) -> RowGroup:
     large = scheduling.size and max(scheduling.max(), rise.max()) >= 2**31
     if large and np.any(fall < rise):
         raise TableError("holds a reply that fell before it rose", "play the rally again")
-    return RowGroup(interrupt, scheduling, rows.num_rows, rows["fall_ticks"].null_count)
+    return _RowGroup(interrupt, scheduling, rows.num_rows, rows["fall_ticks"].null_count)
 
 
 def _numbers(array: pa.Array, kind: type[Number]) -> NDArray[Number]:
@@ -148,27 +148,27 @@ def _plain(array: pa.Array) -> tuple[Ticks, NDArray[np.bool_] | None]:
 
 
 @dataclass
-class RowCounts:
+class _RowCounts:
     """What the rows of some row groups held."""
 
     interrupt: Counter
     scheduling: Counter
     balls: int = 0
     misses: int = 0
-    spans: dict[int, Span] = field(default_factory=dict)  # of each row group
+    spans: dict[int, _Span] = field(default_factory=dict)  # of each row group
 
 
-def count(path: Path, groups: Iterable[int], begins: list[int], rules: BallRules) -> RowCounts:
+def count(path: Path, groups: Iterable[int], begins: list[int], rules: BallRules) -> _RowCounts:
     """Check and count the balls of some row groups, which begin at ``begins``.
 
     Raises RallyError.
     """
-    counted = RowCounts(Counter(), Counter())
+    counted = _RowCounts(Counter(), Counter())
     room = np.empty(BATCH_ROWS, np.uint32)
     names = [column.name for column in FIELDS]
     with Reading(path), pq.ParquetFile(path) as file:
         for number in groups:
-            first, began, span = begins[number], -1, Span(0, 0.0)
+            first, began, span = begins[number], -1, _Span(0, 0.0)
             for rows in file.iter_batches(BATCH_ROWS, [number], names, use_threads=False):
                 span = _check_rows(rows, first, span, rules)
                 began = span.served_ns if began < 0 else began
@@ -180,13 +180,13 @@ def count(path: Path, groups: Iterable[int], begins: list[int], rules: BallRules
                 first += group.balls
             if first != begins[number + 1]:
                 _refuse(f"{first} balls where its list says {begins[number + 1]}")
-            counted.spans[number] = Span(began, span.over_ns)
+            counted.spans[number] = _Span(began, span.over_ns)
     counted.interrupt.settle()
     counted.scheduling.settle()
     return counted
 
 
-def check_spans(spans: dict[int, Span], rules: BallRules) -> None:
+def check_spans(spans: dict[int, _Span], rules: BallRules) -> None:
     """Check that no row group begins before the one before it is over. Raises TableError."""
     ordered = [spans[number] for number in sorted(spans)]
     if rules.ordered and any(b.served_ns < a.over_ns for a, b in itertools.pairwise(ordered)):

@@ -102,7 +102,7 @@ INSIDE = "More instruments"
 ELSEWHERE = "Another bench"
 
 
-class Apart(NamedTuple):
+class _Apart(NamedTuple):
     """Another setting that no bench takes beside one; empty values are any value."""
 
     other: str
@@ -134,7 +134,7 @@ class Setting:
     brief: Callable[[Any], str] | None = None  # in a rally's label; None: its words and the value
     # the kernel's own parameter: a bench that boots the target adds PARAMETER=VALUE
     parameter: str = ""
-    apart: tuple[Apart, ...] = ()
+    apart: tuple[_Apart, ...] = ()
     why: str = ""  # a bench does not take it
     instead: str = ""
     # from its field
@@ -343,17 +343,17 @@ class Settings(StrictModel):
             "Figures that no source gives are assumed; docs/memory.md says what the model is not.",
             why="a board has a memory of its own",
             apart=(
-                Apart(
+                _Apart(
                     "processors",
                     (2, 4),
                     why="the model has the caches of one, and none that several share",
                 ),
-                Apart(
+                _Apart(
                     "beneath",
                     ("sloth",),
                     why="the model knows one kernel's page tables, and SLOTH has its own",
                 ),
-                Apart(
+                _Apart(
                     "instrument",
                     ("pico",),
                     why="nobody has tried whether such a rally repeats",
@@ -396,8 +396,10 @@ class Settings(StrictModel):
             why="nobody starts one on a board that tennis does not manage",
             instead="start it there yourself, or use --target",
             apart=(
-                *map(Apart, ("racquet", "beneath", "stage")),
-                Apart("instrument", ("pico",), why="nobody has tried whether such a rally repeats"),
+                *map(_Apart, ("racquet", "beneath", "stage")),
+                _Apart(
+                    "instrument", ("pico",), why="nobody has tried whether such a rally repeats"
+                ),
             ),
         ),
     ] = None
@@ -427,9 +429,9 @@ class Settings(StrictModel):
             help="sloth: SLOTH answers beneath a kernel of Debian's that nobody changed, and "
             "takes all interrupts first (virtual bench; docs/sloth-beneath-linux.md).",
             apart=(
-                Apart("instrument", ("pico",), own=("sloth",)),
-                Apart("racquet", own=("sloth",)),
-                Apart("drill", own=("sloth",)),
+                _Apart("instrument", ("pico",), own=("sloth",)),
+                _Apart("racquet", own=("sloth",)),
+                _Apart("drill", own=("sloth",)),
             ),
         ),
     ] = "none"
@@ -445,9 +447,9 @@ class Settings(StrictModel):
             help="The number of the virtual target's processors. [default: 1]",
             why="you cannot choose a board's processors",
             apart=(
-                Apart("beneath", ("sloth",), own=(2, 4)),
-                Apart("witness", own=(2, 4)),
-                Apart("drill", own=(2, 4)),
+                _Apart("beneath", ("sloth",), own=(2, 4)),
+                _Apart("witness", own=(2, 4)),
+                _Apart("drill", own=(2, 4)),
             ),
         ),
     ] = 1
@@ -623,9 +625,9 @@ class Recordings(StrictModel):
             "later).",
             why="the stages are those of Linux",
             apart=(
-                Apart("instrument", ("pico",)),
-                Apart("beneath", ("sloth",)),
-                *map(Apart, ("racquet", "program")),
+                _Apart("instrument", ("pico",)),
+                _Apart("beneath", ("sloth",)),
+                *map(_Apart, ("racquet", "program")),
             ),
         ),
     ] = False
@@ -647,9 +649,9 @@ class Instants(StrictModel):
             "first ball (virtual bench; docs/shots.md).",
             why="a board's boot cannot be gone through again from each instant",
             apart=(
-                Apart("instrument", ("pico",)),
-                Apart("beneath", ("sloth",)),
-                *map(Apart, ("drill", "witness", "stages")),
+                _Apart("instrument", ("pico",)),
+                _Apart("beneath", ("sloth",)),
+                *map(_Apart, ("drill", "witness", "stages")),
             ),
         ),
     ] = None
@@ -795,7 +797,7 @@ def kind_of(settings: Setup, protocol: Protocol) -> tuple[Any, ...]:
 # --- models in which every setting may be left out ---
 
 
-class OptionalSettings(StrictModel):
+class _OptionalSettings(StrictModel):
     """Settings, of which those that nobody asked for are None."""
 
     @property
@@ -809,7 +811,7 @@ class OptionalSettings(StrictModel):
         return {name: value for name, value in self.explicit.items() if name in OF_A_MATCH}
 
 
-class Combined(OptionalSettings):
+class _Combined(_OptionalSettings):
     """What a combination of a match is played with, as far as a plan says it of this one."""
 
     @model_serializer(mode="wrap")
@@ -841,7 +843,7 @@ def _optional(title: str, kinds: Mapping[str, Any], base: type[Model]) -> type[M
 
 if TYPE_CHECKING:
 
-    class SettingsRequest(Setup, Recordings, Instants, OptionalSettings):
+    class SettingsRequest(Setup, Recordings, Instants, _OptionalSettings):
         """All settings of the table; what nobody asked for is None."""
 
         kernel: str | None = None  # type: ignore[assignment]
@@ -852,10 +854,10 @@ if TYPE_CHECKING:
         racquet: Path | None = None  # type: ignore[assignment]
         program: Path | None = None  # type: ignore[assignment]
 
-    class KernelSettings(OptionalSettings):
+    class KernelSettings(_OptionalSettings):
         """Settings that a match's plan may have for all kernels, and for one."""
 
-    class TargetSettings(OptionalSettings):
+    class TargetSettings(_OptionalSettings):
         """Settings that a match's plan may have for all ways to set the target up, and for one."""
 
         program: str | None = None
@@ -865,7 +867,7 @@ if TYPE_CHECKING:
 
         command_lines: list[str] | None = None
 
-    class CombinedSettings(Combined):
+    class CombinedSettings(_Combined):
         """All of these settings, one of each."""
 
         program: str | None = None
@@ -877,17 +879,17 @@ else:
             for name, row in SETTINGS.items()
             if row.takers
         },
-        OptionalSettings,
+        _OptionalSettings,
     )
     KernelSettings = _optional(
         "KernelSettings",
         {row.name: _written(row.name) for row in rows_of("kernel")},
-        OptionalSettings,
+        _OptionalSettings,
     )
     TargetSettings = _optional(
         "TargetSettings",
         {row.name: _written(row.name) for row in rows_of("setting")},
-        OptionalSettings,
+        _OptionalSettings,
     )
     AxisSettings = _optional(
         "AxisSettings", {key: list[_written(name)] for key, name in AXES.items()}, StrictModel
@@ -895,5 +897,5 @@ else:
     CombinedSettings = _optional(
         "CombinedSettings",
         {name: _written(name) for name in (*AXES.values(), *OF_A_MATCH)},
-        Combined,
+        _Combined,
     )

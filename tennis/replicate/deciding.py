@@ -108,7 +108,7 @@ class _Bounds:
             most = 1 + rules.margin
             words = f"must be above {number(most)}, and contradicts below {number(1 / most)}"
             return cls(words, most, None, 1 / most, None, rules.margin)
-        words = f"must be {bounds(part.above, part.below)}"
+        words = f"must be {_bounds(part.above, part.below)}"
         return cls(words, part.above, part.below, part.above, part.below)
 
     def equal(self, interval: Interval) -> str:
@@ -160,7 +160,7 @@ def level_words(one_in: int) -> str:
     return f"1 in {one_in:,}"
 
 
-def bounds(above: float | None, below: float | None) -> str:
+def _bounds(above: float | None, below: float | None) -> str:
     """Say what a ratio must be."""
     words = [] if above is None else [f"above {number(above)}"]
     return " and ".join(words if below is None else [*words, f"below {number(below)}"])
@@ -178,12 +178,12 @@ def _level(
 ) -> Level:
     """Compare at one level and all rarer ones, by the band of `tennis compare`."""
     of, to, than = sides
-    estimate = divided(_latest(of, one_in), _latest(to, one_in))
+    estimate = _divided(_latest(of, one_in), _latest(to, one_in))
     interval = _ends(of, to, one_in, margin)
     if part.than:
         other = _ends(of, than, one_in, margin)
         estimate = _decades(estimate) - _decades(
-            divided(_latest(of, one_in), _latest(than, one_in))
+            _divided(_latest(of, one_in), _latest(than, one_in))
         )
         interval = _nearness(interval, other)
     elif (
@@ -243,7 +243,7 @@ def _decades(ratio: float) -> float:
     return abs(math.log10(ratio)) if 0 < ratio < math.inf else math.inf
 
 
-def divided(one: float, other: float) -> float:
+def _divided(one: float, other: float) -> float:
     """Return one / other; infinite over zero, nan if neither is a number."""
     if (math.isinf(one) and math.isinf(other)) or (not one and not other):
         return math.nan
@@ -254,7 +254,7 @@ def _latest_ratio(of: Cells, to: Cells) -> float:
     """Return the ratio of the latest balls, of as many balls on both sides."""
     balls = min(cell.balls for cell in (*of, *to))
     one, other = (max(max(cell.latest(balls)) for cell in side) for side in (of, to))
-    return divided(one, other)
+    return _divided(one, other)
 
 
 def _verdict(

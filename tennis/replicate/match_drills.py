@@ -16,7 +16,7 @@ from tennis.rally.statistics.drill import SpansByClock, sides, spans_of
 
 
 @dataclass(frozen=True)
-class DrillRow:
+class _DrillRow:
     """A drill with a kernel under a load: all sound boots."""
 
     kernel: str
@@ -38,7 +38,7 @@ class DrillRow:
         return f"{self.drill.name}{period}, {self.drill.context}{line}{otherwise}"
 
 
-def drill_rows(match: MatchFolder) -> list[DrillRow]:
+def drill_rows(match: MatchFolder) -> list[_DrillRow]:
     """Return a line for each drill of a match that was done; suspect boots are left out."""
     boots: dict[tuple[str, str, str, str], list[Rally]] = {}
     for planned in match.scheduled:
@@ -54,7 +54,7 @@ def drill_rows(match: MatchFolder) -> list[DrillRow]:
     return [_row(*key, some) for key, some in sorted(boots.items())]
 
 
-def _row(kernel: str, _: str, command_line: str, load_name: str, rallies: list[Rally]) -> DrillRow:
+def _row(kernel: str, _: str, command_line: str, load_name: str, rallies: list[Rally]) -> _DrillRow:
     drill = rallies[0].manifest.drill
     assert drill is not None  # noqa: S101 (only drills are given)
     spans = [spans_of(rally) for rally in rallies]
@@ -66,7 +66,7 @@ def _row(kernel: str, _: str, command_line: str, load_name: str, rallies: list[R
     inside = np.concatenate([pair[0] for pair in pairs if pair[0] is not None])
     limits = [rally.manifest.given_up_ns for rally in rallies if rally.misses]
     given_up_ns = min((limit for limit in limits if limit is not None), default=None)
-    return DrillRow(
+    return _DrillRow(
         kernel=kernel,
         load=load_name,
         drill=drill,

@@ -46,7 +46,7 @@ THESIS = "T. Knutsson's thesis of 2008"
 
 
 @dataclass(frozen=True)
-class Cell:
+class _Cell:
     """One latency under one load: the thesis' figures, the bench's, and the verdicts on them."""
 
     load: str
@@ -63,12 +63,12 @@ class Cell:
 
 
 @dataclass(frozen=True)
-class TableShown:
+class _TableShown:
     """One of the thesis' tables 7.1 to 7.4."""
 
     number: str
     name: str
-    rows: list[Cell]
+    rows: list[_Cell]
 
     @property
     def has_rows(self) -> bool:
@@ -77,7 +77,7 @@ class TableShown:
 
 
 @dataclass(frozen=True)
-class FigureShown:
+class _FigureShown:
     """One of the thesis' figures 7.1 to 7.10."""
 
     number: str
@@ -88,7 +88,7 @@ class FigureShown:
 
 
 @dataclass(frozen=True)
-class PlayedRow:
+class _PlayedRow:
     """A rally of the match, as the list at the end shows it."""
 
     name: str
@@ -139,14 +139,14 @@ def match_report(replicated: Replication) -> str:
         ),
         command=_command(match),
         rules=replication(),
-        at_levels=at_levels,
+        at_levels=_at_levels,
         boots=lambda count: format_count(count, "boot"),
         number=number,
         class_of=lambda verdict: verdict.replace(" ", "-"),
     )
 
 
-def at_levels(part: ClaimPart) -> str:
+def _at_levels(part: ClaimPart) -> str:
     """Say what was found at each probability of exceedance."""
     return "; ".join(
         f"1 in {level.one_in:,}: " + ratio_words(level.estimate, level.interval, write=number)
@@ -196,9 +196,9 @@ _PRIORITIES = {
 }
 
 
-def _tables(replication: Replication) -> list[TableShown]:
+def _tables(replication: Replication) -> list[_TableShown]:
     return [
-        TableShown(
+        _TableShown(
             TABLES[table.kernel, table.priorities],
             f"{table.kernel}, {_PRIORITIES[table.priorities]}",
             _cells(replication, table),
@@ -207,7 +207,7 @@ def _tables(replication: Replication) -> list[TableShown]:
     ]
 
 
-def _cells(replication: Replication, table: KernelTable) -> list[Cell]:
+def _cells(replication: Replication, table: KernelTable) -> list[_Cell]:
     """Return the rows of a table: each load's two latencies."""
     title = TABLES[table.kernel, table.priorities]
     by_id = {claim.id: claim for claim in replication.claims if claim.kind == "growth"}
@@ -234,7 +234,7 @@ def _cells(replication: Replication, table: KernelTable) -> list[Cell]:
             ]
             middle, p99 = levels or ("", "")
             cells.append(
-                Cell(
+                _Cell(
                     load=load,
                     latency=name,
                     published=published,
@@ -251,7 +251,7 @@ def _cells(replication: Replication, table: KernelTable) -> list[Cell]:
     return cells
 
 
-def _beside(replication: Replication, tables: Sequence[TableShown]) -> list[EmbeddedPicture]:
+def _beside(replication: Replication, tables: Sequence[_TableShown]) -> list[EmbeddedPicture]:
     """Return the two pictures of all maxima."""
     bench = f"{replication.match.bench} bench: {replication.match.time_note}"
     pictures = []
@@ -294,7 +294,7 @@ def _opening(replication: Replication) -> EmbeddedPicture | None:
     return embed(overview(played), caption)
 
 
-def _figures(replication: Replication) -> list[FigureShown]:
+def _figures(replication: Replication) -> list[_FigureShown]:
     match = replication.match
     tables = {(table.kernel, table.priorities): table for table in knutsson_2008().results}
     figures = []
@@ -316,7 +316,7 @@ def _figures(replication: Replication) -> list[FigureShown]:
                 low, high = published.max - published.jitter, published.max
                 ranges.append(f"{name} {format_us(low)} to {format_us(high)}")
         setting = f"{kernel}{' with priorities' if priorities == 'chrt' else ''}, {load}"
-        figures.append(FigureShown(title, setting, "; ".join(ranges), pictures, note))
+        figures.append(_FigureShown(title, setting, "; ".join(ranges), pictures, note))
     return figures
 
 
@@ -333,14 +333,14 @@ def _health(records: Sequence[Health]) -> str:
     return ", ".join(lines)
 
 
-def rows_of_rallies(match: MatchFolder) -> list[PlayedRow]:
+def rows_of_rallies(match: MatchFolder) -> list[_PlayedRow]:
     """Return what the page says of each rally that the match schedules."""
     rows = []
     for entry in match.scheduled:
         rally = match.rally(entry.name)
         seed = entry.plan.protocol.seed
         if rally is None:
-            rows.append(PlayedRow(entry.name, match.trouble(entry.name), seed))
+            rows.append(_PlayedRow(entry.name, match.trouble(entry.name), seed))
             continue
         manifest = rally.manifest
         faults = "; ".join(plain(fault.message, 200) for fault in manifest.faults[:3])
@@ -350,7 +350,7 @@ def rows_of_rallies(match: MatchFolder) -> list[PlayedRow]:
             state += f"; {whole:,} balls judged" if whole else f"; it {too_short(rally)}"
         sound = not manifest.suspect and not rally.misses and rally.balls
         rows.append(
-            PlayedRow(
+            _PlayedRow(
                 name=entry.name,
                 state=state,
                 balls=rally.balls,

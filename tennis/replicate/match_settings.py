@@ -14,7 +14,7 @@ from tennis.replicate.settings import Worth, worth
 
 
 @dataclass(frozen=True)
-class LatencyShown:
+class _LatencyShown:
     """One latency of a setting: what half of all answers, and one in 1,000, come after."""
 
     median: str
@@ -24,17 +24,17 @@ class LatencyShown:
 
 
 @dataclass(frozen=True)
-class SettingRow:
+class _SettingRow:
     """A setting of one cell."""
 
     setting: str
     what: str  # what the plan says of it
     balls: str
     notes: str
-    latencies: list[LatencyShown]
+    latencies: list[_LatencyShown]
 
 
-def setting_rows(match: MatchFolder) -> dict[str, list[SettingRow]]:
+def setting_rows(match: MatchFolder) -> dict[str, list[_SettingRow]]:
     """Return for each cell a line for each setting, by the cell's name. Raises RallyError."""
     cells: dict[str, dict[str, list[Worth]]] = {}
     for line in worth(match):
@@ -45,21 +45,21 @@ def setting_rows(match: MatchFolder) -> dict[str, list[SettingRow]]:
     }
 
 
-def _row(plan: MatchPlan, setting: str, lines: list[Worth]) -> SettingRow:
+def _row(plan: MatchPlan, setting: str, lines: list[Worth]) -> _SettingRow:
     one = lines[0]
     notes = [f"{one.missed} missed"] if one.missed else []
     notes += [f"{format_count(one.left_out, 'rally', 'rallies')} left out"] if one.left_out else []
     boots = format_count(len(one.side.boots), "boot")
-    return SettingRow(
+    return _SettingRow(
         setting=setting,
-        what=what_it_is(plan, setting),
+        what=_what_it_is(plan, setting),
         balls=f"{one.side.balls:,}, {boots}",
         notes=", ".join(notes),
         latencies=[_latency_row(line) for line in lines],
     )
 
 
-def what_it_is(plan: MatchPlan, name: str) -> str:
+def _what_it_is(plan: MatchPlan, name: str) -> str:
     """Say what the plan says of a setting; what is the same in all of them is left out."""
     setting = plan.settings[name]
     words = [setting.command_line] if setting.command_line else []
@@ -67,9 +67,9 @@ def what_it_is(plan: MatchPlan, name: str) -> str:
     return ", ".join(words) or "as it is"
 
 
-def _latency_row(line: Worth) -> LatencyShown:
+def _latency_row(line: Worth) -> _LatencyShown:
     levels = line.levels_ns
-    return LatencyShown(
+    return _LatencyShown(
         median=format_ns(levels[MEDIAN]) if MEDIAN in levels else "-",
         late=format_ns(levels[1000]) if 1000 in levels else "-",
         latest=format_ns(line.latest_ns) if line.side.boots else "-",

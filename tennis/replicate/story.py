@@ -32,7 +32,7 @@ def level_said(level: float | None, of: Latency) -> str:
 
 
 @dataclass(frozen=True)
-class StoryLine:
+class _StoryLine:
     """A kernel under a load: its interrupt latency here, and the thesis' latest answer."""
 
     load: str
@@ -55,7 +55,7 @@ class StoryLine:
 
 
 @dataclass(frozen=True)
-class Sentence:
+class _Sentence:
     """What was found; ``verdict`` is empty if a sentence only points out something."""
 
     text: str
@@ -68,8 +68,8 @@ class Sentence:
 class MatchStory:
     """What to tell first of a match that played mainline and PREEMPT_RT, idle and under stress."""
 
-    lines: list[StoryLine]
-    sentences: list[Sentence]
+    lines: list[_StoryLine]
+    sentences: list[_Sentence]
 
 
 def joined(rallies: Sequence[Rally]) -> Rally:
@@ -136,7 +136,7 @@ def _line(  # noqa: PLR0913, PLR0917 (all that tells a cell from others)
     load: str,
     words: str,
     top_half: str | None = None,
-) -> StoryLine | None:
+) -> _StoryLine | None:
     """Return the line of a cell; ``top_half``: one that the thesis did not play."""
     rules = replication()
     side = RuleSide(
@@ -158,7 +158,7 @@ def _line(  # noqa: PLR0913, PLR0917 (all that tells a cell from others)
     measured = latencies([together], claim=not together.misses)
     here = measured["interrupt_ns"]
     boots = boots_shown(rallies, "interrupt")
-    return StoryLine(
+    return _StoryLine(
         load=load,
         kernel=words,
         balls=together.balls,
@@ -185,7 +185,9 @@ def _claim(replicated: Replication, name: str) -> Claim | None:
         return None
 
 
-def _earlier(replicated: Replication, load: str, sooner: StoryLine, later: StoryLine) -> Sentence:
+def _earlier(
+    replicated: Replication, load: str, sooner: _StoryLine, later: _StoryLine
+) -> _Sentence:
     """Say how much earlier the published winner is; numbers and verdict are the ranking's.
 
     What the thesis published comes first if the latest answers here do not show it.
@@ -199,7 +201,7 @@ def _earlier(replicated: Replication, load: str, sooner: StoryLine, later: Story
     thesis = f"{when[:1].upper()}{when[1:]}, {one} answers earlier, says the thesis: {there} times"
     if part is None or not part.ratio or not part.by:
         text = f"{thesis}, by the latest answers. Too few balls to say it of here."
-        return Sentence(text, _verdict(claim), _beside(claim))
+        return _Sentence(text, _verdict(claim), _beside(claim))
     found = f"{other} answers {part.ratio} times as late"
     if "no number" in part.ratio:
         found = f"{other} over {one}: {part.ratio}"
@@ -211,17 +213,17 @@ def _earlier(replicated: Replication, load: str, sooner: StoryLine, later: Story
             f"{when[:1].upper()}{when[1:]}, the latest answers here do not show what the thesis "
             f"says of them: {ratio}, in the thesis {there} times. But {found}"
         )
-    return Sentence(text, _verdict(claim), _beside(claim))
+    return _Sentence(text, _verdict(claim), _beside(claim))
 
 
-def _growth(replicated: Replication, rt: StoryLine | None) -> Sentence:
+def _growth(replicated: Replication, rt: _StoryLine | None) -> _Sentence:
     """Say what became of the main result; if contradicted, rt's latest answer tells why."""
     claim = _claim(replicated, "c2")
     title = claim.title if claim else ""
     verdict = _verdict(claim)
     differ = [part for part in claim.decisive if part.latest_words] if claim else []
     but = "".join(f" But {part.latest_words} ({part.says})." for part in differ)
-    return Sentence(
+    return _Sentence(
         f"The thesis' main result: {title[:1].lower()}{title[1:]}.{but}",
         verdict,
         _beside(claim),
@@ -229,7 +231,7 @@ def _growth(replicated: Replication, rt: StoryLine | None) -> Sentence:
     )
 
 
-def _modern_driver(line: StoryLine) -> Sentence:
+def _modern_driver(line: _StoryLine) -> _Sentence:
     """Say what a driver of today's gets on the same kernel: what was contradicted is one call."""
     late = "" if line.late is None else f"1 in 1,000 after {line.format_level(line.late)}, "
     missed = f" ({line.misses} missed)" if line.misses else ""
@@ -244,10 +246,10 @@ def _modern_driver(line: StoryLine) -> Sentence:
             " A tasklet that such a handler starts runs in ksoftirqd, among ordinary processes: "
             f"the latest {line.further.said('max')} later. So a driver does its work in the thread."
         )
-    return Sentence(text)
+    return _Sentence(text)
 
 
-def _surprises(lines: Sequence[StoryLine]) -> list[Sentence]:
+def _surprises(lines: Sequence[_StoryLine]) -> list[_Sentence]:
     """Point out a latest answer that stands far from all others."""
     found = []
     for line in lines:
@@ -260,7 +262,7 @@ def _surprises(lines: Sequence[StoryLine]) -> list[Sentence]:
             else f"latest {format_count(line.here.missed, 'ball')} under {line.load} had no answer"
         )
         found.append(
-            Sentence(
+            _Sentence(
                 f"Surprise: {line.kernel.partition(',')[0]}'s {came} "
                 f"(thesis {format_us(line.published_us)}); 1 in 1,000 "
                 f"came after {line.format_level(line.late)} in the median boot.",

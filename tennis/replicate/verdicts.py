@@ -43,7 +43,7 @@ DECIDED: frozenset[Verdict] = HOLDS | {"contradicted"}
 
 
 @dataclass(frozen=True)
-class FoundLevel:
+class _FoundLevel:
     """What one ball in ``one_in`` exceeds in a side's median boot: ns."""
 
     one_in: int
@@ -65,7 +65,7 @@ class SideFigures:
     n: int  # balls that are judged
     behind: int  # the last whole cycle of the load: balls that are not
     misses: int
-    levels: tuple[FoundLevel, ...]
+    levels: tuple[_FoundLevel, ...]
     mechanism: Mechanism | None  # of its latest ball, where `tennis replicate --explain` looked
     largest: float | None  # of all balls
     exceedance_bound_95: float | None  # of the largest of all balls: 3/N; None: there were misses
@@ -542,7 +542,7 @@ class Replication:
     def _side_figures(self, sample: Sample) -> SideFigures:
         cell, statistics = self._cell(sample), self._rules.statistics
         levels = [
-            FoundLevel(one_in, cell.median_boot(one_in))
+            _FoundLevel(one_in, cell.median_boot(one_in))
             for one_in in statistics.one_in
             if cell.has(one_in)
         ]
@@ -566,7 +566,7 @@ class Replication:
 
 
 @dataclass(frozen=True)
-class Disagreement:
+class _Disagreement:
     """A statement on which two matches give different verdicts."""
 
     claim: Claim
@@ -574,7 +574,7 @@ class Disagreement:
     opposite: bool  # one confirms it, the other contradicts it
 
 
-def compared(ours: Replication, theirs: Replication) -> tuple[int, list[Disagreement]]:
+def compared(ours: Replication, theirs: Replication) -> tuple[int, list[_Disagreement]]:
     """Return how many statements both matches address, and those on which they differ.
 
     One that only one of them can decide is listed, too: it depends on the match.
@@ -588,7 +588,7 @@ def compared(ours: Replication, theirs: Replication) -> tuple[int, list[Disagree
         if claim.verdict != other.verdict:
             either = {claim.verdict, other.verdict}
             opposite = "contradicted" in either and bool(either & HOLDS)
-            found.append(Disagreement(claim, other, opposite))
+            found.append(_Disagreement(claim, other, opposite))
     return addressed, sorted(found, key=lambda one: not one.opposite)
 
 

@@ -27,7 +27,7 @@ ANSWER_MAX = 1 << 16  # bytes
 Words = Annotated[str, Field(max_length=1000)]
 
 
-class InstalledKernel(BaseModel):
+class _InstalledKernel(BaseModel):
     """A kernel that is installed; ``missing`` says which of its files is not there any more."""
 
     model_config = ConfigDict(extra="ignore")
@@ -36,7 +36,7 @@ class InstalledKernel(BaseModel):
     missing: Words | None = None
 
 
-class Running(BaseModel):
+class _Running(BaseModel):
     """The kernel that runs; its flavour is None where provisioning did not install it."""
 
     model_config = ConfigDict(extra="ignore")
@@ -45,7 +45,7 @@ class Running(BaseModel):
     flavour: Words | None = None
 
 
-class Kernels(BaseModel):
+class _Kernels(BaseModel):
     """What ``tennis-boot list`` says."""
 
     model_config = ConfigDict(extra="ignore")
@@ -53,24 +53,24 @@ class Kernels(BaseModel):
     loader: Words
     fallback: Words
     default: Words | None = None
-    running: Running
+    running: _Running
     boot_id: Words
-    flavours: dict[Words, InstalledKernel]
+    flavours: dict[Words, _InstalledKernel]
 
 
 @dataclass(frozen=True)
-class Booted:
+class _Booted:
     """The kernel that runs now, and whether the target had to be rebooted for it."""
 
     release: str
     rebooted: bool
 
 
-def kernels_of(target: SshTarget) -> Kernels:
+def kernels_of(target: SshTarget) -> _Kernels:
     """Ask a target which kernels it has. Raises SshError, BenchError."""
     answer = _ask(target, "list")
     try:
-        return Kernels.model_validate(json.loads(answer))
+        return _Kernels.model_validate(json.loads(answer))
     except (ValueError, ValidationError, RecursionError) as error:
         raise BenchError(
             f"{target.host} gave no sensible answer about its kernels: provision it again"
@@ -86,7 +86,7 @@ def boot(  # noqa: PLR0913
     keep: bool = True,
     again: bool = False,
     stop: Callable[[], bool] = lambda: False,
-) -> Booted:
+) -> _Booted:
     """Boot a target into a flavour, wait for it, and check that it is the kernel that runs.
 
     ``holder``: in whose name. The target refuses while somebody else holds it, or a rally plays.
@@ -100,7 +100,7 @@ def boot(  # noqa: PLR0913
     if before.running.release == wanted and not again:
         if keep and before.default != flavour:
             _ask(target, f"keep {flavour} {holder}")
-        return Booted(wanted, rebooted=False)
+        return _Booted(wanted, rebooted=False)
     _ask(target, f"once {flavour} {holder}")
     log.info(f"{target.host}: rebooting from {before.running.release} into {wanted}")
     _ask(target, f"reboot {holder}")
@@ -131,10 +131,10 @@ def boot(  # noqa: PLR0913
         )
     if keep:
         _ask(target, f"keep {flavour} {holder}")
-    return Booted(wanted, rebooted=True)
+    return _Booted(wanted, rebooted=True)
 
 
-def _release_of(target: SshTarget, kernels: Kernels, flavour: str) -> str:
+def _release_of(target: SshTarget, kernels: _Kernels, flavour: str) -> str:
     entry = kernels.flavours.get(flavour)
     if entry is None:
         names = ", ".join(plain(name, 32) for name in kernels.flavours)

@@ -107,7 +107,7 @@ def _quoted(value: object) -> str:
     return json.dumps(value, indent=2, ensure_ascii=False)
 
 
-def way_of(boot: Path) -> Way:
+def _way_of(boot: Path) -> Way:
     """Say how an image is told about its first boot. Raises UsageError where nobody knows."""
     try:
         named = firmware_files.command_line(boot)
@@ -136,7 +136,7 @@ def way_of(boot: Path) -> Way:
 
 def write_card(boot: Path, card: Card, *, replace: bool = False) -> list[str]:
     """Write the first-boot files; return their names. Raises UsageError, DiskFullError."""
-    way = way_of(boot)
+    way = _way_of(boot)
     files = card.files(way)
     said = [name for name in (*files, *OTHER_WAYS) if _is_said(boot / name)]
     if said and not replace:
@@ -158,7 +158,7 @@ def write_card(boot: Path, card: Card, *, replace: bool = False) -> list[str]:
 def check_card(boot: Path) -> Iterator[Finding]:
     """Yield what a card's boot partition tells before it is put in."""
     try:
-        way = way_of(boot)
+        way = _way_of(boot)
     except TennisError as error:
         problem, _, advice = str(error).rpartition(": ")
         yield Finding("bad", "image", problem, advice)

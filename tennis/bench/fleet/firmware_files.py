@@ -39,7 +39,7 @@ class Unclear(Exception):  # noqa: N818 (it is no error of the program)
 
 
 @dataclass(frozen=True)
-class Entry:
+class _Entry:
     """A line of config.txt. ``applies`` is None where nobody but the board can tell."""
 
     name: str
@@ -48,7 +48,7 @@ class Entry:
     where: str
 
 
-def filters_of(model: str) -> frozenset[str] | None:
+def _filters_of(model: str) -> frozenset[str] | None:
     """Return the model filters that apply to a board, None for a model that is not known.
 
     ``model`` is what /proc/device-tree/model says: ``Raspberry Pi 4 Model B Rev 1.5``.
@@ -108,7 +108,7 @@ class _Filters:
         return None if None in self.passes.values() else True
 
 
-def without_ours(text: str) -> str:
+def _without_ours(text: str) -> str:
     """Return config.txt without the block that tennis-boot wrote for a kernel."""
     return _blocks(text, lambda _: "")
 
@@ -118,7 +118,7 @@ def _blocks(text: str, instead: Callable[[re.Match[str]], str]) -> str:
     return re.sub(pattern, instead, text, flags=re.MULTILINE | re.DOTALL)
 
 
-def lines_of(folder: Path, name: str, *, ours: bool = False) -> list[str]:
+def _lines_of(folder: Path, name: str, *, ours: bool = False) -> list[str]:
     """Return a file's lines as far as the firmware reads them; none where there is no file."""
     try:
         with (folder / name).open("rb") as file:
@@ -143,18 +143,18 @@ def entries(
     model: str = "",
     tryboot: bool = False,
     ours: bool = False,
-) -> list[Entry]:
+) -> list[_Entry]:
     """Return the lines that apply, or that may apply, in their order: the last one counts.
 
     ``model``: of the board; without it, what is below a model's filter may apply. ``ours``: with
     the block that tennis-boot wrote, which chooses another kernel. Raises Unclear.
     """
-    filters = _Filters(filters_of(model), tryboot)
+    filters = _Filters(_filters_of(model), tryboot)
     includes = 0
 
-    def read(name: str, *, sure: bool) -> Iterator[Entry]:
+    def read(name: str, *, sure: bool) -> Iterator[_Entry]:
         nonlocal includes
-        for number, line in enumerate(lines_of(folder, name, ours=ours), 1):
+        for number, line in enumerate(_lines_of(folder, name, ours=ours), 1):
             where = f"line {number} of {folder / name}"
             if line.startswith("["):
                 filters.take(line)
@@ -178,14 +178,14 @@ def entries(
                     applies = None  # nobody says so of others
             elif key != key.strip() or value != value.strip():
                 applies = None  # nobody says what spaces around it do
-            yield Entry(key.strip(), value.strip(), applies, where)
+            yield _Entry(key.strip(), value.strip(), applies, where)
 
     return list(read(name, sure=True))
 
 
-def value_of(lines: list[Entry], name: str, default: str = "") -> str:
+def value_of(lines: list[_Entry], name: str, default: str = "") -> str:
     """Return a setting's value, the last one that applies. Raises Unclear."""
-    value, doubts = default, list[Entry]()
+    value, doubts = default, list[_Entry]()
     for entry in lines:
         if entry.name == name:
             if entry.applies:
@@ -226,7 +226,7 @@ def cut_off(folder: Path) -> list[int]:
     ]
 
 
-def _prefix(folder: Path, lines: list[Entry]) -> str:
+def _prefix(folder: Path, lines: list[_Entry]) -> str:
     """Return os_prefix, empty if kernel and device tree are not behind it."""
     upstream = value_of(lines, "upstream_kernel", "0") != "0"
     prefix = value_of(lines, "os_prefix", "upstream/" if upstream else "")

@@ -34,7 +34,7 @@ PROBE_SAMPLES = 1000
 READ_OUT_S = 120  # what an analyser with a memory of its own may take, once that is full
 
 
-class Acquisition:
+class _Acquisition:
     """A capture that is under way: begun when this is made, kept when it is closed."""
 
     def __init__(self, chosen: Settings, out: Path) -> None:
@@ -209,9 +209,9 @@ class Acquisition:
 
 
 @contextlib.contextmanager
-def capturing(chosen: Settings, out: Path) -> Iterator[Acquisition]:
+def capturing(chosen: Settings, out: Path) -> Iterator[_Acquisition]:
     """Capture while the block runs."""
-    capture = Acquisition(chosen, out)
+    capture = _Acquisition(chosen, out)
     try:
         yield capture
         capture.finish()
@@ -219,7 +219,7 @@ def capturing(chosen: Settings, out: Path) -> Iterator[Acquisition]:
         capture.close()
 
 
-def wait(capture: Acquisition, stop: Callable[[], bool] = lambda: False) -> None:
+def wait(capture: _Acquisition, stop: Callable[[], bool] = lambda: False) -> None:
     """Wait until a capture ends by itself, or ``stop`` says so."""
     while capture.running and not stop():
         time.sleep(0.05)

@@ -121,14 +121,14 @@ class Receiver:
         return taken
 
     def _answer(self, command: int, payload: bytes) -> None:
-        content = object_of(payload)
+        content = _object_of(payload)
         if content is not None:
             self.answers.append((command, content))
 
     def _is_next(self, kind: int, sequence: int, payload: bytes) -> bool:
         ahead = (sequence - self.expected) & 0xFFFFFFFF
         if not self._begun and ahead == 0:
-            hello = object_of(payload) if kind == wire.HELLO else None
+            hello = _object_of(payload) if kind == wire.HELLO else None
             if hello is None or hello.get("rally") != self._rally:
                 return False  # of an earlier rally
             self._begun = self._armed = True
@@ -149,7 +149,7 @@ class Receiver:
         return False
 
 
-def object_of(payload: bytes) -> dict[str, Any] | None:
+def _object_of(payload: bytes) -> dict[str, Any] | None:
     """Return the JSON object of a payload; None where it is something else."""
     try:
         content = json.loads(payload)

@@ -39,14 +39,14 @@ class Hello(BaseModel):
 Level = Literal[0, 1]
 
 
-class Pulled(BaseModel):
+class _Pulled(BaseModel):
     """The level of a pad that is pulled up, and down."""
 
     pulled_up: Level
     pulled_down: Level
 
 
-class DrivenHigh(Pulled):
+class _DrivenHigh(_Pulled):
     """The same of one that is driven high, too, and then let go of: at once after that, and later.
 
     Firmware of 0.2 and 0.3 omits these levels.
@@ -56,7 +56,7 @@ class DrivenHigh(Pulled):
     from_high: tuple[Level, Level] | None = None
 
 
-class Driven(BaseModel):
+class _Driven(BaseModel):
     """The same of one that is driven low, too. Firmware of 0.2 says only ``high`` and ``low``."""
 
     high: Level
@@ -70,9 +70,9 @@ class Driven(BaseModel):
 class PadReadings(BaseModel):
     """What the Brickwall's pads tell about the wires."""
 
-    ping: Driven
-    reply: DrivenHigh
-    listen: Pulled
+    ping: _Driven
+    reply: _DrivenHigh
+    listen: _Pulled
     ping_to_reply: bool
     ping_to_listen: bool
     ping_to_answer: bool = False  # firmware of 0.3 omits it

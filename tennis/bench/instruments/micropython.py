@@ -67,7 +67,7 @@ def firmware() -> Path:
     return once("instruments", _name(), build) / "firmware.bin"
 
 
-def is_built() -> bool:
+def _is_built() -> bool:
     """Return whether nothing is left to be built."""
     return (cache_folder() / "instruments" / _name()).is_dir()
 
@@ -127,6 +127,6 @@ def _change(path: Path, changes: list[tuple[str, str]]) -> None:
 
 
 if __name__ == "__main__":
-    if not is_built():
+    if not _is_built():
         with listening(print):
             firmware()

@@ -19,7 +19,7 @@ USB_DEVICES = Path("/sys/bus/usb/devices")
 
 
 @dataclass(frozen=True)
-class Port:
+class _Port:
     """A serial port."""
 
     device: str
@@ -29,11 +29,11 @@ class Port:
     circuitpython: bool = False
 
 
-def ports() -> list[Port]:
+def ports() -> list[_Port]:
     """Return the serial ports of this machine, in the order of their names."""
     return sorted(
         (
-            Port(
+            _Port(
                 listed.device,
                 listed.serial_number,
                 (listed.vid, listed.pid) == MICROPYTHON,
@@ -46,7 +46,7 @@ def ports() -> list[Port]:
     )
 
 
-def picos() -> list[Port]:
+def picos() -> list[_Port]:
     """Return the ports of the Picos that run MicroPython."""
     return [port for port in ports() if port.pico]
 

@@ -25,7 +25,7 @@ MAX_OUTPUT = 1 << 20
 
 
 @dataclass(frozen=True)
-class Analyser:
+class _Analyser:
     """A logic analyser that sigrok-cli found."""
 
     spec: str  # what -d takes: driver, or driver:conn=...
@@ -41,7 +41,7 @@ class Analyser:
         """Say whether it is sigrok's pattern generator, which measures nothing."""
         return self.spec.split(":")[0] == "demo"
 
-    def covering(self, pulse_ns: int, needed_s: float) -> "Analyser":
+    def covering(self, pulse_ns: int, needed_s: float) -> "_Analyser":
         """Return the analyser with those of its rates at which its memory covers a rally.
 
         Raises UsageError where none of them sees the ping.
@@ -78,7 +78,7 @@ class Analyser:
 class Settings:
     """How to capture."""
 
-    analyser: Analyser
+    analyser: _Analyser
     rate_hz: int
     ping: str  # channels
     reply: str
@@ -156,7 +156,7 @@ def _ask(*words: str) -> str:
     return text
 
 
-def parse_scan(text: str) -> list[Analyser]:
+def _parse_scan(text: str) -> list[_Analyser]:
     """Read ``sigrok-cli --scan``: what has at least two channels."""
     analysers = []
     for line in text.splitlines():
@@ -165,11 +165,11 @@ def parse_scan(text: str) -> list[Analyser]:
             continue
         channels = tuple(plain(word, 20) for word in match[4].split()[:64])
         if len(channels) >= 2:
-            analysers.append(Analyser(match[1], plain(match[2], 80), channels))
+            analysers.append(_Analyser(match[1], plain(match[2], 80), channels))
     return analysers
 
 
-def parse_show(analyser: Analyser, text: str) -> Analyser:
+def _parse_show(analyser: _Analyser, text: str) -> _Analyser:
     """Add what ``sigrok-cli --show`` says of it."""
     lines = text.splitlines()
     rates: list[int] = []
@@ -205,17 +205,17 @@ def _hz(number: str, unit: str) -> int:
     return int(Fraction(number) * UNITS[unit])
 
 
-def scan(spec: str | None = None) -> list[Analyser]:
+def _scan(spec: str | None = None) -> list[_Analyser]:
     """Return the analysers that sigrok-cli finds; with ``spec``, those of that driver."""
-    return parse_scan(_ask(*(("-d", spec) if spec else ()), "--scan"))
+    return _parse_scan(_ask(*(("-d", spec) if spec else ()), "--scan"))
 
 
-def choose(spec: str | None) -> Analyser:
+def _choose(spec: str | None) -> _Analyser:
     """Return the analyser to use: the only one that is plugged in, or the one that is named.
 
     Raises BenchError where there is none, UsageError where there are several.
     """
-    analysers = scan(spec)
+    analysers = _scan(spec)
     if spec is None:
         analysers = [analyser for analyser in analysers if not analyser.demo]
     if not analysers:
@@ -231,7 +231,7 @@ def choose(spec: str | None) -> Analyser:
     analyser = analysers[0]
     if spec is not None and ":" in spec:
         analyser = replace(analyser, spec=spec)
-    return parse_show(analyser, _ask("-d", analyser.spec, "--show"))
+    return _parse_show(analyser, _ask("-d", analyser.spec, "--show"))
 
 
 def settings(
@@ -243,7 +243,7 @@ def settings(
     seconds: float | None = None,
 ) -> Settings:
     """Choose what was not asked for. Raises BenchError, UsageError."""
-    return settings_of(choose(spec), rate_hz, ping, reply, seconds)
+    return _settings_of(_choose(spec), rate_hz, ping, reply, seconds)
 
 
 def settings_for(spec: str | None, pulse_ns: int, needed_s: float) -> Settings:
@@ -251,12 +251,12 @@ def settings_for(spec: str | None, pulse_ns: int, needed_s: float) -> Settings:
 
     Raises BenchError, UsageError where the analyser's memory does not cover it.
     """
-    analyser = choose(spec).covering(pulse_ns, needed_s)
-    return settings_of(analyser, seconds=None if analyser.continuous else needed_s)
+    analyser = _choose(spec).covering(pulse_ns, needed_s)
+    return _settings_of(analyser, seconds=None if analyser.continuous else needed_s)
 
 
-def settings_of(
-    analyser: Analyser,
+def _settings_of(
+    analyser: _Analyser,
     rate_hz: int | None = None,
     ping: str | None = None,
     reply: str | None = None,

@@ -15,7 +15,7 @@ from tennis.rally.disk import writing
 DECODER = ROOT / "umpire" / "decoder" / "tennis"
 
 
-def decoders_folder() -> Path:
+def _decoders_folder() -> Path:
     """Return where libsigrokdecode looks for the user's decoders."""
     base = os.environ.get("XDG_DATA_HOME") or str(Path.home() / ".local" / "share")
     return Path(base) / "libsigrokdecode" / "decoders"
@@ -27,7 +27,7 @@ def install() -> Path:
     Raises BenchError, RallyError.
     """
     find_program()
-    folder = decoders_folder() / "tennis"
+    folder = _decoders_folder() / "tennis"
     with writing(folder):
         if folder.is_symlink() or folder.is_file():
             raise RallyError(f"{folder} is not a folder", next_step="remove it, and install again")

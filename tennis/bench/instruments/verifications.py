@@ -14,7 +14,7 @@ from tennis.rally.disk import write_whole
 from tennis.rally.manifest import VerificationRecord
 
 
-def folder() -> Path:
+def _folder() -> Path:
     """Return the folder for what must be kept; ``TENNIS_DATA`` overrides it."""
     named = os.environ.get("TENNIS_DATA")
     if named:
@@ -29,7 +29,7 @@ def path_of(serial: str) -> Path:
         raise TennisError(
             f"{serial!a} is not a serial number", next_step="flash the Brickwall again"
         )
-    return folder() / f"{serial}.json"
+    return _folder() / f"{serial}.json"
 
 
 def read(serial: str) -> VerificationRecord | None:
@@ -49,12 +49,12 @@ def read(serial: str) -> VerificationRecord | None:
 def prepare() -> None:
     """See to it that records can be kept, before one is earned. Raises TennisError."""
     try:
-        folder().mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryFile(dir=folder()):
+        _folder().mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=_folder()):
             return
     except OSError as error:
         raise TennisError(
-            f"{folder()} cannot be written ({error.strerror})",
+            f"{_folder()} cannot be written ({error.strerror})",
             next_step="set TENNIS_DATA to a folder",
         ) from error
 

@@ -32,7 +32,7 @@ MAGIC_AT, MAGIC = 0x38, b"ARM\x64"  # of an arm64 Image (Documentation/arch/arm6
 BLACKLISTS = ("module_blacklist", "modprobe.blacklist")
 
 
-def keeps_out(word: str) -> str:
+def _keeps_out(word: str) -> str:
     """Say why a kernel that is booted with a word takes no module of ours; empty: it does."""
     name, equals, value = word.replace('"', "").partition("=")
     name = name.replace("-", "_")  # the kernel reads both alike
@@ -48,7 +48,7 @@ def keeps_out(word: str) -> str:
 def check_command_line(command_line: str) -> None:
     """Raise UsageError for a word with which the Racquet would not be loaded."""
     for word in command_line.split():
-        if why := keeps_out(word):
+        if why := _keeps_out(word):
             raise UsageError(
                 f"--command-line {word}: {why}, and the Racquet is a module that nobody signed",
                 next_step="leave it out",
@@ -102,7 +102,7 @@ def _switches(snapshot: Snapshot, *, signed: bool) -> list[tuple[str, str]]:
         (f"{plain(word, 60)} on the command line: {why}", reboot)
         for word in words
         if word.partition("=")[0] not in TOLD
-        and (why := keeps_out(word))
+        and (why := _keeps_out(word))
         and not (signed and why == SIGNED)
     ]
     if told.get("modules_disabled") == "1":

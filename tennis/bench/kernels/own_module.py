@@ -137,7 +137,7 @@ def built(source: Path, kernel: Kernel) -> Path:
 
 
 @dataclass(frozen=True)
-class Function:
+class _Function:
     """Where a function of a module lies; sections of a module all begin at 0."""
 
     name: str
@@ -146,19 +146,19 @@ class Function:
     size: int
 
 
-def functions(own: OwnModule) -> list[Function]:
+def _functions(own: OwnModule) -> list[_Function]:
     """Return the functions of a module that was built."""
     told = _tool_output(own, f"{modules.PREFIX}objdump -t {SYMBOLS}")
     # value, seven flags, section, size, name
     lines = re.finditer(
         r"(?m)^([0-9a-f]{16}) .{6}F (\S+)\s+([0-9a-f]{16})\s+(?:\.hidden )?(\w+)$", told
     )
-    return [Function(m[4], m[2], int(m[1], 16), int(m[3], 16)) for m in lines]
+    return [_Function(m[4], m[2], int(m[1], 16), int(m[3], 16)) for m in lines]
 
 
 def line_of(own: OwnModule, name: str, offset: int) -> str:
     """Return ``racquet.c:57`` for a place in a function of the module; empty where unknown."""
-    found = next((one for one in functions(own) if one.name == name), None)
+    found = next((one for one in _functions(own) if one.name == name), None)
     if found is None or not 0 <= offset < max(found.size, 1):
         return ""
     # Sections of a module all begin at 0, and places would be taken from another one: linked, each
@@ -174,7 +174,7 @@ def line_of(own: OwnModule, name: str, offset: int) -> str:
 
 def line_at(own: OwnModule, offset: int) -> str:
     """Return ``racquet.c:57`` for a place in the module's code; empty where unknown."""
-    for one in functions(own):
+    for one in _functions(own):
         if one.section == ".text" and one.start <= offset < one.start + one.size:
             return line_of(own, one.name, offset - one.start)
     return ""

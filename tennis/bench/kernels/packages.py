@@ -61,7 +61,7 @@ set -e
 
 
 @dataclass(frozen=True)
-class Source:
+class _Source:
     """Where a kernel's source is: a commit of a repository, an archive, or a folder."""
 
     folder: Path
@@ -70,7 +70,7 @@ class Source:
 
 
 @dataclass(frozen=True)
-class Built:
+class _Built:
     """A package, the kernel that is in it, and the Racquet for that kernel."""
 
     release: str
@@ -80,14 +80,14 @@ class Built:
     origin: str
 
 
-def source_of(text: str) -> Source:
+def source_of(text: str) -> _Source:
     """Return what FOLDER, ARCHIVE or REPOSITORY#COMMIT holds. Raises BenchError, UsageError."""
     path = Path(text)
     if path.is_dir():
-        return tree_source(path)
+        return _tree_source(path)
     url, _, ref = text.rpartition("#")
     if url and not path.is_file():
-        return git_source(url, ref)
+        return _git_source(url, ref)
     if "://" in text:
         raise UsageError(
             f"{_without_password(text)} names no commit",
@@ -96,7 +96,7 @@ def source_of(text: str) -> Source:
     return tarball_source(path)
 
 
-def git_source(url: str, ref: str) -> Source:
+def _git_source(url: str, ref: str) -> _Source:
     """Fetch one commit of a repository, once. Raises BenchError, UsageError."""
     if url.startswith("-") or ref.startswith("-"):
         raise UsageError(f"{url} {ref}: a repository and a ref do not begin with a dash")
@@ -120,10 +120,10 @@ def git_source(url: str, ref: str) -> Source:
         shutil.rmtree(tree / ".git")
 
     folder = once("kernel-sources", commit, build) / "source"
-    return Source(_a_tree(folder), commit, f"{_without_password(url)} {ref}")
+    return _Source(_a_tree(folder), commit, f"{_without_password(url)} {ref}")
 
 
-def tarball_source(path: Path) -> Source:
+def tarball_source(path: Path) -> _Source:
     """Unpack an archive, once. Raises BenchError, UsageError."""
     if not path.is_file():
         raise UsageError(f"{path} is neither a folder nor an archive")
@@ -144,10 +144,10 @@ def tarball_source(path: Path) -> Source:
         ]
         run(command, what=f"unpacking {path.name}")
 
-    return Source(_a_tree(once("kernel-sources", key, build) / "source"), key, path.name)
+    return _Source(_a_tree(once("kernel-sources", key, build) / "source"), key, path.name)
 
 
-def tree_source(folder: Path) -> Source:
+def _tree_source(folder: Path) -> _Source:
     """Take a folder as it is; it must be clean (``make mrproper``). Raises UsageError."""
     tree = _a_tree(folder.resolve())
     if (tree / ".config").exists():
@@ -159,7 +159,7 @@ def tree_source(folder: Path) -> Source:
         if path.is_file() and not path.is_symlink() and ".git" not in path.parts:
             stat = path.stat()
             states.append(f"{path.relative_to(tree)} {stat.st_size} {stat.st_mtime_ns}")
-    return Source(tree, digest("\n".join(states)), str(folder))
+    return _Source(tree, digest("\n".join(states)), str(folder))
 
 
 def _a_tree(folder: Path) -> Path:
@@ -184,10 +184,10 @@ def _without_password(url: str) -> str:
 
 def package(
     flavour: str,
-    source: Source,
+    source: _Source,
     base: str,
     fragments: Sequence[Path],
-) -> Built:
+) -> _Built:
     """Build a kernel's package, or return the one that was built from the same things.
 
     ``base``: ``defconfig``, another name of arch/arm64/configs, ``allnoconfig``, or a file. Upon it
@@ -212,7 +212,7 @@ def package(
     )
 
     def build(folder: Path) -> None:
-        with kept_tree(f"{flavour}-{key}") as tree:
+        with _kept_tree(f"{flavour}-{key}") as tree:
             local = f'CONFIG_LOCALVERSION="-tennis-{flavour}-{key[:VERSION_LENGTH]}"'
             options = f"{wanted}\n{local}\n# CONFIG_LOCALVERSION_AUTO is not set"
             configure(flavour, source, base if is_target else base_file, options, tree)
@@ -237,11 +237,11 @@ def package(
     name = "racquet" if flavour in {"mainline", "rt"} else f"racquet_{flavour}"
     module = modules.kernel_module(ROOT / "target" / "racquet" / f"{name}.c", kernel)
     deb = next(folder.glob("linux-image-*.deb"))
-    return Built(record["release"], deb, folder / "build", module, record["origin"])
+    return _Built(record["release"], deb, folder / "build", module, record["origin"])
 
 
 @contextmanager
-def kept_tree(name: str) -> Iterator[Path]:
+def _kept_tree(name: str) -> Iterator[Path]:
     """Return where a kernel is built: beside the cache's whole folders, so that it may fail.
 
     What was compiled stays there, to be looked at, and the next try goes on with it: of the same
@@ -275,7 +275,7 @@ def check_tools() -> None:
         )
 
 
-def make(source: Source, tree: Path, *words: str, what: str) -> str:
+def make(source: _Source, tree: Path, *words: str, what: str) -> str:
     """Run make in a source of Linux, for arm64, with its output in ``tree``."""
     return run(
         [
@@ -307,7 +307,7 @@ def check_taken(tree: Path, fragment: Path) -> None:
         raise BenchError(f"{fragment.name}: Linux did not take {', '.join(lost)}")
 
 
-def configure(flavour: str, source: Source, base: str | Path, options: str, tree: Path) -> None:
+def configure(flavour: str, source: _Source, base: str | Path, options: str, tree: Path) -> None:
     """Write .config: the base, what is wanted upon it, and a check that it was taken."""
     config = tree / ".config"
     if isinstance(base, str):
@@ -326,7 +326,7 @@ def configure(flavour: str, source: Source, base: str | Path, options: str, tree
         )
 
 
-def _pack(source: Source, tree: Path, folder: Path, release: str, key: str) -> None:
+def _pack(source: _Source, tree: Path, folder: Path, release: str, key: str) -> None:
     """Write the Debian package of what was built; the same bytes from the same build."""
     stage = folder / "stage"
     boot = stage / "boot"

@@ -53,7 +53,7 @@ def _listed(value: object) -> object:
     return value if isinstance(value, list) else [value]
 
 
-class Option(_Part):
+class _Option(_Part):
     """An option of the configuration, and why."""
 
     value: Annotated[list[str], BeforeValidator(_listed), Field(min_length=1)] = ["y"]
@@ -66,7 +66,7 @@ class Option(_Part):
         return value in self.value
 
 
-class KernelParameter(_Part):
+class _KernelParameter(_Part):
     """A parameter of the kernel's command line."""
 
     parameter: str
@@ -75,7 +75,7 @@ class KernelParameter(_Part):
     reason: str
 
 
-class FactRule(_Part):
+class _FactRule(_Part):
     """What a fact of the snapshot should be."""
 
     name: str
@@ -94,19 +94,19 @@ class FactRule(_Part):
     missing: str = ""  # what to do where it is not told by who could
 
 
-class Requirements(_Part):
+class _Requirements(_Part):
     """All of a flavour's file, with what it extends."""
 
     flavour: Flavour
     about: str
     extends: Flavour | None = None
-    required: dict[str, Option] = {}
-    forbidden: dict[str, Option] = {}
-    recommended: dict[str, Option] = {}
-    command_line: list[KernelParameter] = []
-    fact: list[FactRule] = []
+    required: dict[str, _Option] = {}
+    forbidden: dict[str, _Option] = {}
+    recommended: dict[str, _Option] = {}
+    command_line: list[_KernelParameter] = []
+    fact: list[_FactRule] = []
 
-    def upon(self, base: "Requirements") -> "Requirements":
+    def upon(self, base: "_Requirements") -> "_Requirements":
         """Return these requirements with those that they extend; what is said here wins."""
         own = {*self.required, *self.forbidden, *self.recommended}
         sections: dict[str, object] = {}
@@ -124,19 +124,19 @@ class Requirements(_Part):
         )
 
 
-class BenchNeeds(_Part):
+class _BenchNeeds(_Part):
     """What any kernel needs to play on the virtual bench: ``target/kernels/virtual.toml``."""
 
     about: str
-    required: dict[str, Option]
-    network: dict[str, Option]  # of loads with a network
-    recommended: dict[str, Option] = {}
+    required: dict[str, _Option]
+    network: dict[str, _Option]  # of loads with a network
+    recommended: dict[str, _Option] = {}
 
 
 @cache
-def virtual_needs() -> BenchNeeds:
+def virtual_needs() -> _BenchNeeds:
     """Return what the virtual bench needs. Raises TennisError."""
-    return _read(FOLDER / "virtual.toml", BenchNeeds)
+    return _read(FOLDER / "virtual.toml", _BenchNeeds)
 
 
 File = TypeVar("File", bound=_Part)
@@ -150,11 +150,11 @@ def _read(path: Path, model: type[File]) -> File:
 
 
 @cache
-def requirements(flavour: str, folder: Path = FOLDER) -> Requirements:
+def requirements(flavour: str, folder: Path = FOLDER) -> _Requirements:
     """Return a flavour's requirements. Raises UsageError for an unknown one, TennisError."""
     if flavour not in FLAVOURS:
         raise UsageError(f"no flavour {flavour!r}", next_step=f"use {', '.join(FLAVOURS)}")
-    read = _read(folder / f"{flavour}.toml", Requirements)
+    read = _read(folder / f"{flavour}.toml", _Requirements)
     return read.upon(requirements(read.extends, folder)) if read.extends else read
 
 
@@ -178,7 +178,7 @@ def fragment(flavour: str) -> str:
     return "\n".join(lines) + "\n"
 
 
-def check_config(requirements: Requirements, config: Mapping[str, str]) -> Iterator[Finding]:
+def check_config(requirements: _Requirements, config: Mapping[str, str]) -> Iterator[Finding]:
     """Yield what there is to say about a configuration (option -> value)."""
     wrong = 0
     for name, option in {
@@ -222,14 +222,14 @@ def check_witness(witness: Witness, kernel: Kernel) -> None:
     )
 
 
-def check_virtual(requirements: Requirements, config: Mapping[str, str]) -> Iterator[Finding]:
+def check_virtual(requirements: _Requirements, config: Mapping[str, str]) -> Iterator[Finding]:
     """Yield what there is to say about a configuration (option -> value) on the virtual bench.
 
     What the flavour requires, too, is said there.
     """
     needs = virtual_needs()
 
-    def lacking(options: Mapping[str, Option]) -> list[str]:
+    def lacking(options: Mapping[str, _Option]) -> list[str]:
         return [name for name, one in options.items() if not one.suits(config.get(name, "n"))]
 
     bad = [name for name in lacking(needs.required) if name not in requirements.required]
@@ -256,7 +256,7 @@ def check_virtual(requirements: Requirements, config: Mapping[str, str]) -> Iter
         yield Finding("good", needs.about, f"all {many} options right that it needs")
 
 
-def check(requirements: Requirements, snapshot: Snapshot) -> Iterator[Finding]:
+def check(requirements: _Requirements, snapshot: Snapshot) -> Iterator[Finding]:
     """Yield what there is to say about a kernel that runs, from what the target says of itself."""
     release = snapshot.line("release") or "of an unknown release"
     same = snapshot.flavour == requirements.flavour
@@ -304,7 +304,7 @@ def check_module(snapshot: Snapshot) -> Finding:
     return loading.check(snapshot, name) or Finding("good", "Racquet", f"{name} for {release}")
 
 
-def _check_command_line(requirements: Requirements, snapshot: Snapshot) -> Iterator[Finding]:
+def _check_command_line(requirements: _Requirements, snapshot: Snapshot) -> Iterator[Finding]:
     parameters = (snapshot.line("command_line") or "").split()
     given = {word.partition("=")[0]: word for word in parameters}
     wrong = False
@@ -323,7 +323,7 @@ def _check_command_line(requirements: Requirements, snapshot: Snapshot) -> Itera
         yield Finding("good", "command line", "nothing on it that spoils a rally")
 
 
-def _check_fact(rule: FactRule, snapshot: Snapshot) -> Finding:
+def _check_fact(rule: _FactRule, snapshot: Snapshot) -> Finding:
     lines = snapshot.lines(rule.name)
     if not lines and rule.told_by and rule.told_by in (snapshot.line("model") or ""):
         return Finding("note", rule.title, f"not told, and a {rule.told_by} could", rule.missing)
@@ -346,7 +346,7 @@ def _check_fact(rule: FactRule, snapshot: Snapshot) -> Finding:
     return Finding(verdict, rule.title, f"{found}; {rule.reason}", rule.advice)
 
 
-def _values(rule: FactRule, snapshot: Snapshot) -> tuple[Mark, str]:
+def _values(rule: _FactRule, snapshot: Snapshot) -> tuple[Mark, str]:
     values = (
         list(snapshot.pairs(rule.name).values())
         if rule.keyed
@@ -360,7 +360,7 @@ def _values(rule: FactRule, snapshot: Snapshot) -> tuple[Mark, str]:
     return ("good" if right else rule.level), shown
 
 
-def _idle(rule: FactRule, snapshot: Snapshot) -> tuple[Mark, str]:
+def _idle(rule: _FactRule, snapshot: Snapshot) -> tuple[Mark, str]:
     deep: dict[str, int] = {}
     for state in snapshot.pairs("idle_states").values():
         name, latency_us, disabled = [*state.split(), "", "", ""][:3]
@@ -371,14 +371,14 @@ def _idle(rule: FactRule, snapshot: Snapshot) -> tuple[Mark, str]:
     return rule.level, ", ".join(f"{plain(n, 40)} takes {us} µs to leave" for n, us in deep.items())
 
 
-def _link(rule: FactRule, snapshot: Snapshot) -> tuple[Mark, str]:
+def _link(rule: _FactRule, snapshot: Snapshot) -> tuple[Mark, str]:
     policy = snapshot.pairs("gpio_link").get("policy") or "unknown"
     if boards.gpio_link(snapshot) == "awake":
         return "good", f"stays awake (policy {policy})"
     return rule.level, f"may sleep (policy {policy})"
 
 
-def _swaps(rule: FactRule, snapshot: Snapshot) -> tuple[Mark, str]:
+def _swaps(rule: _FactRule, snapshot: Snapshot) -> tuple[Mark, str]:
     """Tell memory that is packed (zram) from a disk; it may have a file behind it, too."""
     behind = snapshot.pairs("zram")
     packed, disks = [], []
@@ -406,7 +406,7 @@ def throttled(snapshot: Snapshot) -> tuple[list[str], list[str]]:
     return now, before
 
 
-def _throttled(rule: FactRule, snapshot: Snapshot) -> tuple[Mark, str]:
+def _throttled(rule: _FactRule, snapshot: Snapshot) -> tuple[Mark, str]:
     now, before = throttled(snapshot)
     if now:
         return rule.level, f"now: {', '.join(now)}"
@@ -415,7 +415,7 @@ def _throttled(rule: FactRule, snapshot: Snapshot) -> tuple[Mark, str]:
     return "good", "nothing since boot"
 
 
-def _taint(rule: FactRule, snapshot: Snapshot) -> tuple[Mark, str]:
+def _taint(rule: _FactRule, snapshot: Snapshot) -> tuple[Mark, str]:
     value = snapshot.line("tainted") or "0"
     bits = int(value) if re.fullmatch(r"\d{1,12}", value) else 0
     reasons = [reason for bit, reason in TAINTS.items() if bits >> bit & 1]
@@ -436,7 +436,7 @@ def gpio_interrupts(snapshot: Snapshot) -> dict[str, int]:
     return interrupts
 
 
-def _gpio_interrupts(rule: FactRule, snapshot: Snapshot) -> tuple[Mark, str]:
+def _gpio_interrupts(rule: _FactRule, snapshot: Snapshot) -> tuple[Mark, str]:
     interrupts = gpio_interrupts(snapshot)
     if not interrupts:
         return "good", "none"

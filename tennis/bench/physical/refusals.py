@@ -67,7 +67,7 @@ def refuse_target(plan: Plan, facts: snapshot.Snapshot, host: str) -> Flavour:
         if found and found.verdict == "bad":
             raise BenchError(f"{host}: {found.found}", next_step=found.advice)
     _check_place(plan, facts, host)
-    check_witness_place(plan, facts)
+    _check_witness_place(plan, facts)
     return flavour
 
 
@@ -139,7 +139,7 @@ def _check_place(plan: Plan, facts: snapshot.Snapshot, host: str) -> None:
         )
 
 
-def check_witness_place(plan: Plan, facts: snapshot.Snapshot) -> None:
+def _check_witness_place(plan: Plan, facts: snapshot.Snapshot) -> None:
     """Refuse a witness on the isolated processor of the ping: it would be what runs there."""
     isolated = isolation.cpus_of(facts.line("isolated") or "", 0)
     if plan.witness == "none" or not isolated:

@@ -83,7 +83,7 @@ def find_qemu() -> Qemu:
             f"{path} is too old ({text.splitlines()[0]}): QEMU 7.2 or newer is needed",
             next_step="use the one of Debian 12 or newer, or the container (docs/install.md)",
         )
-    missing = _needed_symbols() - exported_symbols(Path(path))
+    missing = _needed_symbols() - _exported_symbols(Path(path))
     if missing:
         raise BenchError(
             f"{path} does not export {', '.join(sorted(missing)[:3])}"
@@ -106,7 +106,7 @@ def _externs(path: Path) -> set[str]:
     return {match[1] or match[2] for match in found}
 
 
-def exported_symbols(program: Path) -> set[str]:
+def _exported_symbols(program: Path) -> set[str]:
     """Return the names that a program offers to its plugins."""
     return set(_exported(program, identity(program)))
 
@@ -131,9 +131,9 @@ def sources(plugin: Plugin) -> list[Path]:
 def check_exports(qemu: Qemu, plugin: Plugin, purpose: str) -> None:
     """Raise BenchError where this QEMU lacks what a plugin needs; ``purpose``: what it is for."""
     needed = set[str]().union(*map(_externs, sources(plugin)))
-    missing = sorted(needed - exported_symbols(qemu.path))
+    missing = sorted(needed - _exported_symbols(qemu.path))
     flushes = {"tb_flush", "queue_tb_flush"}
-    if plugin in {"profile", "memory"} and not exported_symbols(qemu.path) & flushes:
+    if plugin in {"profile", "memory"} and not _exported_symbols(qemu.path) & flushes:
         missing.append("tb_flush")
     if missing:
         raise BenchError(

@@ -53,7 +53,7 @@ class Core:
 
 
 @dataclass(frozen=True)
-class BoardLayout:
+class _BoardLayout:
     """A board: its header in target/sloth, and where code and memory lie."""
 
     header: str
@@ -68,10 +68,10 @@ CORES = {
     "m3": Core("cortex-m3", "cortex-m3"),
     "m33": Core("cortex-m33+nodsp+nofp", "cortex-m33"),
 }
-LM3S6965 = BoardLayout("board-lm3s6965.h", 0, 256 << 10, 0x2000_0000, 64 << 10)
+LM3S6965 = _BoardLayout("board-lm3s6965.h", 0, 256 << 10, 0x2000_0000, 64 << 10)
 # their programs are in RAM
-RP2040 = BoardLayout("board-rp2040.h", 0x2000_0000, 64 << 10, 0x2001_0000, 192 << 10)
-RP2350 = BoardLayout("board-rp2350.h", 0x2000_0000, 64 << 10, 0x2001_0000, 192 << 10)
+RP2040 = _BoardLayout("board-rp2040.h", 0x2000_0000, 64 << 10, 0x2001_0000, 192 << 10)
+RP2350 = _BoardLayout("board-rp2350.h", 0x2000_0000, 64 << 10, 0x2001_0000, 192 << 10)
 
 
 def compiler_version() -> str:
@@ -82,7 +82,7 @@ def compiler_version() -> str:
 def image(
     application: Path,
     core: Core,
-    board: BoardLayout = LM3S6965,
+    board: _BoardLayout = LM3S6965,
     *,
     checked: bool = False,
     defines: Mapping[str, int] | None = None,
@@ -107,7 +107,7 @@ def image(
 
 
 def own_image(
-    application: Path, core: Core, board: BoardLayout = LM3S6965, *, defines: Mapping[str, int]
+    application: Path, core: Core, board: _BoardLayout = LM3S6965, *, defines: Mapping[str, int]
 ) -> Path:
     """Build an application of somebody's own, FILE.c with FILE.h beside it; return the ELF file.
 
@@ -151,7 +151,7 @@ def _sources() -> list[Path]:
 
 
 def _words(
-    core: Core, board: BoardLayout, name: str, *, checked: bool, defines: Mapping[str, int]
+    core: Core, board: _BoardLayout, name: str, *, checked: bool, defines: Mapping[str, int]
 ) -> list[str]:
     """Return the compiler's options; ``name`` is that of the application."""
     return [

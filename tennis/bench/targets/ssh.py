@@ -142,7 +142,7 @@ class SshTarget:
         """
         try:
             done = self._ssh(
-                [], [shell(command, root=root)], stdin=stdin, timeout_s=timeout_s, limit=limit
+                [], [_shell(command, root=root)], stdin=stdin, timeout_s=timeout_s, limit=limit
             )
         except _TooMuchError:
             raise SshError(
@@ -165,7 +165,7 @@ class SshTarget:
         its stderr says is then the reason.
         """
         return subprocess.Popen(
-            [*self._words([]), shell(command, root=root)],
+            [*self._words([]), _shell(command, root=root)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
@@ -385,7 +385,7 @@ def as_root(command: Sequence[str]) -> str:
     return f'if [ "$(id -u)" = 0 ]; then exec {line}; else exec sudo -n {line}; fi'
 
 
-def shell(command: str, *, root: bool = False) -> str:
+def _shell(command: str, *, root: bool = False) -> str:
     """Return a line for whatever login shell there is: it starts ``sh``, as root where asked."""
     words = ["sh", "-c", command]
     return shlex.join(["sh", "-c", as_root(words)] if root else words)

@@ -45,7 +45,7 @@ def describe(recorded: Mapping[str, str]) -> Instrument:
     return plugins.describe(recorded["instrument_sha256"])
 
 
-class BuiltInSession(PipedSession):
+class _BuiltInSession(PipedSession):
     """A rally with the instrument that is a plugin of QEMU's."""
 
     def __init__(self, parts: Parts, extras: Extras, folder: Path) -> None:
@@ -103,4 +103,4 @@ class BuiltInSession(PipedSession):
         super().close()
 
 
-session = BuiltInSession
+session = _BuiltInSession

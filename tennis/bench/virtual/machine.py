@@ -107,7 +107,7 @@ class Machine:
             **extras.files,
         }
         image = initramfs.pack(every, packages)
-        command = qemu_command(parts, Path(f"/proc/self/fd/{image}"), folder / CONSOLE, extras)
+        command = _qemu_command(parts, Path(f"/proc/self/fd/{image}"), folder / CONSOLE, extras)
         files = [image, os.open(parts.plugin, os.O_RDONLY)]
         environment = plugins.preloaded(files[-1])
         if not extras.device_tree:
@@ -286,7 +286,7 @@ def _device_tree(parts: Parts, command: Sequence[str]) -> int:
         return device_tree.held_open(blob)
 
 
-def qemu_command(parts: Parts, image: Path, console: Path, extras: Extras) -> list[str]:
+def _qemu_command(parts: Parts, image: Path, console: Path, extras: Extras) -> list[str]:
     """Return QEMU's command line, without the instrument."""
     shift = parts.plan.instruction_ns.bit_length() - 1
     # what is random in the guest (addresses, hashes, its generator's seed) comes from the rally's

@@ -28,7 +28,7 @@ REPLACEMENTS = ("least recently used", "round robin", "random")
 Source = Annotated[str, Field(min_length=3, max_length=400)]
 
 
-class Figure(StrictModel):
+class _Figure(StrictModel):
     """A number, and where it is from."""
 
     value: int
@@ -36,7 +36,7 @@ class Figure(StrictModel):
     range: tuple[int, int] | None = Field(default=None, strict=False)  # of an assumed one
 
     @model_validator(mode="after")
-    def _is_founded(self) -> "Figure":
+    def _is_founded(self) -> "_Figure":
         if (self.source == ASSUMED) != (self.range is not None):
             raise ValueError(f"a range is given with source = '{ASSUMED}', and only there")
         if self.range and not self.range[0] <= self.value <= self.range[1]:
@@ -44,129 +44,129 @@ class Figure(StrictModel):
         return self
 
 
-class Time(Figure):
+class _Time(_Figure):
     """A time in ns."""
 
     value: Annotated[int, Field(ge=0, le=NS_MAX)]
 
 
-class Kibibytes(Figure):
+class _Kibibytes(_Figure):
     """A cache's size."""
 
     value: Annotated[int, Field(ge=1, le=65_536)]
 
 
-class Ways(Figure):
+class _Ways(_Figure):
     """How many lines of a set, or pages of a set, there are."""
 
     value: Annotated[int, Field(ge=1, le=64)]
 
 
-class Listed(Figure):
+class _Listed(_Figure):
     """Entries of a first TLB, in which every page fits everywhere."""
 
     value: Annotated[int, Field(ge=1, le=LISTED_MAX)]
 
 
-class Entries(Figure):
+class _Entries(_Figure):
     """Entries of a second TLB; 0: there is none."""
 
     value: Annotated[int, Field(ge=0, le=16_384)]
 
 
-class Bytes(Figure):
+class _Bytes(_Figure):
     """A size that is a power of two."""
 
     @model_validator(mode="after")
-    def _is_a_power_of_two(self) -> "Bytes":
+    def _is_a_power_of_two(self) -> "_Bytes":
         if self.value < 1 or self.value & (self.value - 1):
             raise ValueError(f"{self.value} is no power of two")
         return self
 
 
-class Line(Bytes):
+class _Line(_Bytes):
     """A cache's line."""
 
     value: Annotated[int, Field(ge=16, le=256)]
 
 
-class Page(Bytes):
+class _Page(_Bytes):
     """The page in which a TLB holds the kernel's code."""
 
     value: Annotated[int, Field(ge=4096, le=2 << 20)]
 
 
-class Replacement(StrictModel):
+class _Replacement(StrictModel):
     """Which line of a set goes when another one comes."""
 
     value: Literal["least recently used", "round robin", "random"]
     source: Source
 
 
-class Cache(StrictModel):
+class _Cache(StrictModel):
     """A cache of one level."""
 
-    kib: Kibibytes
-    ways: Ways
-    replacement: Replacement
+    kib: _Kibibytes
+    ways: _Ways
+    replacement: _Replacement
 
 
-class Tlbs(StrictModel):
+class _Tlbs(StrictModel):
     """Two first TLBs, and a second one that both share."""
 
-    code_entries: Listed
-    data_entries: Listed
-    second_entries: Entries
-    second_ways: Ways
-    kernel_code_page_bytes: Page
+    code_entries: _Listed
+    data_entries: _Listed
+    second_entries: _Entries
+    second_ways: _Ways
+    kernel_code_page_bytes: _Page
 
 
-class Costs(StrictModel):
+class _Costs(StrictModel):
     """What a line or a page costs that is found in this place, on top of a hit in the first."""
 
-    second_ns: Time | None = None
-    third_ns: Time | None = None
-    memory_ns: Time
-    store_second_ns: Time | None = None
-    store_third_ns: Time | None = None
-    store_memory_ns: Time
-    second_tlb_ns: Time | None = None
-    walk_ns: Time  # beside the line of its last entry
+    second_ns: _Time | None = None
+    third_ns: _Time | None = None
+    memory_ns: _Time
+    store_second_ns: _Time | None = None
+    store_third_ns: _Time | None = None
+    store_memory_ns: _Time
+    second_tlb_ns: _Time | None = None
+    walk_ns: _Time  # beside the line of its last entry
 
 
-class Device(StrictModel):
+class _Device(StrictModel):
     """What an access to a device's registers costs."""
 
-    read_ns: Time
-    write_ns: Time
+    read_ns: _Time
+    write_ns: _Time
 
 
-class Devices(StrictModel):
+class _Devices(StrictModel):
     """By device; the timer's registers are the processor's own."""
 
-    gpio: Device
-    interrupts: Device
-    timer: Device
-    other: Device
+    gpio: _Device
+    interrupts: _Device
+    timer: _Device
+    other: _Device
 
 
-class Profile(StrictModel):
+class _Profile(StrictModel):
     """All of a profile's file."""
 
     title: Source
     about: Source
-    line_bytes: Line
+    line_bytes: _Line
     emptied_by_switches: bool = False  # caches that know virtual addresses only, and no TLB entry
-    code: Cache  # first level
-    data: Cache
-    second: Cache | None = None
-    third: Cache | None = None
-    tlb: Tlbs
-    costs: Costs
-    devices: Devices
+    code: _Cache  # first level
+    data: _Cache
+    second: _Cache | None = None
+    third: _Cache | None = None
+    tlb: _Tlbs
+    costs: _Costs
+    devices: _Devices
 
     @model_validator(mode="after")
-    def _fits_together(self) -> "Profile":
+    def _fits_together(self) -> "_Profile":
         for level in ("second", "third"):
             for cost in (f"{level}_ns", f"store_{level}_ns"):
                 if (getattr(self, level) is None) != (getattr(self.costs, cost) is None):
@@ -181,13 +181,13 @@ class Profile(StrictModel):
             _sets(name, cache, self.line_bytes.value)
         return self
 
-    def caches(self) -> dict[str, Cache]:
+    def caches(self) -> dict[str, _Cache]:
         """Return the caches that there are, by level."""
         every = {"code": self.code, "data": self.data, "second": self.second, "third": self.third}
         return {name: cache for name, cache in every.items() if cache is not None}
 
 
-def _sets(name: str, cache: Cache, line_bytes: int) -> int:
+def _sets(name: str, cache: _Cache, line_bytes: int) -> int:
     """Return a cache's number of sets. Raises ValueError where its sizes make none."""
     sets, rest = divmod(cache.kib.value * 1024, cache.ways.value * line_bytes)
     if rest or not sets or sets & (sets - 1):
@@ -199,11 +199,11 @@ def _sets(name: str, cache: Cache, line_bytes: int) -> int:
 
 
 @dataclass(frozen=True)
-class Memory:
+class _Memory:
     """A profile that is played with."""
 
     name: str
-    profile: Profile
+    profile: _Profile
     file: Path
 
     def plugin(self, qemu: plugins.Qemu, instruction_ns: int) -> QemuPlugin:
@@ -240,10 +240,10 @@ class Memory:
         return found | {name: rounded(time.value) for name, time in costs.items()}
 
 
-def read(path: Path) -> Profile:
+def read(path: Path) -> _Profile:
     """Return the profile in a file. Raises TennisError in one line."""
     try:
-        return Profile.model_validate(toml_of(path.read_bytes()))
+        return _Profile.model_validate(toml_of(path.read_bytes()))
     except EditedError as error:
         raise TennisError(f"{path} {error}", next_step=error.next_step) from error
     except OSError as error:
@@ -262,7 +262,7 @@ def read(path: Path) -> Profile:
         ) from error
 
 
-def find(setting: str) -> Memory | None:
+def find(setting: str) -> _Memory | None:
     """Return the profile of a plan, None for ``none``. Raises UsageError and TennisError."""
     if setting == NONE:
         return None
@@ -274,4 +274,4 @@ def find(setting: str) -> Memory | None:
             f"--memory {setting}: here is {there}",
             next_step="check out the Tennis that the rally was played with",
         )
-    return Memory(name, read(path), path)
+    return _Memory(name, read(path), path)

@@ -88,7 +88,7 @@ def instrument_of(name: str) -> Any:
         entry = entries.find(INSTRUMENTS, name)
         if entry is None:
             raise EntryError("no package here has it", next_step="install the one that has it")
-        return read_instrument(entry)
+        return _read_instrument(entry)
     except EntryError as error:
         why = f"--instrument {name}: {error.message}"
         raise EntryError(why, next_step=error.next_step) from error
@@ -99,7 +99,7 @@ def instruments() -> list[str]:
     return [*OWN_INSTRUMENTS, *(entry.name for entry in entries.entries(INSTRUMENTS))]
 
 
-def read_instrument(entry: Entry) -> Any:
+def _read_instrument(entry: Entry) -> Any:
     """Return the instrument that an entry names. Raises EntryError for what is none."""
     found = entry.load()
     entry.check_has(found, ("plugin", "versions", "describe", "session"))

@@ -39,7 +39,7 @@ def describe(recorded: Mapping[str, str]) -> Instrument:
     return emulated.describe(recorded["firmware_sha256"])
 
 
-class PicoSession(LinkedSession):
+class _PicoSession(LinkedSession):
     """QEMU and an emulated Pico, each waiting for the other."""
 
     def __init__(self, parts: Parts, extras: Extras, folder: Path) -> None:
@@ -91,4 +91,4 @@ class PicoSession(LinkedSession):
             self._places = -1
 
 
-session = PicoSession
+session = _PicoSession

@@ -46,12 +46,12 @@ def parameters(descriptor: int, children: Children, *, absolute: bool) -> dict[s
     return {
         "shots": descriptor,
         "absolute": int(absolute),
-        "children": children.count or side_by_side(),
+        "children": children.count or _side_by_side(),
         "child_limit": children.limit_ms,
     }
 
 
-def side_by_side(processors: int | None = None, free_bytes: int | None = None) -> int:
+def _side_by_side(processors: int | None = None, free_bytes: int | None = None) -> int:
     """Return how many children run side by side here: one a processor, if memory allows it.
 
     Raises UsageError where it allows none.

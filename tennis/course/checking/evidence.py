@@ -101,7 +101,7 @@ def as_asked(work: Work, lab_rally: LabRally, *, boards: bool) -> None:
         )
 
 
-def whole_of(work: Work, name: str, *, boards: bool) -> None:
+def _whole_of(work: Work, name: str, *, boards: bool) -> None:
     """Raise Wrong, InDoubt or Inconclusive unless a lab's sweep or match is there and whole."""
     of_sweep = work.lab.sweep is not None and work.lab.sweep.name == name
     place = work.folder / name
@@ -128,7 +128,7 @@ def doubtful_rallies(work: Work, question: Question, *, boards: bool) -> list[st
             if name in asked:
                 there(work, asked[name], boards=boards)
             else:
-                whole_of(work, name, boards=boards)
+                _whole_of(work, name, boards=boards)
         except (InDoubt, Inconclusive):
             doubtful.append(name)
         except Wrong as error:

@@ -108,7 +108,7 @@ poweroff -f
 
 
 @dataclass
-class Trial:
+class _Trial:
     """What came of a trial: ``complaint`` is what went wrong first, in words; empty: nothing."""
 
     answers: int  # whole ones, counted outside
@@ -117,7 +117,7 @@ class Trial:
     console: list[str] = field(default_factory=list)  # the lines around it
 
 
-def trial(source: Path, kernel: Kernel, bench_kernel: str) -> Trial:
+def trial(source: Path, kernel: Kernel, bench_kernel: str) -> _Trial:
     """Load a Racquet, let it answer, and reload it while pings come; once for the same parts.
 
     ``bench_kernel``: how the bench finds ``kernel``. Raises BenchError if it is not built, or
@@ -134,10 +134,10 @@ def trial(source: Path, kernel: Kernel, bench_kernel: str) -> Trial:
         (folder / "trial.json").write_text(json.dumps(asdict(_tried(own, plan))))
 
     folder = once("trials", digest(json.dumps(versions, sort_keys=True), *code), fill)
-    return Trial(**json.loads((folder / "trial.json").read_text()))
+    return _Trial(**json.loads((folder / "trial.json").read_text()))
 
 
-def _tried(own: OwnModule, plan: Plan) -> Trial:
+def _tried(own: OwnModule, plan: Plan) -> _Trial:
     parts = VirtualBench().parts(plan)
     with (
         tempfile.TemporaryDirectory(prefix="tennis-trial-") as scratch,
@@ -190,7 +190,7 @@ def judge(  # noqa: PLR0913 (all that is known of a trial)
     *,
     hang_watch: "_HangWatch",
     trace: GuestTrace,
-) -> Trial:
+) -> _Trial:
     """Say what went wrong first: the kernel's own complaint, a hang, or what was seen of it.
 
     ``lines`` are the console's, ``balls`` as ``balls_of`` returns them: served_ns, rise, fall.
@@ -206,21 +206,21 @@ def judge(  # noqa: PLR0913 (all that is known of a trial)
         words = plain(match["text"] if match else "", 160)
         place = _place(own, lines[complained : complained + PLACES_WITHIN])
         quoted = lines[max(0, complained - 5) : complained + QUOTED]
-        return Trial(answers, f"the kernel says: {words}", place, list(quoted))
+        return _Trial(answers, f"the kernel says: {words}", place, list(quoted))
     if hang_watch.silent:
         place = _hangs_at(own, lines, hang_watch)
         words = "the target hangs" if place else "does anything lower the line?"
-        return Trial(answers, f"{answers} whole answers, then none: {words}", place, tail)
+        return _Trial(answers, f"{answers} whole answers, then none: {words}", place, tail)
     stays = _stays(trace.samples)
     if not any(stay.there for stay in stays):
-        return Trial(answers, plain(next(iter(faults), "it was not loaded"), 200), "", tail)
+        return _Trial(answers, plain(next(iter(faults), "it was not loaded"), 200), "", tail)
     wrong = (
         _silenced(trace, stays)
         or _reloaded(trace, stays, balls)
         or _left(trace, stays[-1])
-        or by_whom(trace, balls)
+        or _by_whom(trace, balls)
     )
-    return Trial(answers, wrong, "", tail if wrong else [])
+    return _Trial(answers, wrong, "", tail if wrong else [])
 
 
 @dataclass
@@ -316,7 +316,7 @@ def _left(trace: GuestTrace, over: _Stay) -> str:
     return ""
 
 
-def by_whom(
+def _by_whom(
     trace: GuestTrace, balls: NDArray[np.int64], raisers: AbstractSet[str] = HANDLERS
 ) -> str:
     """Return what is wrong with who raised and lowered the line; empty: nothing.
@@ -452,7 +452,7 @@ def play_watched(plan: Plan, place: Path) -> Rally:
             wrong = "the target does not say where its kernel is" if complete else ""
         else:
             seen = guest.trace(guest.moved_by(int(found[1], 16)))
-            wrong = by_whom(seen, balls_of(rally), raisers=HANDLERS | THREADS)
+            wrong = _by_whom(seen, balls_of(rally), raisers=HANDLERS | THREADS)
     with writing(place):
         makers_of(place).write_text(wrong)
     return rally

@@ -67,7 +67,7 @@ class Mark(BaseModel):
     why: str
 
 
-class Person(BaseModel):
+class _Person(BaseModel):
     """A member of a group, as the group says."""
 
     name: str
@@ -82,7 +82,7 @@ class Facts(BaseModel):
     student: str
     number: str = ""  # the student's, as the student says
     email: str = ""
-    members: list[Person] = []  # of a group; empty: a student alone
+    members: list[_Person] = []  # of a group; empty: a student alone
     minutes: int
     rallies: dict[str, str]  # SHA-256 of the balls, by the rally's name
     seeds: dict[str, int] = {}  # of single rallies, by name

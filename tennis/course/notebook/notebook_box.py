@@ -27,7 +27,7 @@ NEEDED = ("jupytext", "nbclient", "ipykernel")  # in the box
 RESULT, EXECUTED = "result.json", "executed.ipynb"
 
 
-class RunnerResult(BaseModel):
+class _RunnerResult(BaseModel):
     """What the notebook's runner said."""
 
     cells: int
@@ -78,10 +78,10 @@ def run_notebook(folder: Path, *, limit_s: float = LIMIT_S) -> Ran:
     return Ran(told.cells, plain(told.error, 300), executed)
 
 
-def _runner_result(content: bytes) -> RunnerResult | None:
+def _runner_result(content: bytes) -> _RunnerResult | None:
     """Read what was written in the box: by the runner, or by anybody there."""
     try:
-        return RunnerResult.model_validate_json(content[: box.SAID_MAX])
+        return _RunnerResult.model_validate_json(content[: box.SAID_MAX])
     except (ValidationError, ValueError):
         return None
 

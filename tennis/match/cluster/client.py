@@ -68,10 +68,10 @@ class Cluster:
         self, scheduled: list[ScheduledRally], out: Path, stop: Stop
     ) -> Iterator[tuple[ScheduledRally, RallyOutcome]]:
         """Play rallies into the folder ``out``; each is yielded when it is there."""
-        yield from seen_by_cluster(scheduled, out, stop, self)
+        yield from _seen_by_cluster(scheduled, out, stop, self)
 
 
-def seen_by_cluster(
+def _seen_by_cluster(
     scheduled: list[ScheduledRally], out: Path, stop: Stop, cluster: Cluster
 ) -> Iterator[tuple[ScheduledRally, RallyOutcome]]:
     """Let a cluster play rallies of the virtual bench; each is yielded when it is there.

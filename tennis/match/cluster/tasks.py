@@ -77,7 +77,7 @@ def _checkout() -> str:
     return sha.hexdigest()[:16]
 
 
-def unlike(versions: dict[str, str]) -> str:
+def _unlike(versions: dict[str, str]) -> str:
     """Say in what this machine differs from the one that asks; empty where it does not."""
     try:
         mine = describe()
@@ -108,10 +108,10 @@ def _play(setting: ClusterSetting, name: str, key: str, planned: str) -> dict[st
             found = _answer("played, it was in the store", "played") | _manifest(out / MANIFEST)
             return {**found, "worker": EARLIER}
         try:
-            if differs := unlike(setting.alike):
+            if differs := _unlike(setting.alike):
                 why = f"this machine has {differs}"
                 return _answer(f"FAILED: {why}", "failed", why)
-            cache = cache_of(store, setting)
+            cache = _cache_of(store, setting)
             said = _process(["play", str(out)], planned, cache, _stop_requested(setting.run))
         except TennisError as error:
             return _answer(f"FAILED: {error}", "failed", str(error))
@@ -127,18 +127,18 @@ def check_there(setting: ClusterSetting, name: str, key: str) -> dict[str, str]:
     with tempfile.TemporaryDirectory(prefix="tennis-check-", dir=_scratch()) as scratch:
         folder = Path(scratch) / name
         try:
-            if differs := unlike(setting.alike):
+            if differs := _unlike(setting.alike):
                 said = {"verdict": "open", "why": f"this machine has {differs}"}
             else:
                 store.get_rally(key, folder)
-                cache, stop_requested = cache_of(store, setting), _stop_requested(setting.run)
+                cache, stop_requested = _cache_of(store, setting), _stop_requested(setting.run)
                 said = _process(["check", str(folder)], "", cache, stop_requested)
         except TennisError as error:
             said = {"verdict": "open", "why": str(error)}
         return {"worker": _worker().address, **said}
 
 
-def cache_of(store: Place, setting: ClusterSetting) -> Path:
+def _cache_of(store: Place, setting: ClusterSetting) -> Path:
     """Return a cache folder with what the match takes; what is missing is fetched.
 
     Raises BenchError, RallyError.

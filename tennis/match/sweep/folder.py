@@ -102,14 +102,14 @@ def is_sweep(path: Path) -> bool:
 
 
 @dataclass(frozen=True)
-class PlayedRate:
+class _PlayedRate:
     """A rate that was played to its end."""
 
     pairing: Pairing
     suspect: str  # why nothing may be claimed of it; empty: it is not suspect
 
 
-def open_rate(record: SweepRecord, folder: Path, rate_hz: int) -> PlayedRate | None:
+def open_rate(record: SweepRecord, folder: Path, rate_hz: int) -> _PlayedRate | None:
     """Open the rally of a rate; None where it was interrupted.
 
     Raises RallyError, also where it is another rally than the sweep's.
@@ -129,7 +129,7 @@ def open_rate(record: SweepRecord, folder: Path, rate_hz: int) -> PlayedRate | N
         return None
     faults = rally.manifest.faults
     why = plain(faults[0].message if faults else "suspect", 200) if rally.manifest.suspect else ""
-    return PlayedRate(pairing(rally), why)
+    return _PlayedRate(pairing(rally), why)
 
 
 def open_sweep(path: Path) -> Sweep:

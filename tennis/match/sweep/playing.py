@@ -31,7 +31,7 @@ class SweepRequest:
 
 
 @dataclass(frozen=True)
-class Swept:
+class _Swept:
     """What became of a sweep."""
 
     sweep: Sweep
@@ -44,7 +44,7 @@ def play_sweep(
     out: Path,
     progress: Callable[[str], AbstractContextManager[Observer]],
     stop: Stop,
-) -> Swept:
+) -> _Swept:
     """Play into the folder ``out`` the rates that are not there yet.
 
     A line is said for each rate. Raises UsageError where the plan cannot be played, RallyError
@@ -62,7 +62,7 @@ def play_sweep(
     with locked(out):
         record = _begin(bench, plan, span, out)
         interrupted = _play_rates(Player(bench, out, stop), record, out, progress)
-        return Swept(open_sweep(out), interrupted)
+        return _Swept(open_sweep(out), interrupted)
 
 
 def _play_rates(

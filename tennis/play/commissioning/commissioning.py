@@ -49,7 +49,7 @@ STATE_MAX = 1 << 12  # bytes: two hashes
 RALLIES = ("idle", "load", "umpire", "misses")
 
 
-class State(StrictModel):
+class _State(StrictModel):
     """Which Pico and which target the folder is about; hashes: nobody needs to know more."""
 
     pico: Sha256 | None = None
@@ -80,7 +80,7 @@ class Commissioning:
     ) -> None:
         self.out, self.request, self._watch = out, request, watch
         self.equipment = equipment or equipment_for(request)
-        self._state = State()
+        self._state = _State()
         if os.path.lexists(out / RECORD):
             self.record = self._opened()
         else:
@@ -99,7 +99,7 @@ class Commissioning:
             kind=self.equipment.kind,
             steps=[],
         )
-        self._state = State(target=self._target)
+        self._state = _State(target=self._target)
         with writing(self.out):
             self.out.mkdir(exist_ok=True)
 
@@ -111,7 +111,7 @@ class Commissioning:
         record = read_record(self.out / RECORD)
         try:
             with open_below(self.out, STATE) as file:
-                self._state = State.model_validate_json(file.read(STATE_MAX))
+                self._state = _State.model_validate_json(file.read(STATE_MAX))
         except (OSError, ValidationError) as error:
             raise RallyError(
                 f"{self.out / STATE} cannot be read", next_step="begin another folder with --out"

@@ -63,7 +63,7 @@ class StepError(BenchError):
 
 
 @dataclass(frozen=True)
-class FoundPico:
+class _FoundPico:
     """A Pico that answers."""
 
     micropython: str
@@ -84,7 +84,7 @@ class Equipment(Protocol):
     has_second_pico: bool
     private: set[str]  # words that no record may have
 
-    def find(self) -> FoundPico:
+    def find(self) -> _FoundPico:
         """Find the Pico. Raises TennisError."""
         ...
 
@@ -137,7 +137,7 @@ class Boards:
         if request.target:
             self.private.add(request.target.rpartition("@")[2])
 
-    def find(self) -> FoundPico:
+    def find(self) -> _FoundPico:
         """Find the Pico, and say what else is there."""
         if not self._request.port:
             _refuse_what_is_plugged_in()
@@ -146,13 +146,13 @@ class Boards:
         with self._open(port) as brickwall:
             try:
                 hello = brickwall.hello(patience_s=MEET_S)
-                return FoundPico(hello.micropython, hello.board, hello.unique_id)
+                return _FoundPico(hello.micropython, hello.board, hello.unique_id)
             except LinkLostError:
                 raise
             except BenchError:
                 pass  # nobody, or firmware of another day: what the prompt says counts
         try:
-            return FoundPico(interpreter(port), "", "")
+            return _FoundPico(interpreter(port), "", "")
         except BenchError as error:
             if "CircuitPython" in str(error):
                 raise StepError(
@@ -278,10 +278,10 @@ class Emulation:
         self.has_second_pico = False
         self.private: set[str] = set()
 
-    def find(self) -> FoundPico:
+    def find(self) -> _FoundPico:
         """Start the emulated Pico."""
         hello = self.flash()
-        return FoundPico(hello.micropython, hello.board, hello.unique_id)
+        return _FoundPico(hello.micropython, hello.board, hello.unique_id)
 
     def flash(self) -> Hello:
         """Start it: its flash is made with the firmware."""

@@ -99,7 +99,7 @@ def pico(work: Work) -> Outcome:
     return outcome
 
 
-def flashed(work: Work) -> Outcome:
+def _flashed(work: Work) -> Outcome:
     """Bring the Pico to this checkout's firmware."""
     hello = work.equipment.flash()
     outcome = Outcome("pass", f"firmware {hello.firmware} runs", serial=hello.unique_id)
@@ -124,7 +124,7 @@ def jumpers(work: Work) -> Outcome:
         found = verify(brickwall, amount=work.equipment.amount)
         outcome = _verified(found, work)
         if found.verdict == "pass":
-            outcome.number("rate_balls_s", "served and kept", rate(brickwall), "balls/s")
+            outcome.number("rate_balls_s", "served and kept", _rate(brickwall), "balls/s")
             return outcome
     return _off(outcome, "jumpers", CAUSES.get(found.cause, "wrong delays"))
 
@@ -165,7 +165,7 @@ def _off(outcome: Outcome, where: str, failure: str) -> Outcome:
     return replace(outcome, verdict="fail", advice=advice, failure=failure)
 
 
-def rate(brickwall: Brickwall) -> float:
+def _rate(brickwall: Brickwall) -> float:
     """Return how many balls a second of its own the Pico serves, times and sends."""
     tick_hz = brickwall.hello().tick_hz
     ticks = RATE_REPLY_NS * tick_hz // NS_PER_S
@@ -377,7 +377,7 @@ def _beside_virtual(work: Work, name: str, load_name: str, outcome: Outcome, ral
             )
 
 
-def looked_on(work: Work) -> Outcome:
+def _looked_on(work: Work) -> Outcome:
     """Play a rally while an analyser looks on."""
     bench, plan = work.equipment.rally("idle", umpire=True)
     rally = play(bench, plan, work.folder / "umpire", work.watch)
@@ -433,7 +433,7 @@ def missed(work: Work) -> Outcome:
 
 MEASURES: dict[str, Callable[[Work], Outcome]] = {
     "pico": pico,
-    "firmware": flashed,
+    "firmware": _flashed,
     "jumpers": jumpers,
     "pair": pair,
     "target": target,
@@ -443,7 +443,7 @@ MEASURES: dict[str, Callable[[Work], Outcome]] = {
     "idle": idle,
     "load": load,
     "misses": missed,
-    "umpire": looked_on,
+    "umpire": _looked_on,
 }
 
 
@@ -452,12 +452,12 @@ def measure(name: str, work: Work) -> Outcome:
     try:
         return MEASURES[name](work)
     except StepError as error:
-        return step_failed(error, error.failure)
+        return _step_failed(error, error.failure)
     except TennisError as error:
-        return step_failed(error)
+        return _step_failed(error)
 
 
-def step_failed(error: TennisError, failure: str = "") -> Outcome:
+def _step_failed(error: TennisError, failure: str = "") -> Outcome:
     """Return the outcome of what could not be measured."""
     if error.next_step:
         return Outcome("fail", error.message, error.next_step, failure)

@@ -99,7 +99,7 @@ def of_a_ball(with_balls: Misses, without: Misses) -> dict[str, float]:
     return {name: (with_balls.events[name] - without.events[name]) / balls for name in EVENTS}
 
 
-def modelled(rally: Path) -> dict[str, int]:
+def _modelled(rally: Path) -> dict[str, int]:
     """Return how often the model missed in all of a rally, by the counters' events.
 
     Raises BenchError for a rally whose console does not say so.
@@ -131,7 +131,7 @@ def of_the_model(
         place = folder.with_name(f"{folder.name}-{name}")
         played = plan.model_copy(update={"protocol": protocol})
         play(bench_for(played), played, place, watch)
-        found.append(modelled(place))
+        found.append(_modelled(place))
     return {name: (found[0][name] - found[1][name]) / (many.balls - 1) for name in EVENTS}
 
 

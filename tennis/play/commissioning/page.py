@@ -27,7 +27,7 @@ FACTS = {
 
 
 @dataclass(frozen=True)
-class StepOnPage:
+class _StepOnPage:
     """A step on the page."""
 
     step: Step
@@ -55,7 +55,7 @@ class StepOnPage:
 def page(record: Record) -> str:
     """Return the page: the same record gives the same bytes."""
     shown = [
-        StepOnPage(
+        _StepOnPage(
             step,
             record.result(step.name),
             # made here, of the wiring only

@@ -66,7 +66,7 @@ class Step:
         return next(failure for failure in self.failures if failure.name == name)
 
 
-def wire_line(name: str) -> str:
+def _wire_line(name: str) -> str:
     """Say where a wire goes, as a line of a terminal's picture."""
     wire = wiring().wire(name)
     middle = f"[{wire.resistor_ohm} Ω]" if wire.resistor_ohm else "───────"
@@ -122,7 +122,7 @@ def steps() -> tuple[Step, ...]:
     known = wiring()
     file = tomllib.loads(FILE.read_text(encoding="utf-8"))
     values: dict[str, Any] = {name: known.wire(name) for name in WIRES}
-    values |= {f"{name}_line": wire_line(name) for name in ("ping", "reply")}
+    values |= {f"{name}_line": _wire_line(name) for name in ("ping", "reply")}
     values |= {
         "ground_line": ground_line(),
         "five_volts": five_volts(),

@@ -25,7 +25,7 @@ Spans = NDArray[np.float64]  # infinite: longer than what the clock, or the inst
 
 
 @dataclass(frozen=True)
-class Spread(Figures):
+class _Spread(Figures):
     """Figures of some spans; ns. Quantiles are observed values.
 
     A span that did not end in time is missed: longer than all others.
@@ -53,9 +53,9 @@ class SpansByClock:
     A program of somebody's own measures nothing by itself: there is the outside only.
     """
 
-    inside: Spread | None
-    outside: Spread
-    difference: Spread | None
+    inside: _Spread | None
+    outside: _Spread
+    difference: _Spread | None
 
 
 @dataclass(frozen=True)
@@ -85,7 +85,9 @@ class DrillSummary:
     by_size: dict[int, SpansByClock]  # of drills that allocate: bytes -> durations
 
 
-def spread(spans: Spans, period_ns: int | None = None, later_than_ns: int | None = None) -> Spread:
+def _spread(
+    spans: Spans, period_ns: int | None = None, later_than_ns: int | None = None
+) -> _Spread:
     """Return the figures of spans; at least one.
 
     ``later_than_ns``: those that are infinite are longer than this; None: nobody knows.
@@ -104,7 +106,7 @@ def spread(spans: Spans, period_ns: int | None = None, later_than_ns: int | None
         if period_ns is not None:
             found["deviation"] = max(abs(found[end] - period_ns) for end in ("min", "max"))
     needed = [name for name in found if name != "deviation" or period_ns is not None]
-    return Spread(
+    return _Spread(
         missed=missed,
         later_than_ns=later_than_ns if missed else None,
         among_missed=tuple(name for name in needed if found[name] is None),
@@ -119,19 +121,19 @@ def sides(
     period_ns: int | None = None,
     later_than_ns: int | None = None,
 ) -> SpansByClock:
-    """Return the figures of the same spans by both clocks, or by one; see ``spread``."""
+    """Return the figures of the same spans by both clocks, or by one; see ``_spread``."""
     if inside is None:
-        return SpansByClock(None, spread(outside, period_ns, later_than_ns), None)
+        return SpansByClock(None, _spread(outside, period_ns, later_than_ns), None)
     known = np.isfinite(inside) & np.isfinite(outside)
     return SpansByClock(
-        spread(inside, period_ns, LONGEST - 1),
-        spread(outside, period_ns, later_than_ns),
-        spread(np.subtract(outside, inside, where=known, out=np.full(inside.size, np.inf))),
+        _spread(inside, period_ns, LONGEST - 1),
+        _spread(outside, period_ns, later_than_ns),
+        _spread(np.subtract(outside, inside, where=known, out=np.full(inside.size, np.inf))),
     )
 
 
 @dataclass(frozen=True)
-class Spanned:
+class _Spanned:
     """A drill's spans in ns, float64: intervals (repetitions - 1,), durations (repetitions,)."""
 
     inside: Inside | None  # None: somebody's own program did it
@@ -139,7 +141,7 @@ class Spanned:
     durations: tuple[Spans | None, Spans]
 
 
-def spans_of(rally: Rally) -> Spanned:
+def spans_of(rally: Rally) -> _Spanned:
     """Read both sides of a drill. Raises RallyError."""
     inside = None if rally.manifest.target.program else read_inside(rally)
     rises, widths = [], []
@@ -149,14 +151,14 @@ def spans_of(rally: Rally) -> Spanned:
     rise = np.concatenate(rises) if rises else np.zeros(0, np.int64)
     width = np.concatenate(widths) if widths else np.zeros(0, np.int64)
     outside = np.where(width < 0, np.inf, ticks_to_ns(width, rally.tick_hz))
-    return Spanned(
+    return _Spanned(
         inside,
         (_counted(inside.since_last_ns[1:]) if inside else None, np.diff(rise).astype(np.float64)),
         (_counted(inside.duration_ns) if inside else None, outside),
     )
 
 
-def periods_in(intervals: Spans, period_ns: int) -> NDArray[np.int64]:
+def _periods_in(intervals: Spans, period_ns: int) -> NDArray[np.int64]:
     """Return how many periods each interval took, to the nearest: 1 unless some were left out.
 
     0 where a repetition came again at once, to catch up. int64, the shape of ``intervals``.
@@ -166,7 +168,7 @@ def periods_in(intervals: Spans, period_ns: int) -> NDArray[np.int64]:
 
 def overruns_seen(intervals: Spans, period_ns: int) -> int:
     """Return how many periods passed without a repetition, as the instrument saw it."""
-    return int(np.maximum(periods_in(intervals, period_ns) - 1, 0).sum())
+    return int(np.maximum(_periods_in(intervals, period_ns) - 1, 0).sum())
 
 
 def jitter_ns(intervals: Spans, period_ns: int) -> tuple[Spans, int]:
@@ -175,7 +177,7 @@ def jitter_ns(intervals: Spans, period_ns: int) -> tuple[Spans, int]:
     ns, float64, the shape of ``intervals``; and how many periods were overruns. A rise that makes
     up for one that came late is as early as that.
     """
-    periods = np.maximum(periods_in(intervals, period_ns), 1)
+    periods = np.maximum(_periods_in(intervals, period_ns), 1)
     return np.abs(intervals - periods * period_ns), overruns_seen(intervals, period_ns)
 
 
@@ -185,7 +187,7 @@ def drift_ns(intervals: Spans, period_ns: int) -> float | None:
     What adds up: a repetition that is late, and the next one in time, drift by nothing. None: no
     period was whole.
     """
-    count = int(periods_in(intervals, period_ns).sum())
+    count = int(_periods_in(intervals, period_ns).sum())
     return float(intervals.sum()) / count - period_ns if count else None
 
 
@@ -194,9 +196,9 @@ def _counted(ns: NDArray[np.uint32]) -> Spans:
 
 
 def by_size(
-    both: Spanned, sizes: Sequence[int], later_than_ns: int | None
+    both: _Spanned, sizes: Sequence[int], later_than_ns: int | None
 ) -> dict[int, SpansByClock]:
-    """Return the durations of each of the sizes that came, in bytes. See ``spread``."""
+    """Return the durations of each of the sizes that came, in bytes. See ``_spread``."""
     inside, outside = both.durations
     turn = np.arange(outside.size) % max(1, len(sizes))
     there = {size: turn == step for step, size in enumerate(sizes)}

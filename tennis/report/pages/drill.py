@@ -21,7 +21,7 @@ from tennis.report.plots.drill import sizes, spans
 
 
 @dataclass(frozen=True)
-class DrillSection:
+class _DrillSection:
     """A drill as the page shows it."""
 
     name: str
@@ -56,7 +56,7 @@ def drill_report(drills: Sequence[Rally], title: str = "Tennis drills") -> str:
     )
 
 
-def _section(drill: Rally) -> DrillSection:
+def _section(drill: Rally) -> _DrillSection:
     summary = summarize_drill(drill)
     manifest = drill.manifest
     target = manifest.target
@@ -74,7 +74,7 @@ def _section(drill: Rally) -> DrillSection:
     mark = MARK.decode()
     lines = drill.console(1 << 22).splitlines()
     told = [line for line in lines if not line.startswith(mark)]  # the figures themselves
-    return DrillSection(
+    return _DrillSection(
         name=plain(f"{drill.path.name}: {summary.label}", 120),
         summary=summary,
         what=summary.words,

@@ -86,7 +86,7 @@ class EmbeddedPicture:
 
 
 @dataclass(frozen=True)
-class Section:
+class _Section:
     """A rally as the page shows it."""
 
     name: str
@@ -149,7 +149,7 @@ def data_uri(content: bytes, kind: Literal["svg", "png"] = "svg") -> str:
     return f"data:image/{form};base64,{base64.b64encode(content).decode()}"
 
 
-def _section(name: str, rally: Rally, summary: Summary) -> Section:
+def _section(name: str, rally: Rally, summary: Summary) -> _Section:
     note_text = _sentence(note(summary))
     pictures = [
         embed(histogram(rally), f"{note_text} Histograms; counts on a logarithmic axis."),
@@ -167,7 +167,7 @@ def _section(name: str, rally: Rally, summary: Summary) -> Section:
         claims += sentences(searched)
     if (covered := with_search(rally)) is not None:
         pictures.append(embed(covered, f"{note_text} {COVERAGE}"))
-    return Section(
+    return _Section(
         name=name,
         rally=rally,
         summary=summary,

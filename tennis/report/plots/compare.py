@@ -48,7 +48,7 @@ DASHES: tuple[Dash, ...] = (
 )
 
 
-def colors(rallies: Sequence[Rally]) -> list[str]:
+def _colors(rallies: Sequence[Rally]) -> list[str]:
     """Return a colour for each rally: one for each kernel."""
     return kernel_colors([rally.manifest.target.system for rally in rallies])
 
@@ -62,12 +62,12 @@ def kernel_colors(kernels: Sequence[str]) -> list[str]:
     return [of[kernel] for kernel in kernels]
 
 
-def dashes(rallies: Sequence[Rally]) -> list[Dash]:
+def _dashes(rallies: Sequence[Rally]) -> list[Dash]:
     """Return a line for each rally: the same for the same load and priorities, where that tells."""
     seen: dict[tuple[str, str], int] = {}
     taken: set[tuple[str, int]] = set()
     styles = []
-    for rally, color in zip(rallies, colors(rallies), strict=True):
+    for rally, color in zip(rallies, _colors(rallies), strict=True):
         conditions = (rally.manifest.load.name, rally.manifest.target.priorities)
         index = seen.setdefault(conditions, len(seen)) % len(DASHES)
         for other in range(len(DASHES)):
@@ -181,7 +181,7 @@ def overview(rallies: Sequence[Rally]) -> Picture:
     rows = range(len(rallies))
     low, high = np.inf, 0.0
     for axes, name in zip(panels, LATENCIES, strict=True):
-        for y, summary, color in zip(rows, summaries, colors(rallies), strict=True):
+        for y, summary, color in zip(rows, summaries, _colors(rallies), strict=True):
             latency = latencies(summary)[name]
             _row(axes, y, summary, latency, color)
             if latency.n:
@@ -231,7 +231,7 @@ def comparison(rallies: Sequence[Rally]) -> Picture:
     balls = max(summary.balls for summary in summaries)
     handles = []
     for rally, summary, color, dash, label in zip(
-        rallies, summaries, colors(rallies), dashes(rallies), labels, strict=True
+        rallies, summaries, _colors(rallies), _dashes(rallies), labels, strict=True
     ):
         style: LineStyle = {"color": color, "ls": dash}
         missed = f" ({rally.misses} missed)" if rally.misses else ""

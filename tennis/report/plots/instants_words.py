@@ -42,7 +42,7 @@ def sentences(found: Instants) -> list[str]:
     return [worst, at_random, f"{rule} If none overtakes by more, {left}"]
 
 
-def balls_for(share: float) -> int:
+def _balls_for(share: float) -> int:
     """Return how many balls at random instants meet a share of the time, with ``CHANCE``."""
     return 1 if share >= 1 else math.ceil(math.log1p(-CHANCE) / math.log1p(-share))
 
@@ -57,7 +57,7 @@ def of_shots(rally: Rally) -> list[str]:
         latest = int(tally.values[-1])
         near = int(tally.counts[tally.values >= NEAR * latest].sum())
         low, high = share_between(near, rally.balls)
-        fewest, most = balls_for(high), balls_for(low)
+        fewest, most = _balls_for(high), _balls_for(low)
         said.append(
             f"Within {round(100 * (1 - NEAR))} % of the latest {name} latency "
             f"({format_ns(latest * tick_ns(rally.tick_hz))}): "

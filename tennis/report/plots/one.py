@@ -143,7 +143,7 @@ def histogram(rally: Rally) -> Picture:
     return picture
 
 
-def exceedance(counted: Tally) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+def _exceedance(counted: Tally) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
     """Return each value (ns) and the share of all balls that were later; missed ones are."""
     return counted.values, (counted.balls - counted.cumulative) / counted.balls
 
@@ -164,7 +164,7 @@ def draw_exceedance(
 
     Where balls were missed it ends at their share, with an arrow at ``missed_ns``.
     """
-    values, later = exceedance(counted)
+    values, later = _exceedance(counted)
     # without an answer all balls are later than anything on the axis
     first = values[0] if values.size else missed_ns / 10
     x = np.concatenate([[first], values]).clip(1)

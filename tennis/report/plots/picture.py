@@ -183,14 +183,14 @@ def _log_axis(axes: Axes, write: Callable[[float], str], marks: LogLocator) -> N
     axes.yaxis.set_major_formatter(_formatter(write))
 
 
-def share_text(share: float) -> str:
+def _share_text(share: float) -> str:
     """Write a share: ``1``, ``0.01``, ``1e-3``, ``1e-6``."""
     return f"{share:g}" if share >= 1e-2 else f"{share:.0e}".replace("e-0", "e-")
 
 
 def share_axis(axes: Axes) -> None:
     """Make the y axis logarithmic shares of all balls."""
-    _log_axis(axes, share_text, LogLocator(10, numticks=12))
+    _log_axis(axes, _share_text, LogLocator(10, numticks=12))
 
 
 def bench_note(summaries: Sequence[Summary]) -> str:

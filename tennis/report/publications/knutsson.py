@@ -13,7 +13,7 @@ class _Table(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
-class PublishedBoard(_Table):
+class _PublishedBoard(_Table):
     """What the thesis measured on (tables 4.1 and 5.1)."""
 
     board: str
@@ -24,7 +24,7 @@ class PublishedBoard(_Table):
     xenomai: str
 
 
-class CounterCard(_Table):
+class _CounterCard(_Table):
     """What the thesis measured with (section 6.1)."""
 
     mcu: str
@@ -36,7 +36,7 @@ class CounterCard(_Table):
     duration_h: int
 
 
-class Verification(_Table):
+class _Verification(_Table):
     """The Brickwall against an oscilloscope (table 6.1); microseconds."""
 
     kind: str
@@ -70,12 +70,12 @@ class KernelTable(_Table):
     xload: Result | None = None
 
 
-class Thesis(_Table):
+class _Thesis(_Table):
     """All figures of the thesis."""
 
-    target: PublishedBoard
-    instrument: CounterCard
-    verification: list[Verification]
+    target: _PublishedBoard
+    instrument: _CounterCard
+    verification: list[_Verification]
     loads: dict[str, str | bool]
     results: list[KernelTable] = Field(alias="result")
     conclusions: dict[str, str]
@@ -83,9 +83,9 @@ class Thesis(_Table):
 
 
 @cache
-def knutsson_2008() -> Thesis:
+def knutsson_2008() -> _Thesis:
     """Return the thesis' figures."""
-    return Thesis.model_validate(load("knutsson-2008"))
+    return _Thesis.model_validate(load("knutsson-2008"))
 
 
 def result(kernel: str, priorities: str, load_name: str) -> Result | None:

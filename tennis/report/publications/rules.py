@@ -134,7 +134,7 @@ class Rule(_Rules):
     parts: Annotated[tuple[RulePart, ...], Field(validation_alias="part", min_length=1)]
 
 
-class Unaddressable(_Rules):
+class _Unaddressable(_Rules):
     """A published statement that no match can decide."""
 
     source: str
@@ -152,7 +152,7 @@ class Statistics(_Rules):
     margin: float
 
 
-class Tables(_Rules):
+class _Tables(_Rules):
     """What counts as the same growth, and as a ranking."""
 
     same_order: float
@@ -163,12 +163,12 @@ class RuleBook(_Rules):
     """All of ``rules.toml``."""
 
     statistics: Statistics
-    tables: Tables
+    tables: _Tables
     bottom_halves: dict[str, str]
     top_halves: dict[str, str]
     core_tasks: dict[str, dict[str, tuple[str, ...]]]  # kernel, load -> kinds of tasks
     claims: Annotated[tuple[Rule, ...], Field(validation_alias="claim")]
-    unaddressable: tuple[Unaddressable, ...]
+    unaddressable: tuple[_Unaddressable, ...]
 
 
 @cache

@@ -77,7 +77,7 @@ class _Odd:
 
 
 @dataclass
-class Pulses:
+class _Pulses:
     """How long a wire is high at a time."""
 
     count: int = 0
@@ -117,7 +117,7 @@ class Decoder:
         self._timeout = int(timeout_ticks)
         self._pulse = pulse_ticks
         self.strays, self.doubles = _Odd(), _Odd()
-        self.ping, self.reply = Pulses(), Pulses()
+        self.ping, self.reply = _Pulses(), _Pulses()
         self._state = _IDLE
         self._served = self._rise = 0
         self._counted_up = self._last_complete = False
