@@ -238,6 +238,7 @@ def deck(tmp_path_factory) -> Path:
     return out
 
 
+@pytest.mark.cases(more=["dark-*", "light-390-0[1-9]*", "light-390-1*"])
 @pytest.mark.parametrize("name", DECKS)
 @pytest.mark.parametrize("width", [390, 1400])
 @pytest.mark.parametrize("scheme", ["light", "dark"])

@@ -104,6 +104,7 @@ def test_answers_of_thirty_seconds_are_as_exact_as_others():
     assert gap_errors(played, **slow) <= {0, 1}
 
 
+@pytest.mark.more
 def test_frames_end_where_blocks_of_128_balls_end(host):
     host.respond("answer", rise=300, width=200)
     played = host.play(first=100, balls=400, sequence=7, clock_ticks=1 << 40)
@@ -311,6 +312,7 @@ def test_an_exception_makes_the_rally_suspect_and_nothing_else(host):
     assert host.play(balls=100).end[:-1] == ("complete", 100, 0, 0, 0, 0)
 
 
+@pytest.mark.more
 def test_a_ping_that_does_not_rise_is_a_fault():
     """The ping pad is wired to one that is driven low: no ball can be served."""
     with Host("--connect", "2-12") as host:

@@ -209,6 +209,7 @@ def test_killed_and_gone_on_with(periodic, tmp_path):
     assert open_folder(out).manifest.files == open_folder(periodic).manifest.files
 
 
+@pytest.mark.more
 def test_stats_and_a_picture(periodic, tmp_path):
     _both_sides_agree(open_folder(periodic), "periodic")
     done = run("stats", periodic)
@@ -224,6 +225,7 @@ def test_stats_and_a_picture(periodic, tmp_path):
     assert "inside: mean" in (tmp_path / "p" / "spans.svg").read_text()
 
 
+@pytest.mark.more
 def test_a_repetition_that_took_long_is_held_against_a_typical_one(tmp_path):
     """Most of it is the usual work, which says nothing: what grew is the reason."""
     rally = play(tmp_path / "d", "switch", "user-rt", kernel="rt", period_us=171.3)

@@ -98,6 +98,7 @@ def test_what_was_before_is_read_from_a_checkout_of_somebody_else(driver):
     assert (driver / "before.c").read_text() == RACQUET
 
 
+@pytest.mark.more
 @pytest.mark.virtual
 def test_the_action_plays_and_leaves_its_summary_and_its_page(driver):
     (driver / "before.c").write_text(RACQUET)

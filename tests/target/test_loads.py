@@ -244,6 +244,7 @@ def test_compile_check_of_xload(tmp_path, flags, symbols):
         assert "clock_nanosleep" not in used  # would leave the real-time core
 
 
+@pytest.mark.more
 @pytest.mark.virtual
 def test_the_example_of_a_new_load_plays(tmp_path, monkeypatch):
     """As docs/how-it-is-built.md has it, block by block."""

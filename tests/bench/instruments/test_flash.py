@@ -93,7 +93,7 @@ def test_other_programs_are_not_removed_unasked(empty):
         assert "removing mine.py" in done.stderr
 
 
-@pytest.mark.cases(more=["wires[014567]*", "wires3*"])
+@pytest.mark.more
 @pytest.mark.parametrize(
     ("wires", "code", "words"),
     [

@@ -180,6 +180,7 @@ def test_a_loop_of_ones_own_wakes_by_itself_on_a_board(target, tmp_path):
     assert target.run(looked, what="looking") == before
 
 
+@pytest.mark.more
 @pytest.mark.parametrize(
     ("code", "said"),
     [
@@ -316,6 +317,7 @@ def test_a_witness_looks_on_and_leaves_the_board_as_it_was(target, tmp_path):
     assert state(target) + target.run(traces, what="looking") == before
 
 
+@pytest.mark.more
 def test_the_doctor_looks_at_the_board(target):
     found = {finding.what: finding for finding in examine_target(HOST)}
     assert found["Racquet"].verdict == "good", found["Racquet"]

@@ -111,7 +111,7 @@ def test_a_loop_that_is_late_by_a_known_time(tmp_path):
         assert done.exit_code == 0, (command, done.output)
 
 
-@pytest.mark.cases(more=["loop.c*"])
+@pytest.mark.more
 @pytest.mark.virtual
 @pytest.mark.parametrize(
     ("source", "low", "high"), [("loop.c", -100, 100), ("bad-drift.c", 3_000, 60_000)]

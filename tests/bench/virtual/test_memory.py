@@ -194,7 +194,7 @@ def test_known_answers_of_another_replacement(tmp_path):
     assert 100 <= took["after_others"] - took["one_line"] <= 116
 
 
-@pytest.mark.cases(more=["stress"])
+@pytest.mark.more
 @virtual
 @pytest.mark.usefixtures("own")
 @pytest.mark.parametrize("load", ["hog", "stress"])

@@ -74,6 +74,7 @@ def test_a_program_behind_the_racquet(tmp_path):
     assert (code, "within 1 s the program did not open /dev/racquet" in said) == (1, True), said
 
 
+@pytest.mark.more
 @virtual
 def test_interrupt_and_program_are_where_they_were_put(tmp_path):
     """What explain plays again it compares with what was played."""
@@ -91,6 +92,7 @@ def test_interrupt_and_program_are_where_they_were_put(tmp_path):
     assert "answer (FIFO 50) on processor 0" in told
 
 
+@pytest.mark.more
 @virtual
 def test_each_of_two_threads_of_one_name_has_its_own_priority(tmp_path):
     """Read from the kernel's memory: a kernel that has them elsewhere fails here."""
@@ -111,6 +113,7 @@ def test_memory_that_is_not_locked_is_faulted_in_ball_by_ball(tmp_path):
     assert 59 <= faults <= 61
 
 
+@pytest.mark.more
 @virtual
 @together
 def test_a_rally_says_which_program_answered(played):

@@ -82,6 +82,7 @@ def test_a_hog_holds_up_its_own_processor_only(tmp_path):
         assert counted(rally, "pings") == counted(rally, "replies") == pings
 
 
+@pytest.mark.more
 @virtual
 def test_threads_of_every_processor_have_their_priority_and_answer_where_the_ping_is(tmp_path):
     plan = {"kernel": "rt", "bottom_half": "thread", "processors": 2, "interrupt_cpu": 1}

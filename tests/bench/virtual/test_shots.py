@@ -289,6 +289,7 @@ def two_children_are_lost():
         thread.join()
 
 
+@pytest.mark.more
 @virtual
 def test_a_child_that_breaks_or_hangs_is_a_row_that_says_so(shots, tmp_path):
     extras = Extras(children=Children(2, limit_ms=4000))
