@@ -158,7 +158,8 @@ static void find_names(struct lane *lane, uint64_t init_task)
 
 	if (!read_memory(lane->cpu, init_task, memory, sizeof(memory)))
 		return;
-	for (size_t at = 0; at + sizeof(usual) <= sizeof(memory) && priorities_offset < 0; at += 4) {
+	for (size_t at = 0; at + sizeof(usual) <= sizeof(memory) && priorities_offset < 0;
+	     at += 4) {
 		if (!memcmp(memory + at, &usual, sizeof(usual)))
 			priorities_offset = at;
 	}
