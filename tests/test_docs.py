@@ -15,7 +15,8 @@ from tennis.course import load_course
 from tennis.course.lab_files import solved
 from tennis.kit.checkout import ROOT
 from tennis.match.plan import Setting
-from tennis.rally.settings import OF_A_MATCH, KernelSettings, option_of, rows_of
+from tennis.match.settings import OF_A_MATCH, KernelSettings
+from tennis.rally.settings import option_of, rows_of
 from tests.support.terminal import tennis
 
 sys.path.insert(0, str(ROOT / "docs" / "_extensions"))

@@ -11,11 +11,11 @@ from tennis.bench.protocol import RegisteredBench
 from tennis.bench.registry import bench_with, boots_afresh, is_named
 from tennis.kit.errors import UsageError
 from tennis.match.plan import KernelAxis, MatchPlan
+from tennis.match.settings import AXES
 from tennis.play.planning import plan_for
 from tennis.rally.manifest import InstructionNs
 from tennis.rally.request import RallyRequest
 from tennis.rally.serving import Serving
-from tennis.rally.settings import AXES
 
 # a kernel that is called one of these must be one: verdicts go by the names
 CALLED: dict[str, set[flavours.Player]] = {

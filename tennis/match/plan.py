@@ -22,6 +22,13 @@ from pydantic import (
 from pydantic_core import PydanticCustomError
 
 from tennis.kit.errors import UsageError
+from tennis.match.settings import (
+    AXES,
+    AxisSettings,
+    CombinedSettings,
+    KernelSettings,
+    TargetSettings,
+)
 from tennis.rally import command_line as parameters
 from tennis.rally.disk import open_regular
 from tennis.rally.edited import EditedError, toml_of
@@ -40,17 +47,7 @@ from tennis.rally.manifest import (
 )
 from tennis.rally.plan import Plan
 from tennis.rally.serving import Balls, Serving, Settle
-from tennis.rally.settings import (
-    AXES,
-    TOLD,
-    USUAL,
-    AxisSettings,
-    CombinedSettings,
-    InstrumentKind,
-    KernelSettings,
-    TargetSettings,
-    kind_of,
-)
+from tennis.rally.settings import TOLD, USUAL, InstrumentKind, kind_of
 from tennis.rally.text import plain
 
 SIZE_MAX = 1 << 20  # bytes

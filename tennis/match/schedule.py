@@ -29,6 +29,7 @@ from tennis.match.plan import (
     first_problem,
     repeated,
 )
+from tennis.match.settings import AXES, OF_A_MATCH
 from tennis.play.planning import drill_plan_for, plan_for
 from tennis.rally import command_line as parameters
 from tennis.rally import drills
@@ -38,7 +39,7 @@ from tennis.rally.manifest import PROGRAM, THREADED, BottomHalf, Drill, Prioriti
 from tennis.rally.plan import UNKNOWN, Plan
 from tennis.rally.request import RallyRequest, serving_of
 from tennis.rally.serving import Serving
-from tennis.rally.settings import AXES, OF_A_MATCH, SETTINGS
+from tennis.rally.settings import SETTINGS
 from tennis.rally.text import plain
 from tennis.report.publications.rules import replication
 

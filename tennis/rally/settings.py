@@ -28,11 +28,9 @@ from typing import (
 from pydantic import (
     BaseModel,
     Field,
-    SerializerFunctionWrapHandler,
     ValidationInfo,
     create_model,
     field_validator,
-    model_serializer,
 )
 from pydantic.fields import FieldInfo
 from pydantic_core import PydanticCustomError
@@ -72,14 +70,6 @@ INSTRUMENTS: dict[str, InstrumentKind] = {"virtual": "builtin", "brickwall": "pi
 STAGES_BALLS_MAX = 100_000  # some kB of profile a ball lie on the disk meanwhile
 UNTOLD = object()  # the manifest does not have it: nobody can say that it differs
 EVERY_BENCH = None
-# keys of a match's plan that list several values of a setting. Folders are named in this order
-AXES = {
-    "priorities": "priorities",
-    "top_halves": "top_half",
-    "bottom_halves": "bottom_half",
-    "command_lines": "command_line",
-}
-
 # who takes a setting: commands, a side of `tennis compare`, `tennis explain try`, and a match's
 # plan, there for each kernel or for each way to set the target up
 Taker = Literal["rally", "drill", "sweep", "compare", "side", "remedy", "kernel", "setting"]
@@ -794,10 +784,10 @@ def kind_of(settings: Setup, protocol: Protocol) -> tuple[Any, ...]:
     return (*values, *served.items())
 
 
-# --- models in which every setting may be left out ---
+# --- a request, in which every setting may be left out ---
 
 
-class _OptionalSettings(StrictModel):
+class OptionalSettings(StrictModel):
     """Settings, of which those that nobody asked for are None."""
 
     @property
@@ -805,35 +795,18 @@ class _OptionalSettings(StrictModel):
         """Return what somebody asked for."""
         return {name: value for name, value in dict(self).items() if value is not None}
 
-    @property
-    def of_a_match(self) -> dict[str, Any]:
-        """Return what somebody asked for of the settings that a match's plan has as they are."""
-        return {name: value for name, value in self.explicit.items() if name in OF_A_MATCH}
 
-
-class _Combined(_OptionalSettings):
-    """What a combination of a match is played with, as far as a plan says it of this one."""
-
-    @model_serializer(mode="wrap")
-    def _asked(self, write: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        """Write what is no axis only if somebody asked for it: files keep their bytes."""
-        every: dict[str, Any] = write(self)
-        return {k: v for k, v in every.items() if v is not None or k not in OF_A_MATCH}
-
-
-OF_A_MATCH = tuple(
-    name for name, row in SETTINGS.items() if not row.takers.isdisjoint({"kernel", "setting"})
-)
 Model = TypeVar("Model", bound=BaseModel)
 
 
-def _written(name: str) -> Any:
+def type_of(name: str) -> Any:
+    """Return the type of a setting, with its limits."""
     of = next(one for one in (Setup, Recordings, Instants) if name in one.model_fields)
     return of.model_fields[name].rebuild_annotation()
 
 
-def _optional(title: str, kinds: Mapping[str, Any], base: type[Model]) -> type[Model]:
-    """Make a model of types by name; each may be None, which is the default."""
+def optional_model(title: str, kinds: Mapping[str, Any], base: type[Model]) -> type[Model]:
+    """Make a model of types by name; each value may be None, which is the default."""
     fields: dict[str, Any] = {
         name: (Optional[kind], None)  # noqa: UP045 (also of what is no class)
         for name, kind in kinds.items()
@@ -843,7 +816,7 @@ def _optional(title: str, kinds: Mapping[str, Any], base: type[Model]) -> type[M
 
 if TYPE_CHECKING:
 
-    class SettingsRequest(Setup, Recordings, Instants, _OptionalSettings):
+    class SettingsRequest(Setup, Recordings, Instants, OptionalSettings):
         """All settings of the table; what nobody asked for is None."""
 
         kernel: str | None = None  # type: ignore[assignment]
@@ -853,49 +826,13 @@ if TYPE_CHECKING:
         load_options: dict[str, int] | None = None  # type: ignore[assignment]
         racquet: Path | None = None  # type: ignore[assignment]
         program: Path | None = None  # type: ignore[assignment]
-
-    class KernelSettings(_OptionalSettings):
-        """Settings that a match's plan may have for all kernels, and for one."""
-
-    class TargetSettings(_OptionalSettings):
-        """Settings that a match's plan may have for all ways to set the target up, and for one."""
-
-        program: str | None = None
-
-    class AxisSettings(StrictModel):
-        """Settings of which a match's plan may list several, for all kernels, and for one."""
-
-        command_lines: list[str] | None = None
-
-    class CombinedSettings(_Combined):
-        """All of these settings, one of each."""
-
-        program: str | None = None
 else:
-    SettingsRequest = _optional(
+    SettingsRequest = optional_model(
         "SettingsRequest",
         {
-            name: Path if "a file" in row.traits else _written(name)
+            name: Path if "a file" in row.traits else type_of(name)
             for name, row in SETTINGS.items()
             if row.takers
         },
-        _OptionalSettings,
-    )
-    KernelSettings = _optional(
-        "KernelSettings",
-        {row.name: _written(row.name) for row in rows_of("kernel")},
-        _OptionalSettings,
-    )
-    TargetSettings = _optional(
-        "TargetSettings",
-        {row.name: _written(row.name) for row in rows_of("setting")},
-        _OptionalSettings,
-    )
-    AxisSettings = _optional(
-        "AxisSettings", {key: list[_written(name)] for key, name in AXES.items()}, StrictModel
-    )
-    CombinedSettings = _optional(
-        "CombinedSettings",
-        {name: _written(name) for name in (*AXES.values(), *OF_A_MATCH)},
-        _Combined,
+        OptionalSettings,
     )

@@ -14,10 +14,10 @@ from tennis.kit.errors import UsageError
 from tennis.match.plan import MatchPlan, OneRally, Skip, read_plan, repeated
 from tennis.match.playing import benches_of_match, estimate_s
 from tennis.match.schedule import scheduled_rallies, short_of_a_cycle
+from tennis.match.settings import OF_A_MATCH
 from tennis.play.clock import duration
 from tennis.rally import command_line, memory
 from tennis.rally.manifest import Drill
-from tennis.rally.settings import OF_A_MATCH
 from tennis.report.publications.rules import FIGURES
 
 pytestmark = pytest.mark.slow
