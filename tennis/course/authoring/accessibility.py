@@ -37,7 +37,7 @@ def _mend(
         context["body"] = _NAME.sub(lambda name: name[0].replace("_", "_<wbr>"), context["body"])
 
 
-def _setup(app: "Sphinx") -> ExtensionMetadata:
+def setup(app: "Sphinx") -> ExtensionMetadata:
     """Tell Sphinx what is here."""
     app.connect("html-page-context", _mend, priority=_AFTER_THE_THEME)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

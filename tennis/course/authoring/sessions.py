@@ -27,7 +27,7 @@ SESSIONS = LABS / "sessions.toml"
 Minutes = Annotated[int, Field(gt=0, le=600)]
 
 
-class _Session(StrictPart):
+class Session(StrictPart):
     """A session: a talk, work on a lab, a discussion."""
 
     slug: Slug  # the lab's
@@ -50,7 +50,7 @@ class _Session(StrictPart):
 class Planned(StrictPart):
     """A session with its lab, and how its time is spent."""
 
-    session: _Session
+    session: Session
     lab: Lab | None
     room_minutes: int  # at the lab, in the room
     home_minutes: int  # at the lab, what is left of it
@@ -61,7 +61,7 @@ class Planned(StrictPart):
         return self.lab.title if self.lab else str(self.session.title)
 
 
-class _Effort(StrictPart):
+class Effort(StrictPart):
     """What a term takes beside its sessions and labs."""
 
     report: Slug  # the lab that is the report
@@ -72,7 +72,7 @@ class _Effort(StrictPart):
     class_size: Annotated[int, Field(gt=0, le=1000)]
 
 
-class _Marks(StrictPart):
+class Marks(StrictPart):
     """Shares of the mark, in per cent; the report's lab is no part of ``labs``."""
 
     labs: Annotated[int, Field(ge=0, le=100)]
@@ -87,14 +87,14 @@ class _Marks(StrictPart):
         return self
 
 
-class _Term(StrictPart):
+class Term(StrictPart):
     """All sessions, in their order."""
 
     session_minutes: Minutes
     break_minutes: Minutes
-    effort: _Effort
-    marks: _Marks
-    sessions: Annotated[list[_Session], Field(min_length=1)]
+    effort: Effort
+    marks: Marks
+    sessions: Annotated[list[Session], Field(min_length=1)]
 
     def planned(self, labs: list[Lab]) -> list[Planned]:
         """Return the sessions with their labs and times.
@@ -116,7 +116,7 @@ class _Term(StrictPart):
             raise LabError(message, next_step="put the sessions into the order of course.toml")
         return [self._plan(session, known.get(session.slug)) for session in self.sessions]
 
-    def _plan(self, session: _Session, lab: Lab | None) -> Planned:
+    def _plan(self, session: Session, lab: Lab | None) -> Planned:
         talked = session.talk_minutes + session.discussion_minutes + self.break_minutes
         work = lab.minutes if lab else int(session.work_minutes or 0)
         room = min(work, self.session_minutes - talked)
@@ -128,10 +128,10 @@ def needs_of(planned: Planned) -> str:
     return ", ".join(f"{int(slug[:2])}" for slug in planned.session.needs)
 
 
-def load_term(path: Path = SESSIONS) -> _Term:
+def load_term(path: Path = SESSIONS) -> Term:
     """Return the term as it was planned. Raises LabError if the file is not usable."""
     try:
-        return _Term.model_validate(read_toml(path))
+        return Term.model_validate(read_toml(path))
     except ValidationError as error:
         message = f"{path}: {first_error(error)}"
         raise LabError(message, next_step="correct that part of the file") from error
@@ -142,7 +142,7 @@ def load_sessions(path: Path = SESSIONS) -> list[Planned]:
     return load_term(path).planned(load_course()[1])
 
 
-def workload_hours(term: _Term, planned: list[Planned]) -> dict[str, float]:
+def workload_hours(term: Term, planned: list[Planned]) -> dict[str, float]:
     """Return how many hours of a student each part of a term takes."""
     home = [one for one in planned if one.session.slug != term.effort.report]
     return {

@@ -44,7 +44,7 @@ LIMITS = {resource.RLIMIT_CORE: 0, resource.RLIMIT_FSIZE: 1 << 30}
 VERDICTS = pytest.StashKey[dict[str, str]]()
 
 
-def _pytest_addoption(parser: pytest.Parser) -> None:
+def pytest_addoption(parser: pytest.Parser) -> None:
     """Add what the grader says."""
     for option in ("--work", "--results"):
         parser.addoption(option, type=Path)
@@ -54,7 +54,7 @@ def _pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--blind", action="store_true", help="Without the solution.")
 
 
-def _pytest_configure(config: pytest.Config) -> None:
+def pytest_configure(config: pytest.Config) -> None:
     """Read the folder once."""
     config.addinivalue_line("markers", "check(question, needs, ...): what a check judges")
     for limit, most in LIMITS.items():
@@ -135,7 +135,7 @@ def _mark(item: Any) -> dict[str, Any]:
     return dict(found.kwargs) if found else {"question": None, "needs": (), "kinds": ()}
 
 
-def _pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     """Ask a check for each question, or each rally, of the lab."""
     lab = metafunc.config.stash[WORK].lab
     mark = next((m for m in metafunc.definition.iter_markers("check")), None)
@@ -154,12 +154,12 @@ def _pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
         metafunc.parametrize("lab_rally", rallies, ids=[rally.name for rally in rallies])
 
 
-def _pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Leave out what is asked of no question and of no rally."""
     items[:] = [item for item in items if not item.name.endswith("[NOTSET]")]
 
 
-def _pytest_runtest_setup(item: pytest.Item) -> None:
+def pytest_runtest_setup(item: pytest.Item) -> None:
     """Leave out a check whose needs did not pass."""
     verdicts = item.config.stash[VERDICTS]
     parameter = item.name[item.name.find("[") :] if "[" in item.name else ""
@@ -175,7 +175,7 @@ def _pytest_runtest_setup(item: pytest.Item) -> None:
 
 
 @pytest.hookimpl(wrapper=True)
-def _pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) -> Any:
+def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) -> Any:
     """Turn what was raised into a verdict."""
     report = yield
     if call.when == "teardown" or (call.when == "setup" and call.excinfo is None):

@@ -34,7 +34,7 @@ _WORD = re.compile(r"[\u3040-\u30ff\u3400-\u9fff]|[^\W\u3040-\u30ff\u3400-\u9fff
 
 
 @check()
-def _check_answered(work: Work, question: Question, *, blind: bool, note: Note) -> None:
+def check_answered(work: Work, question: Question, *, blind: bool, note: Note) -> None:
     """Every question has an answer: a missing one costs its points.
 
     Hint: write it into answers.toml, between the quotes. If the question is not there, `tennis lab
@@ -111,7 +111,7 @@ def _completed(work: Work, name: str) -> None:
 
 
 @check(kinds=["prediction"], needs=["check_answered[*]"])
-def _check_sealed(work: Work, question: Question, note: Note) -> None:
+def check_sealed(work: Work, question: Question, note: Note) -> None:
     """A prediction is older than the lab's rallies: the first rally sealed it.
 
     Hint: your teacher sees both, and decides. A seal does not prove a lie, or honesty.
@@ -125,7 +125,7 @@ def _check_sealed(work: Work, question: Question, note: Note) -> None:
 
 
 @check(kinds=["number"], needs=["check_answered[*]"])
-def _check_number(work: Work, question: Question, solution: Solution | None) -> None:
+def check_number(work: Work, question: Question, solution: Solution | None) -> None:
     """The number is right, within what rounding may do to it.
 
     Hint: read the question's last sentence again: which number, in which unit?
@@ -142,7 +142,7 @@ def _check_number(work: Work, question: Question, solution: Solution | None) -> 
 
 
 @check(kinds=["choice"], needs=["check_answered[*]"])
-def _check_choice(work: Work, question: Question, solution: Solution | None) -> None:
+def check_choice(work: Work, question: Question, solution: Solution | None) -> None:
     """The choice is right."""
     right = solution.of(question.id) if solution else None
     if right is None:
@@ -152,7 +152,7 @@ def _check_choice(work: Work, question: Question, solution: Solution | None) -> 
 
 
 @check()
-def _check_name(work: Work) -> None:
+def check_name(work: Work) -> None:
     """Choices were numbered for the name in answers.toml.
 
     Hint: put the old name back; for another name start again with `tennis lab start`.
@@ -162,7 +162,7 @@ def _check_name(work: Work) -> None:
 
 
 @check()
-def _check_rally(work: Work, lab_rally: LabRally, *, boards: bool) -> None:
+def check_rally(work: Work, lab_rally: LabRally, *, boards: bool) -> None:
     """Each rally of the lab is there, complete, and played as asked, with your seed.
 
     Hint: README.md in your folder has the command. To play a rally again, remove its folder
@@ -172,7 +172,7 @@ def _check_rally(work: Work, lab_rally: LabRally, *, boards: bool) -> None:
 
 
 @check(rallies=True)
-def _check_needed(work: Work, question: Question, *, boards: bool, note: Note) -> None:
+def check_needed(work: Work, question: Question, *, boards: bool, note: Note) -> None:
     """The rallies that the question is about are there: without them an answer is a guess.
 
     Hint: README.md in your folder has the commands.
@@ -182,7 +182,7 @@ def _check_needed(work: Work, question: Question, *, boards: bool, note: Note) -
 
 
 @check(recorded=False)
-def _check_honest(
+def check_honest(
     work: Work, lab_rally: LabRally, plays: Plays | None, *, boards: bool, note: Note
 ) -> None:
     """The lab's rally is played here, with your seed, and yours must be the same, ball by ball.
@@ -204,7 +204,7 @@ def _check_honest(
 
 
 @check()
-def _check_notebook(work: Work, plays: Plays | None, note: Note) -> None:
+def check_notebook(work: Work, plays: Plays | None, note: Note) -> None:
     """The notebook runs from top to bottom, on your rallies, without a network.
 
     Hint: in JupyterLab, Kernel, Restart Kernel and Run All Cells.
