@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 from tennis.kit.checkout import version
 
 if TYPE_CHECKING:
-    from tennis.api import OpenRally, compare, open  # noqa: A004
+    from tennis.api import OpenRally, open, plot  # noqa: A004
 
 __version__ = version()
-__all__ = ["OpenRally", "__version__", "compare", "open"]
+__all__ = ["OpenRally", "__version__", "open", "plot"]
 
 
 def __getattr__(name: str) -> Any:

@@ -91,7 +91,7 @@ def open(path: str | Path) -> OpenRally:  # noqa: A001 (tennis.open, as image an
     return OpenRally(**vars(open_rally(Path(path))))
 
 
-def compare(rallies: Sequence[Rally]) -> "Picture":
+def plot(rallies: Sequence[Rally]) -> "Picture":
     """Return one picture of several rallies: how often each latency was exceeded, in each rally.
 
     Raises UsageError for no rally at all.
@@ -99,7 +99,7 @@ def compare(rallies: Sequence[Rally]) -> "Picture":
     from tennis.report.plots import comparison
 
     if not rallies:
-        raise UsageError("nothing to compare", next_step="name at least one rally")
+        raise UsageError("nothing to draw", next_step="name at least one rally")
     return comparison(rallies)
 
 
@@ -112,4 +112,4 @@ def _import(name: str) -> Any:
         ) from error
 
 
-__all__ = ["OpenRally", "Summary", "TennisError", "compare", "open"]
+__all__ = ["OpenRally", "Summary", "TennisError", "open", "plot"]

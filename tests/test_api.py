@@ -84,8 +84,8 @@ def test_what_is_not_installed_is_named(folder, monkeypatch):
 def test_what_cannot_be_is_refused(folder, tmp_path):
     with pytest.raises(UsageError, match="no picture 'pie': use histogram"):
         tennis.open(folder).plot("pie")
-    with pytest.raises(UsageError, match="nothing to compare"):
-        tennis.compare([])
+    with pytest.raises(UsageError, match="nothing to draw"):
+        tennis.plot([])
     with pytest.raises(RallyError) as refused:
         tennis.open(tmp_path)
     # a notebook need not speak of commands
