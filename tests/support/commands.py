@@ -31,7 +31,8 @@ def planned(command: str) -> Plan:
     program, name, *words = shlex.split(command)
     assert (program, name in {"rally", "drill"}) == ("tennis", True)
     click_command = rally_command if name == "rally" else drill_command
-    asked = dict(click_command.make_context(name, [*words, "--out", "a"]).params)
+    params = click_command.make_context(name, [*words, "--out", "a"]).params
+    asked = {name: value for name, value in params.items() if value is not None}
     options = dict(one.split("=") for one in asked.pop("load_options"))
     asked["load_options"] = {option: int(value) for option, value in options.items()}
     for word in ASIDE:
