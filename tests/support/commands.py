@@ -14,8 +14,8 @@ from tennis.rally.manifest import Drill
 from tennis.rally.plan import Plan
 from tests.support.plans import drill_plan, plan_of
 
-# where it is kept, who plays, and what is done behind the balls
-ASIDE = ("out", "holder", "quiet")
+# where it is kept
+ASIDE = ("out",)
 
 
 def invoke(*words: object, **how: Any) -> Result:
@@ -38,7 +38,7 @@ def planned(command: str) -> Plan:
     for word in ASIDE:
         asked.pop(word, None)
     if name == "rally":
-        return plan_of(**asked)
+        return plan_of(**{name: value for name, value in asked.items() if value is not None})
     drill = Drill(
         name=asked.pop("name"),
         context=asked.pop("context"),
