@@ -197,6 +197,7 @@ def test_a_packages_lab_is_marked(site, tmp_path):
         assert verdicts[check][0] == "pass", verdicts[check]
 
 
+@pytest.mark.more
 @pytest.mark.virtual
 def test_a_package_brings_an_instrument(tmp_path):
     site = tmp_path / "site"

@@ -61,6 +61,7 @@ def test_micropython_is_built_to_the_same_bytes_on_every_machine():
     assert digest(path) == known
 
 
+@pytest.mark.more
 def test_an_empty_pico_is_flashed_once(empty):
     with EmulatedPico(*JUMPERS, flash=empty) as pico:
         done = tennis("doctor", "--port", pico.url)

@@ -210,6 +210,7 @@ def test_a_host_that_is_killed_goes_on(tmp_path):
     assert (played.manifest.ended, played.manifest.faults) == ("complete", [])
 
 
+@pytest.mark.more
 def test_a_port_has_one_user():
     """On a real port: a terminal that is open already."""
     near, far = os.openpty()

@@ -42,6 +42,7 @@ def played(tmp_path_factory):
     return folder
 
 
+@pytest.mark.more
 @virtual
 def test_a_program_behind_the_racquet(tmp_path):
     """Its handler raises the line, so that the reply is as early as any Racquet's."""

@@ -29,6 +29,7 @@ def played(tmp_path_factory):
     return folder
 
 
+@pytest.mark.more
 def test_a_rally_says_whose_racquet_answered(played):
     rally = open_rally(played / "own")
     target = rally.manifest.target

@@ -27,7 +27,7 @@ def times_ns(rally):
     return tuple(np.array(balls[name]) * tick_ns for name in ("rise_ticks", "fall_ticks"))
 
 
-@pytest.mark.cases(more=["builtin*"])
+@pytest.mark.more
 @pytest.mark.parametrize(
     ("instrument", "resolution_ns"), [("builtin", INSTRUCTION_NS), ("pico", PICO_TICK_NS)]
 )
