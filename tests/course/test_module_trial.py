@@ -8,16 +8,14 @@ from operator import delitem
 import numpy as np
 import pytest
 
-from tennis.bench.kernels import catalogue, own_module
+from tennis.bench.kernels import catalogue
 from tennis.bench.kernels.own_module import OwnModule
 from tennis.bench.virtual import symbols
 from tennis.bench.virtual.guest import GuestTrace, MemorySample, Occurrence
 from tennis.course.checking import module_trial
 from tennis.course.checking.module_trial import RELOADS, judge, trial
-from tennis.course.checking.running import is_of_this_machine
 from tennis.course.lab_files import solved
 from tennis.kit.checkout import ROOT
-from tennis.kit.errors import NotBuiltError
 from tennis.play.repeat import NONE
 
 pytestmark = pytest.mark.slow
@@ -267,23 +265,3 @@ def test_a_kernel_without_kaslr_is_not_given_its_parameter(tmp_path):
     assert symbols.in_place(mainline) == "nokaslr"
     (tmp_path / "config").write_text("# CONFIG_RANDOMIZE_BASE is not set\n")
     assert symbols.in_place(replace(mainline, config=tmp_path / "config")) == ""
-
-
-@pytest.mark.more
-@pytest.mark.virtual
-def test_a_module_that_never_ends_compiling_is_its_students(tmp_path, monkeypatch):
-    """The compiler is real, and so is the small module that it builds afterwards."""
-    source = tmp_path / "racquet.c"
-    twice = ["#if __INCLUDE_LEVEL__ < 190", *["#include __FILE__"] * 2, "#endif"]
-    source.write_text("\n".join([f"/* {tmp_path} */", *twice]) + "\n")
-    monkeypatch.setattr(own_module, "LIMIT_S", 25.0)
-    kernel = catalogue.find("mainline")
-    own = own_module.build(source, kernel)
-    said = "it did not end within 25 s; a small module was built right afterwards"
-    assert own.errors == [f"compiling it: {said}"]
-    with pytest.raises(NotBuiltError) as caught:
-        own_module.built(source, kernel)
-    assert not is_of_this_machine(caught.value)
-    # it is known now, and takes no second time
-    monkeypatch.setattr(own_module.box, "run", None)
-    assert own_module.build(source, kernel) == own

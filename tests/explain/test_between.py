@@ -2,23 +2,16 @@
 # SPDX-License-Identifier: MIT
 """A ball's story on several processors: who held the lock, which interrupt woke whom, who moved."""
 
-import json
 from dataclasses import replace
 from xml.etree import ElementTree
 
 import pytest
-from click.testing import CliRunner
 
-from tennis.cli import cli
-from tennis.cli.explain import _print
 from tennis.explain import stages
-from tennis.explain.between import Interrupt
-from tennis.explain.page import NUMBERS, PAGE, TIMELINE, write
 from tennis.explain.replayed import explain
 from tennis.explain.segments import Names
 from tennis.explain.telling import tell
 from tennis.explain.timeline import timeline_svg
-from tennis.rally import open_rally
 from tennis.rally.phases import (
     GIVES,
     GOT,
@@ -32,7 +25,7 @@ from tennis.rally.phases import (
     Symbol,
 )
 from tests.support.phases import made_phase, thread_of
-from tests.support.virtual import played, table
+from tests.support.virtual import played
 
 FUNCTIONS = [
     Symbol(0x1000, "el1h_64_irq"),
@@ -325,104 +318,6 @@ def test_two_lanes_are_drawn_and_what_is_between_them():
     alone = [replace(a_thread_elsewhere()[1], processor=0)]
     one = tell(3, 1000, (5000, None), alone, NAMES)
     assert "processor 0" not in timeline_svg(one, "t", "n")
-
-
-HOLD_US, PERIOD_US = 150, 1000
-
-
-@pytest.mark.more
-@pytest.mark.virtual
-def test_a_lock_that_is_fought_over_and_an_interrupt_that_wakes(tmp_path, capsys):
-    """Known: processor 0 holds the lock for 150 of 1000 us, and processor 1 waits for it.
-
-    The ping comes to processor 1, which is isolated: the process that answers runs on processor 0.
-    """
-    rally = played(
-        tmp_path / "r",
-        load="contention",
-        load_options={"hold_us": HOLD_US, "period_us": PERIOD_US},
-        bottom_half="user",
-        processors=2,
-        interrupt_cpu=1,
-        command_line="isolcpus=1",
-        balls=60,
-        seed=3,
-        settle_s=0.1,
-    )
-    assert (rally.misses, rally.manifest.suspect) == (0, False)
-    assert rally.manifest.load.health[0].end > 900  # waits a second
-    where = [(one.pings, one.replies) for one in rally.manifest.counts.where]
-    assert where == [(0, 60), (60, 0)]
-    # served at any time of a hold: nearly as long as that, never longer by more than the way
-    assert 1000 * HOLD_US / 2 < rally.interrupt.values[-1] < 1000 * HOLD_US + 5000
-    explanation = explain(rally, over_ns=1, about="interrupt")  # all of them, in one replay
-    _the_holder_is_named(explanation, tmp_path / "why", capsys)
-    free = min(explanation.stories, key=lambda story: story.rise)
-    _the_interrupt_is_found(free)
-    _stages_agree(rally, explanation)
-
-
-def _the_holder_is_named(explanation, out, capsys):
-    """In the sentence, in the terminal, in the numbers and on the page."""
-    story = max(explanation.stories, key=lambda story: story.rise)
-    waits, held = (
-        "swapper/1 waited ",
-        "for a lock of contention_wait [contention] that processor 0 ",
-    )
-    assert f" on processor 1; {waits}" in story.sentence
-    assert held in story.sentence
-    assert "contention" in f"{story.cause.function} {story.cause.callers}"
-    # the innermost function with nine tenths of the wait for the lock, which is most of the answer
-    assert 0.85 * story.rise < story.cause.ns < story.rise
-    only = replace(explanation, stories=[story])
-    _print(only, None)
-    said = " ".join(capsys.readouterr().out.split())
-    assert f"processor 1: {waits}" in said.partition("Between processors while ball")[2]
-    write(only, out)
-    (ball,) = json.loads((out / NUMBERS).read_text())["explained"]
-    between = [one["what"] for one in ball["processors"]["between"] if one["processor"] == 1]
-    assert any(one.startswith(waits) and held in one for one in between)
-    lanes = [sum(one["ns"] for one in lane) for lane in ball["processors"]["ran"]]
-    assert lanes == [ball["waited_ns"]] * 2  # of both, every nanosecond is accounted for
-    assert "Between processors" in (out / PAGE).read_text()
-    ElementTree.parse(out / TIMELINE)  # noqa: S314
-
-
-def _stages_agree(rally, explanation):
-    """Every ball has its row; the lock's holder is in those that were served while it was held.
-
-    The rows are of the same replay: tests/explain/test_stages.py has one of its own.
-    """
-    stories = sorted(explanation.stories, key=lambda story: story.ball)
-    stages.write(rally, [stages.row(story) for story in stories])
-    done = CliRunner().invoke(cli, ["explain", "stages", str(rally.path), "--json"])
-    assert done.exit_code == 0, done.output
-    told = json.loads(done.stdout)
-    # the timer's interrupt takes the lock over whatever runs there: nothing, or who answers
-    first, *others = (one["by"] for one in told["locks_held"])
-    assert first == "swapper/0 on processor 0"
-    assert set(others) <= {"racquet-user on processor 0"}
-    found = stages.read(open_rally(rally.path))
-    balls = table(rally)
-    for ours, theirs in (("rise_ns", "rise_ticks"), ("fall_ns", "fall_ticks")):
-        assert found.column(ours).to_pylist() == balls.column(theirs).to_pylist()
-    assert set(found.column("taken_on").to_pylist()) == {1}
-    assert set(found.column("bottom_half_on").to_pylist()) == {0}
-    late = [rise > 10_000 for rise in balls.column("rise_ticks").to_pylist()]
-    assert 2 <= sum(late) <= 20  # 150 of 1000 us
-    held = found.column("held_by").to_pylist()
-    assert all(by for by, is_late in zip(held, late, strict=True) if is_late)
-
-
-def _the_interrupt_is_found(story):
-    """Processor 1 wakes the process on processor 0, and says so with an interrupt."""
-    sent = [one.event for one in story.between() if isinstance(one.event, Interrupt)]
-    (woke,) = [one for one in sent if one.wakes]
-    assert (woke.sender, woke.taker, woke.wakes) == (1, 0, "racquet-user")
-    assert woke.number == 1  # to call a function: sched_ttwu_pending
-    assert 0 < woke.taken - woke.sent < 3000  # processor 0 sleeps, and must be woken
-    assert story.parts[1].processor == 0
-    assert story.answerer == "racquet-user"
 
 
 @pytest.mark.more

@@ -9,7 +9,6 @@ from dataclasses import replace
 from pathlib import Path
 from xml.etree import ElementTree
 
-import numpy as np
 import pyarrow as pa
 import pytest
 
@@ -328,28 +327,6 @@ def test_the_softirq_lock_and_its_owner_are_named(tmp_path):
     assert 150_000 < moments["the thread has the lock"] < moments["reply rises"]
 
 
-@pytest.mark.more
-@virtual
-def test_a_thread_that_was_asked_for_does_not_wait_for_the_softirq_lock(tmp_path):
-    """Known: the same hog as above, which a thread of priority 50 preempts."""
-    rally = played(
-        tmp_path / "r",
-        kernel="rt",
-        load="hog",
-        load_options={"hold_us": 300, "softirqs": 1},
-        top_half="explicit",
-        balls=200,
-    )
-    assert rally.interrupt.values[-1] < 30_000
-    story = explain(rally, worst=1, about="interrupt").story
-    assert "irq/17-racquet (FIFO 50)" in story.sentence
-    assert "softirq lock" not in story.sentence
-    moments = dict(story.moments)
-    assert moments["interrupt taken"] < moments["its thread is woken"] < moments["its thread runs"]
-    assert moments["its thread runs"] < moments["top half begins"] < moments["reply rises"]
-    assert "the thread has the lock" not in moments
-
-
 @virtual
 @pytest.mark.parametrize(
     "options",
@@ -366,19 +343,6 @@ def test_balls_that_are_not_there(hog, options):
     words = r"use 1 to|the balls 0 to 499|--over 1 s: the latest ball of .* waited|use one of"
     with pytest.raises(UsageError, match=words):
         explain(hog, **options)
-
-
-@pytest.mark.more
-@virtual
-def test_all_that_waited_longer(hog):
-    falls = table(hog)["fall_ticks"].to_numpy()
-    late = np.flatnonzero(falls > 60_000)
-    assert 2 <= len(late) < 20
-    explanation = explain(hog, over_ns=60_000)
-    assert sorted(story.ball for story in explanation.stories) == late.tolist()
-    assert f"the {len(late)} latest balls of 500, over 60 µs, from the ping" in explanation.rule
-    words = [str(share.what) for share in explanation.shares()]
-    assert len(set(words)) == len(words)
 
 
 def test_times_as_people_write_them():
@@ -435,18 +399,6 @@ def test_a_rally_that_holds_fewer_balls_than_it_played_is_not_complete(sloth, tm
         check_rally(rally.path)
 
 
-@pytest.mark.more
-@virtual
-def test_another_version_is_named(hog, tmp_path):
-    protocol = hog.manifest.protocol.model_copy(update={"seed": 2})
-    tool = hog.manifest.tool.model_copy(
-        update={"versions": {**hog.manifest.tool.versions, "qemu": "6.0"}}
-    )
-    rally = sealed_again(hog, tmp_path / "other", protocol=protocol, tool=tool)
-    with pytest.raises(RallyError, match=r"ball 0 has served_ns.*; versions differ: qemu was 6\.0"):
-        explain(rally, ball=0)
-
-
 @virtual
 def test_physical_and_pico_rallies_are_refused(hog, tmp_path):
     instrument = hog.manifest.instrument.model_copy(update={"kind": "brickwall"})
@@ -488,17 +440,3 @@ def test_not_a_rally(tmp_path, typed, what, words):
     code, _, said = typed("explain", tmp_path / what)
     assert code == 1
     assert words in said
-
-
-@pytest.mark.more
-@virtual
-def test_a_missed_ball_is_explained_until_it_was_given_up(tmp_path):
-    """In an open loop a hold of 400 µs costs balls: the next is served meanwhile."""
-    options = {"load": "hog", "load_options": {"hold_us": 400}}
-    rally = played(tmp_path / "r", loop="open", rate_hz=10_000, balls=300, **options)
-    assert rally.misses
-    found = explain(rally, worst=1)
-    story = found.story
-    assert (story.rise, story.waited) == (None, 100_000)
-    assert "was missed: the reply did not rise within 100 µs" in story.sentence
-    assert "hog_fire [hog]" in story.sentence

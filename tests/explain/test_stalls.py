@@ -7,10 +7,9 @@ import json
 import numpy as np
 import pytest
 
-from tennis.explain import stages
 from tennis.explain.causes import came_or_went, waited_sentence, waits_of
 from tennis.explain.flame import flame
-from tennis.explain.replayed import explain, record_stages
+from tennis.explain.replayed import explain
 from tennis.explain.segments import Names
 from tennis.explain.stalls import CODE, COSTS, DATA, DEVICE, PAGES, stalled_ns
 from tennis.explain.telling import tell
@@ -172,14 +171,3 @@ def test_a_cost_of_zero_takes_its_stalls_away(cold_rally):
         tennis("explain", "without", cold_rally.path, "tlb", "--ball", 0, "--json").stdout
     )
     assert said["without"][0]["share_ns"] == found[1].share_ns
-
-
-@pytest.mark.more
-@pytest.mark.virtual
-def test_stages_have_the_stalls_of_every_ball(cold_rally):
-    record_stages(cold_rally)
-    rows = stages.read(cold_rally).select(["ball", "stalled_ns", "stalled_by"]).to_pylist()
-    explanation = explain(cold_rally, ball=3)
-    assert rows[3]["stalled_ns"] == stalled_ns(explanation.story.parts)
-    assert rows[3]["stalled_by"] == explanation.stalls()[0].words
-    assert rows[0]["stalled_ns"] > rows[9]["stalled_ns"]

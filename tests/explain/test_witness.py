@@ -4,21 +4,17 @@
 
 import base64
 import gzip
-import json
-import re
 
 import numpy as np
 import pytest
 from click.testing import CliRunner
 
-from tennis.bench.virtual.bench import Extras
 from tennis.cli import cli
 from tennis.explain.witness import compare
 from tennis.kit.errors import RallyError, UsageError
 from tennis.rally import open_rally, witness
-from tennis.rally.folder import CONSOLE
 from tests.support.synthetic import make_rally
-from tests.support.virtual import played, script, table
+from tests.support.virtual import played, table
 
 HOLD_NS = 1_000_000
 
@@ -66,64 +62,6 @@ def test_a_witness_sees_what_holds_up_everybody(tmp_path, name):
     sight = compare(rally).sights[-1]
     assert sight.late == 4
     assert sight.sampled >= sight.seen
-
-
-STAMPING = """
-cd /sys/kernel/tracing
-echo mono > trace_clock
-echo 4096 > buffer_size_kb
-number=$(sed -n 's/^ *\\([0-9]*\\):.* racquet$/\\1/p' /proc/interrupts)
-echo "irq == $number" > events/irq/irq_handler_exit/filter
-echo 1 > events/irq/irq_handler_exit/enable
-"""
-
-
-@pytest.mark.more
-@pytest.mark.virtual
-@pytest.mark.parametrize(("top_half", "load"), [("hard", "hog"), ("forced", "stress")])
-def test_pings_tie_two_clocks_as_the_ready_line_does(tmp_path, top_half, load):
-    """A second opinion: what ties a board's clock, where another tie is exact."""
-    rally = played(
-        tmp_path / "r",
-        Extras(files={"/tennis/after": script(STAMPING)}),
-        kernel="rt",
-        load=load,
-        top_half=top_half,
-        witness="cyclictest",
-        balls=1_500,
-    )
-    assert (rally.balls, rally.misses, rally.manifest.suspect) == (1_500, 0, False)
-    console = rally.file(CONSOLE).read_text()
-    exact = witness._ready_offset(rally, console)
-    told = witness.read_samples(rally, console)
-    assert len(re.findall("^ping ", told, re.MULTILINE)) == 1_500
-    clock = witness._by_pings(rally, told)
-    apart = clock.offset[1:-1] - exact  # without the minutes before and behind
-    # both clocks are QEMU's here, and a stamp is a whole µs
-    assert np.ptp(apart) < 1_500
-    # racquet-ready reads the clock when its call is back, some 12 µs after the edge (measured); a
-    # handler ends some 2 µs after its ping
-    assert 5_000 < np.median(apart) < 20_000
-
-
-@pytest.mark.more
-@pytest.mark.virtual
-def test_looking_on_has_a_price_and_misses_the_bottom_half(tmp_path):
-    rally = played(tmp_path / "r", kernel="rt", load="idle", witness="osnoise", balls=120)
-    done = CliRunner().invoke(cli, ["stats", str(rally.path), "--json"])
-    assert done.exit_code == 0, done.output
-    told = json.loads(done.stdout)["witness"]
-    assert [one["name"] for one in told["distributions"]][-1] == "osnoise"
-    words = ["explain", "try", str(rally.path), "witness=none", "--boots", "1"]
-    done = CliRunner().invoke(cli, words)
-    assert done.exit_code == 0, done.output
-    without = open_rally(rally.path.with_name("r.try-witness-none"))
-    assert without.manifest.target.witness == "none"
-    assert without.manifest.files["balls.parquet"] != rally.manifest.files["balls.parquet"]
-    shown = CliRunner().invoke(cli, ["stats", str(rally.path)], terminal_width=200)
-    assert "osnoise saw" in shown.output
-    shown = CliRunner().invoke(cli, ["stats", str(without.path)], terminal_width=200)
-    assert "saw" not in shown.output
 
 
 @pytest.mark.virtual

@@ -27,7 +27,6 @@ COMPLETE, UNDECIDED = 2, 5  # codes
 TOTAL, TIMEOUT, BEYOND, TOLERANCE, OPEN, MARGIN, CLOCK_LOW, CLOCK_HIGH = range(8)
 ON_PICO = (Path(__file__).parents[1] / "support/decisions_on_pico.py").read_text()
 RING = 2048
-LONG = 1 << 40
 
 
 @dataclass

@@ -11,7 +11,7 @@ import pytest
 from tennis.bench.instruments import firmware
 from tennis.kit import wire
 from tennis.kit.gaps import gap_ns
-from tests.support.emulated_pico import JUMPERS, respond
+from tests.support.emulated_pico import respond
 from tests.support.firmware_host import NONE, PLAY, Host, Played
 
 # all on one worker: most share a Pico, which boots for longer than it plays
@@ -70,26 +70,6 @@ def test_it_boots_from_flash_and_says_who_it_is():
         assert host.answers[wire.NO_NUMBER][0]["ok"]["boot"] == hello["boot"]
 
 
-@pytest.mark.more
-@pytest.mark.parametrize("hz", [MHZ_125, MHZ_250])
-def test_five_thousand_balls_without_an_error(hz, tmp_path):
-    """Known delays from 2 cycles up; the truth is what the emulator did at the pads."""
-    log = tmp_path / "truth"
-    script = respond("random", seed=5, rise=[2, 900], width=[3, 900], log=str(log))
-    with Host(*script) as host:
-        if hz != MHZ_125:
-            assert host.ok("clock", hz=hz, core_mv=1250)["tick_hz"] == hz
-        played = host.play(balls=5000, seed=99)
-    truth = [tuple(map(int, line.split())) for line in log.read_text().splitlines()]
-    assert [ball[1:] for ball in played.balls] == truth
-    assert played.end[:-1] == ("complete", 5000, 0, 0, 0, 0)
-    assert played.events == []
-    assert gap_errors(played, hz, seed=99) <= {0, 1}
-    assert played.hello["tick_hz"] == hz
-    assert played.hello["rally"] == PLAY["rally"]
-    assert played.end.clock >= played.balls[-1].served + played.balls[-1].fall
-
-
 @pytest.mark.release
 def test_answers_of_thirty_seconds_are_as_exact_as_others():
     """Longer than 2^31 ticks, and longer than a stamper's half: the longest timeout there is."""
@@ -102,21 +82,6 @@ def test_answers_of_thirty_seconds_are_as_exact_as_others():
         played = host.play(seconds=35, balls=2, **slow)
     assert [ball[1:] for ball in played.balls] == [(NONE, NONE)] * 2
     assert gap_errors(played, **slow) <= {0, 1}
-
-
-@pytest.mark.more
-def test_frames_end_where_blocks_of_128_balls_end(host):
-    host.respond("answer", rise=300, width=200)
-    played = host.play(first=100, balls=400, sequence=7, clock_ticks=1 << 40)
-    sizes = [len(payload) // wire.BALL_SIZE for kind, _, payload in played.frames
-             if kind == wire.BALLS]  # fmt: skip
-    assert sizes == [28, 128, 128, 16]
-    assert gap_errors(played, first=100) <= {0, 1}
-    assert played.frames[0][1] == 7
-    assert played.end.balls == 300
-    settle_and_gap = ticks(PLAY["settle_ns"]) + gap_ns(1, 100, ticks(70_000), ticks(120_000))
-    # the clock begins with the command
-    assert 0 < played.balls[0].served - (1 << 40) - settle_and_gap < ticks(2_000_000)
 
 
 def test_nobody_answers(host):
@@ -133,27 +98,6 @@ def test_nobody_answers(host):
     # fewer misses than that are no reason to end
     played = host.play(balls=19, timeout_ns=200_000, give_up_ns=0)
     assert played.end.reason == "complete"
-
-
-@pytest.mark.more
-def test_answers_that_come_twice(host):
-    host.respond("twice", rise=300, width=200)
-    played = host.play(balls=200)
-    # the play ends with the last ball
-    assert played.end[:-1] == ("complete", 200, 0, 0, 199, 0)
-    assert [event.what for event in played.events] == ["double"] * 199
-    for event, ball in zip(played.events, played.balls, strict=False):
-        assert event.when == ball.served + 700
-        assert event.value == 1
-
-
-@pytest.mark.more
-def test_a_line_that_is_held(host):
-    host.respond("held")
-    played = host.play(balls=30, timeout_ns=100_000)
-    assert played.end[:-1] == ("complete", 30, 30, 0, 0, 0)
-    assert [(event.what, event.value) for event in played.events] == [("held", 0)]
-    assert played.events[0].when == played.balls[0].served
 
 
 @pytest.mark.more
@@ -207,23 +151,6 @@ LISTEN = {
 FROM = MHZ_125 // 10  # it listens by then
 
 
-@pytest.mark.more
-@pytest.mark.parametrize("rate_hz", [1_000, 20_000])
-def test_it_only_listens(rate_hz, tmp_path, host):
-    """Every pulse to the cycle; the truth is what the emulator did at the pad."""
-    log = tmp_path / "truth"
-    about = {"period": MHZ_125 // rate_hz, "width": [3, 2000], "from": FROM, "count": 1500}
-    host.respond("pulses", seed=5, log=str(log), **about)
-    played = host.play(balls=1500, **LISTEN)
-    truth = [tuple(map(int, line.split())) for line in log.read_text().splitlines()]
-    assert played.end[:-1] == ("complete", 1500, 0, 0, 0, 0)
-    assert played.events == []
-    assert [(ball.rise, ball.fall) for ball in played.balls] == [(0, width) for _, width in truth]
-    # on a clock that began when the stampers did
-    offsets = {ball.served - rise for ball, (rise, _) in zip(played.balls, truth, strict=True)}
-    assert len(offsets) == 1
-
-
 def test_pulses_that_come_too_fast_are_an_overrun(host):
     """Nothing may be lost in silence."""
     about = {"period": 250, "width": [3, 100], "from": FROM, "count": 20_000}
@@ -231,26 +158,6 @@ def test_pulses_that_come_too_fast_are_an_overrun(host):
     played = host.play(balls=20_000, **LISTEN)
     assert played.end.reason == "instrument_fault"
     assert [event.what for event in played.events][-1:] == ["overrun"]
-
-
-@pytest.mark.more
-def test_a_play_is_stopped_and_another_one_begins(host):
-    host.respond("answer", rise=300, width=200)
-    for _ in range(3):
-        host.start(balls=1_000_000)
-        host.run(0.05)
-        assert host.ask("play", **PLAY)["code"] == "playing"
-        assert host.ok("hello")["state"] == "playing"
-        assert host.ok("status")["balls"] > 0
-        host.tell("stop")
-        played = host.finish()
-        assert played.end.reason == "stopped"
-        assert played.end.balls == len(played.balls)
-        assert played.end.misses == played.end.strays == 0
-        host.run_until_quiet(0.02)
-        assert host.ok("hello")["state"] == "idle"
-    assert host.ask("stop")["code"] == "idle"
-    assert host.play(balls=70).end[:-1] == ("complete", 70, 0, 0, 0, 0)
 
 
 def test_frames_are_held_until_they_are_acknowledged(host):
@@ -310,51 +217,6 @@ def test_an_exception_makes_the_rally_suspect_and_nothing_else(host):
     host.run_until_quiet(0.02)
     assert host.ask("raise")["code"] == "exception"
     assert host.play(balls=100).end[:-1] == ("complete", 100, 0, 0, 0, 0)
-
-
-@pytest.mark.more
-def test_a_ping_that_does_not_rise_is_a_fault():
-    """The ping pad is wired to one that is driven low: no ball can be served."""
-    with Host("--connect", "2-12") as host:
-        played = host.play(balls=10)
-    assert played.end[:2] == ("instrument_fault", 0)
-    assert [event[1:] for event in played.events] == [("overrun", 3)]
-
-
-@pytest.mark.more
-@pytest.mark.parametrize("source", ["internal", "jumpers"])
-def test_the_generator_answers_as_it_was_told(source):
-    given = {
-        "pairs": 32,
-        "seed": 11,
-        "rise_min_ticks": 2,
-        "rise_max_ticks": 9,
-        "width_min_ticks": 3,
-        "width_max_ticks": 20,
-    }
-    with Host(*(JUMPERS if source == "jumpers" else ())) as host:
-        late = host.ok("generate", source=source, **given)["synchroniser_ticks"]
-        assert late == (2 if source == "jumpers" else 0)
-        played = host.play(balls=100)
-        assert host.ask("wires")["code"] == "generator"
-        host.ok("quiet")
-        silent = host.play(balls=3, timeout_ns=100_000)
-        wires = host.ok("wires")
-        assert host.play(balls=3, timeout_ns=100_000).end.misses == 3
-    for index, ball in enumerate(played.balls):
-        rise = gap_ns(11, 2 * (index % 32), 2, 9)
-        width = gap_ns(11, 2 * (index % 32) + 1, 3, 20)
-        assert ball[1:] == (late + rise, late + rise + width)
-    assert played.end.misses == 0
-    assert gap_errors(played) <= {0, 1}
-    assert silent.end.misses == 3
-    # nothing drives either wire but the Pico itself: a pad that is let go of keeps its level
-    driven = {"high": 1, "from_high": [1, 1], "pulled_up": 1, "pulled_down": 0}
-    assert wires["ping"] == driven | {"low": 0, "from_low": [0, 0]}
-    assert wires["reply"] == driven
-    for name in ("ping_to_listen", "answer_to_reply"):
-        assert wires[name] is (source == "jumpers")
-    assert wires["ping_to_reply"] is wires["listen_to_reply"] is False
 
 
 @pytest.mark.parametrize(

@@ -19,9 +19,8 @@ from tennis.cli import cli
 from tennis.kit.errors import AlteredError, TennisError, UsageError
 from tennis.kit.log import listening
 from tennis.play.commissioning import measure as measuring
-from tennis.play.commissioning import misses
 from tennis.play.commissioning.commissioning import Commissioning, share
-from tennis.play.commissioning.equipment import Boards, Emulation
+from tennis.play.commissioning.equipment import Boards
 from tennis.play.commissioning.measure import Outcome, Work, measure
 from tennis.play.commissioning.record import PAGE, RECORD, read_record
 from tennis.play.commissioning.request import Amount, CommissionRequest
@@ -29,10 +28,8 @@ from tennis.play.commissioning.steps import names
 from tennis.play.commissioning.tables import boards
 from tennis.play.commissioning.wires import WireTrial, judge_ping, judge_reply
 from tennis.play.rally import Watch
-from tests.support.emulated_pico import JUMPERS, EmulatedPico, edges, respond
 from tests.support.fake_brickwall import FakeBrickwall, ball_of, wires
 from tests.support.mock_target import MockTarget
-from tests.support.plans import plan_of
 from tests.support.sshd import HOST, Sshd
 
 FEW = Amount(each=1, random=64)
@@ -97,49 +94,6 @@ def _nothing_private(text: str, *more: str) -> None:
         # a short word is part of others, and everybody has a root
         if len(word) > 4:
             assert word not in text, word
-
-
-@pytest.mark.more
-@pytest.mark.virtual
-def test_an_analyser_looks_on(tmp_path):
-    """On the virtual bench the capture is made from the rally."""
-    enough = VIRTUAL.model_copy(update={"balls": 120})  # an umpire says nothing of fewer than 100
-    outcome = measure("umpire", Work(Emulation(enough), tmp_path, Watch()))
-    assert outcome.verdict == "pass", outcome
-    found = {number.name: number.value for number in outcome.numbers}
-    assert found["balls"] == 120
-    assert abs(found["interrupt_bias_ns"]) < 50
-
-
-@pytest.mark.more
-@pytest.mark.virtual
-def test_the_command_is_left_and_gone_on_with_behind_other_wires(tmp_path):
-    """A Pico on a port; nobody manages the target. The wires are plugged anew in between."""
-    out = tmp_path / "evening"
-
-    def tennis(port: str, *words: str):
-        return CliRunner().invoke(cli, ["commission", "--out", str(out), "--port", port, *words])
-
-    with EmulatedPico(*JUMPERS) as pico:
-        # the whole of it takes an emulated Pico too long
-        done = tennis(pico.url, "--yes", "--step", "pico")
-        assert "ok    a Pico with MicroPython" in done.stdout
-        done = tennis(pico.url, "--yes", "--step", "ping")
-        assert "not measured: first jumpers must pass" in done.stdout
-        assert done.exit_code == 1
-    record = read_record(out / RECORD)
-    assert record.result("target").verdict == "left out"
-    assert record.passed("pico")
-    with EmulatedPico(*respond("answer", rise=1000, width=1250)) as pico:
-        work = Commissioning(out, CommissionRequest(port=pico.url), Watch())
-        for name in ("firmware", "jumpers"):
-            work._put(name, Outcome("pass", "made up: another test measures it"))
-        work.save()
-        done = tennis(pico.url, "--yes", "--step", "ping", "--step", "reply")
-        assert done.stdout.count("CAREFUL  Pins 2 and 4 of the target are 5 V") == 2
-        assert "no target was named, which could count" in done.stdout
-        assert "the line rests low, 20 of 20 pings are answered" in done.stdout
-        _nothing_private((out / RECORD).read_text(), pico.plain_url, str(tmp_path))
 
 
 # --- wire by wire: test_faults.py has the real firmware's pads ---
@@ -242,39 +196,6 @@ def test_a_mock_target_counts_the_pings(managed, tmp_path, every, failure):
     # it was not loaded before, and is not now
     assert managed.loaded == []
     assert managed.log == ["modprobe racquet", "rmmod racquet"]
-
-
-@pytest.mark.more
-@pytest.mark.virtual
-def test_the_model_misses_as_often_for_each_ball(tmp_path):
-    """A rally of 40 balls, and one as long with one: the rest of what was missed is no ball's."""
-    plan = plan_of(balls=40)
-    found = misses.of_the_model(
-        "mainline", plan.protocol, "cortex-a72", tmp_path / "misses", Watch()
-    )
-    # played: 24 lines of code and 2 of data, 44 pages that the first TLB of data had no more
-    assert 12 < found["l1i_cache_refill"] < 48
-    assert 1 < found["l1d_cache_refill"] < 4
-    assert 22 < found["l1d_tlb_refill"] < 88
-    assert 0 <= found["l2d_cache_refill"] < found["l1i_cache_refill"]
-    assert all(times >= 0 for times in found.values())
-
-
-# --- a second Pico ---
-
-
-@pytest.mark.more
-@pytest.mark.virtual
-def test_a_second_emulated_pico_agrees(tmp_path):
-    """Two crystals 30 ppm apart; wires of 7 ns and pads of 3 ns, there and back."""
-    with EmulatedPico("--second=-30", *edges(wire_ns=7, pad_ns=3)) as pair:
-        asked = CommissionRequest(port=pair.url, generator_port=pair.second_url, amount=FEW)
-        outcome = measure("pair", Work(Boards(asked), tmp_path, Watch()))
-    assert outcome.verdict == "pass", outcome
-    found = {number.name: number.value for number in outcome.numbers}
-    assert found["clocks_apart_ppm"] == pytest.approx(30, abs=0.5)
-    assert found["loop_ns"] == pytest.approx(20, abs=1.5)
-    assert found["balls"] > 64
 
 
 # --- the folder, with steps that are made up ---

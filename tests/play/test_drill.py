@@ -6,7 +6,6 @@ import base64
 import gzip
 import hashlib
 import json
-import re
 import shutil
 import signal
 import subprocess
@@ -170,26 +169,6 @@ def test_a_period_that_cannot_be_kept_is_counted(tmp_path):
 
 
 @pytest.mark.more
-def test_memory_over_its_size(tmp_path):
-    """kmalloc takes about as long for any small size, vmalloc longer for more pages."""
-    told = {}
-    for name in ("allocate", "vmalloc"):
-        summary = summarize_drill(play(tmp_path / name, name, "kernel", repetitions=600))
-        assert summary.failures == 0
-        assert list(summary.by_size) == [64 << step for step in range(15)]
-        assert sum(both.inside.n for both in summary.by_size.values()) == 600
-        told[name] = [both.outside.median for both in summary.by_size.values()]
-    assert max(told["allocate"][:6]) < 1.5 * min(told["allocate"][:6])  # to 2 KiB, from its caches
-    assert told["vmalloc"][-1] > 10 * told["vmalloc"][0]
-    done = run("stats", tmp_path / "vmalloc")
-    assert "1 MiB" in done.output
-    done = run("plot", tmp_path / "vmalloc", "--out", tmp_path / "p")
-    assert (done.exit_code, (tmp_path / "p" / "sizes.svg").is_file()) == (0, True), done.output
-    done = run("plot", tmp_path / "allocate", "--kind", "tea")
-    assert done.exit_code == 2
-
-
-@pytest.mark.more
 def test_the_same_seed_gives_the_same_bytes(periodic):
     """All of it is played again and compared."""
     done = run("check", periodic)
@@ -207,45 +186,6 @@ def test_killed_and_gone_on_with(periodic, tmp_path):
     done = run("resume", out)
     assert done.exit_code == 0, done.output
     assert open_folder(out).manifest.files == open_folder(periodic).manifest.files
-
-
-@pytest.mark.more
-def test_stats_and_a_picture(periodic, tmp_path):
-    _both_sides_agree(open_folder(periodic), "periodic")
-    done = run("stats", periodic)
-    assert "from one to the next" in done.output
-    assert "outside - inside" in done.output
-    told = json.loads(run("stats", periodic, "--json").output)
-    assert told["interval_ns"]["outside"]["n"] == REPETITIONS - 1
-    done = run("report", periodic, "--out", tmp_path / "page.html")
-    assert done.exit_code == 0, done.output
-    assert "off the period" in (tmp_path / "page.html").read_text()
-    done = run("plot", periodic, "--out", tmp_path / "p")
-    assert done.exit_code == 0, done.output
-    assert "inside: mean" in (tmp_path / "p" / "spans.svg").read_text()
-
-
-@pytest.mark.more
-def test_a_repetition_that_took_long_is_held_against_a_typical_one(tmp_path):
-    """Most of it is the usual work, which says nothing: what grew is the reason."""
-    rally = play(tmp_path / "d", "switch", "user-rt", kernel="rt", period_us=171.3)
-    _both_sides_agree(rally, "switch")
-    durations = spans_of(rally).durations[1]
-    story = explain(rally, worst=1).story
-    assert (story.ball, story.waited) == (durations.argmax(), durations.max())
-    told = re.search(r"took .* longer than the typical one, (\d+); what ran more: ", story.sentence)
-    assert told
-    assert durations[int(told[1])] == np.sort(durations)[REPETITIONS // 2]
-
-
-@pytest.mark.more
-def test_an_umpire_looks_on(tmp_path):
-    done = run(*words("periodic", "hrtimer", kernel="rt"), "--umpire", "--out", tmp_path / "d")
-    assert done.exit_code == 0, done.output
-    done = run("umpire", "check", tmp_path / "d")
-    assert done.exit_code == 0, done.output
-    assert "Duration bias" in done.output
-    assert f"pass: {REPETITIONS} repetitions" in done.output
 
 
 def sealed_again(folder: Path, console: bytes):

@@ -9,27 +9,16 @@ import shutil
 import signal
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
 
-from tennis.bench.protocol import PreparingBench
-from tennis.bench.virtual.bench import Extras, VirtualBench
-from tennis.kit.errors import BenchError
-from tennis.kit.log import listening
 from tennis.match.folder import open_match
-from tennis.match.plan import read_plan
-from tennis.match.playing import Match, play_match
-from tennis.match.schedule import scheduled_rallies
 from tennis.rally import open_rally
 from tennis.rally.plan import Plan
 from tests.support import terminal
 from tests.support.patience import end_of, wait_until
 from tests.support.shared import made_once
-from tests.support.small_match import silent
-from tests.support.virtual import script
 
 pytestmark = pytest.mark.virtual
 
@@ -226,12 +215,6 @@ def test_other_versions_do_not_go_into_the_same_match(tmp_path, path, whole):
     assert "was begun with qemu 6.0, now it is" in done.stderr
 
 
-def only(bench: VirtualBench) -> SimpleNamespace:
-    """Return a bench as those of a match: it plays all plans."""
-    prepared = isinstance(bench, PreparingBench)
-    return SimpleNamespace(kind=bench.kind, prepared=prepared, of=lambda _plan: bench)
-
-
 def test_two_players_do_not_share_a_match(tmp_path, path):
     out = tmp_path / "m"
     process = begin(path, out)
@@ -245,56 +228,6 @@ def test_two_players_do_not_share_a_match(tmp_path, path):
         process.communicate()
 
 
-class Troubled(VirtualBench, PreparingBench):
-    """A bench on which one load dies in mid-rally, and one target does not come up."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.prepared: list[str] = []
-
-    def prepare(self, plan: Plan, stop: Callable[[], bool] = lambda: False) -> None:  # noqa: ARG002
-        """Boot the target; the one with mainline and stress does not come back."""
-        self.prepared.append(f"{plan.kernel}-{plan.load}")
-        if (plan.kernel, plan.load) == ("mainline", "stress"):
-            raise BenchError("the target did not come back after its reboot")
-        dies = script("(sleep 0.5; killall stress) &") if plan.load == "stress" else script("true")
-        self.extras = Extras(files={"/tennis/after": dies})
-
-
-@pytest.mark.more
-def test_one_that_fails_and_one_that_is_suspect_do_not_stop_the_others(tmp_path, path, monkeypatch):
-    bench = Troubled()
-    path.write_text(LINUX)
-    monkeypatch.setattr("tennis.match.playing.benches_of_match", lambda *_: only(bench))
-    asked = read_plan(path)
-    wanted = Match(asked, *scheduled_rallies(asked, {}, path.parent))
-    said: list[str] = []
-    out = tmp_path / "m"
-    with listening(said.append):
-        outcome = play_match(wanted, out, silent, lambda: False)
-    assert not outcome.interrupted
-    assert bench.prepared == ["mainline-idle", "mainline-stress", "rt-idle", "rt-stress"]
-    assert outcome.bad[LINUX_NAMES[1]] == "failed: the target did not come back after its reboot"
-    assert outcome.bad[LINUX_NAMES[3]].startswith("suspect: the load ended before")
-    assert set(outcome.bad) == {LINUX_NAMES[1], LINUX_NAMES[3]}
-    told = [line for line in said if "less than a cycle of stress" not in line]
-    assert "FAILED: the target did not come back" in told[1]
-    assert "SUSPECT" in told[3]
-    found = json.loads(tennis("replicate", out, "--json").stdout)
-    c2 = next(claim for claim in found["claims"] if claim["id"] == "c2")
-    assert c2["verdict"] in {"inconclusive", "not addressed"}
-    assert "failed: the target did not come back" in json.dumps(found)
-
-    # the failed one is tried again, the suspect one is data and stays
-    monkeypatch.setattr("tennis.match.playing.benches_of_match", lambda *_: only(VirtualBench()))
-    with listening(said.append):
-        outcome = play_match(wanted, out, silent, lambda: False)
-    assert outcome.played == [LINUX_NAMES[1]]
-    assert list(outcome.bad) == [LINUX_NAMES[3]]
-    assert outcome.folder.record.troubles == {}
-    assert open_rally(out / LINUX_NAMES[3]).manifest.suspect
-
-
 def test_a_damaged_rally_is_kept_and_said(tmp_path, path, whole):
     out = tmp_path / "m"
     subprocess.run(["cp", "-r", whole, out], check=True)
@@ -305,25 +238,6 @@ def test_a_damaged_rally_is_kept_and_said(tmp_path, path, whole):
     assert f"3/4 {NAMES[2]}: kept, but it cannot be used" in done.stdout
     assert f"1 of 4 rallies are not sound, the first {NAMES[2]}" in done.stderr
     assert "The report, table by table" in done.stdout
-
-
-@pytest.mark.more
-def test_a_kernel_that_is_missing_is_reported_and_may_come_later(tmp_path, path):
-    path.write_text(
-        'balls = 50\nloads = ["idle"]\n[kernels.sloth]\n[kernels.own]\noptional = true\n'
-    )
-    out = tmp_path / "m"
-    done = tennis("match", path, "--out", out)
-    assert done.returncode == 0, done.stderr
-    assert "not played: own-idle-default-tasklet: no kernel given" in done.stdout
-    assert "no kernel given" in (out / "report.html").read_text()
-    done = tennis("match", path, "--out", out, "--with", "own=mainline")
-    assert done.returncode == 0, done.stderr
-    assert "sloth-idle-native-task: kept" in done.stdout
-    assert "own-idle-default-tasklet: played, 50 balls" in done.stdout
-    done = tennis("match", path, "--out", out)
-    assert done.returncode == 1
-    assert "give the same --kernel" in done.stderr
 
 
 @pytest.mark.release

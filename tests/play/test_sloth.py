@@ -203,32 +203,3 @@ def test_ones_own_application_that_faults(tmp_path):
     rally = played(tmp_path / "r", kernel="sloth", balls=10, racquet=source, timeout_ms=10)
     assert [fault.code for fault in rally.manifest.faults] == ["guest_panic"]
     assert rally.misses == rally.balls
-
-
-@pytest.fixture(scope="module")
-def picos(tmp_path_factory):
-    """Return a rally between two emulated Picos; a resource is held below both halves."""
-    out = tmp_path_factory.mktemp("picos") / "r"
-    options = {**HOG["load_options"], "ceiling": 2}
-    return played(out, kernel="sloth-pico", balls=200, load="hog", load_options=options)
-
-
-@pytest.mark.more
-def test_two_picos_play_each_other(picos):
-    """The Brickwall's PIO stamps what the other Pico's processor does, to the cycle."""
-    manifest = picos.manifest
-    assert (manifest.ended, picos.misses) == ("complete", 0)
-    assert (manifest.instrument.kind, manifest.instrument.tick_hz) == ("brickwall", 125_000_000)
-    assert manifest.target.board == "emulated Raspberry Pi Pico, Cortex-M0+"
-    assert manifest.time_note == "virtual time, cycles of 8 ns"
-    assert {task.task: task.priority for task in manifest.target.tasks} == {
-        "Raise": 3,
-        "Lower": 2,
-        "Hog": 1,
-    }
-    rise, fall = answers(picos).T
-    # 47 cycles, and a tick of SysTick that is before it
-    assert rise.min() == np.median(rise) == 47
-    assert rise.max() < 110
-    assert np.median(fall - rise) == 88
-    assert 10_000 < (fall - rise).max() < 12_700

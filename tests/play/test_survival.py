@@ -6,7 +6,6 @@ import json
 import os
 import resource
 import signal
-import struct
 import subprocess
 import sys
 import time
@@ -16,15 +15,11 @@ import pytest
 
 from tennis.bench.kernels.requirements import virtual_needs
 from tennis.bench.sloth.bench import SlothBench
-from tennis.bench.virtual.bench import VirtualBench
-from tennis.kit import wire
 from tennis.kit.errors import DiskFullError
 from tennis.play.check import check_rally
 from tennis.play.progress import Progress
 from tennis.play.rally import Watch, play, resume
 from tennis.rally import open_rally
-from tennis.rally.folder import CONSOLE
-from tennis.rally.journal import Frame, Journal
 from tests.support.patience import end_of, wait_until
 from tests.support.plans import plan_of
 from tests.support.shared import made_once
@@ -150,25 +145,6 @@ def test_ctrl_c_seals_what_there_is(tmp_path, request, kernel):
     assert [path.name for path in tmp_path.iterdir()] == ["r"]
 
 
-@pytest.mark.more
-def test_gone_on_with_it_is_stopped_once_more_where_it_had_been(tmp_path):
-    """On Linux: SLOTH would have played the rest before the second Ctrl-C."""
-    out = tmp_path / "r"
-    process = begin(out)
-    process.send_signal(signal.SIGINT)
-    end_of(process)
-    manifest = open_rally(out).manifest
-    console = tmp_path / "r.part/console.log"
-    before = console.stat().st_mtime_ns
-    again = subprocess.Popen([*TENNIS, "resume", str(out)], stderr=subprocess.PIPE, text=True)
-    wait_until(lambda: console.exists() and console.stat().st_mtime_ns != before, again)
-    again.send_signal(signal.SIGINT)
-    _, errors = end_of(again)
-    assert again.returncode in {1, 130}  # 130: before the player looked for Ctrl-C
-    assert f"tennis resume {out}" in errors
-    assert open_rally(out).manifest == manifest
-
-
 def test_what_was_interrupted_needs_its_journal_to_go_on(tmp_path):
     out = make_rally(tmp_path / "r", balls=40, ended="interrupted", planned=50).path
     done = tennis("resume", out)
@@ -223,29 +199,6 @@ def test_a_complete_journal_is_sealed_without_a_bench(tmp_path, quick, monkeypat
     assert rally.manifest.files == quick.manifest.files
     assert rally.manifest.target == quick.manifest.target
     assert rally.manifest.tool == quick.manifest.tool
-
-
-@pytest.mark.more
-def test_the_look_behind_the_last_ball_is_made_up_for(tmp_path, whole):
-    """The host was killed while the target looked after its load; Tennis once kept END before."""
-    part = tmp_path / "r.part"
-    out = tmp_path / "r"
-    process = begin(out, BALLS * 16)
-    wait_until(lambda: "fact over_s" in (part / CONSOLE).read_text(errors="replace"), process)
-    process.kill()
-    for number in emulators(part):
-        os.kill(number, signal.SIGKILL)
-    process.wait()
-    assert "fact healthy" not in (part / CONSOLE).read_text(errors="replace")
-    frames = list(Journal(part, out).frames())
-    assert frames[-1].kind == wire.BALLS
-    counts = struct.pack(wire.END_FORMAT, 0, BALLS, whole.misses, 0, 0, 0, 0)
-    with Journal(part, out) as journal:
-        journal.append(Frame(wire.END, frames[-1].sequence + 1, counts))
-    rally = resume(VirtualBench(), out, Watch())
-    assert rally.manifest.files == whole.manifest.files
-    assert rally.manifest.load == whole.manifest.load
-    assert all(figure.end is not None for figure in rally.manifest.load.health)
 
 
 def test_an_emulator_that_is_killed_makes_the_rally_suspect(tmp_path, quick):

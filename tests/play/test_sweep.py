@@ -20,7 +20,6 @@ from tests.support.terminal import TENNIS, run
 
 pytestmark = [pytest.mark.virtual, pytest.mark.xdist_group("sweep")]
 
-HOLD_US, PERIOD_US = 100, 3700
 WORDS = (
     *("sweep", "--kernel", "rt", "--balls", "600", "--seed", "7", "--from-hz", "50000"),
     *("--to-hz", "150000", "--rates-per-decade", "2", "--resolution-percent", "80"),
@@ -64,26 +63,6 @@ def test_each_rate_is_a_rally(whole):
     assert rally.manifest.protocol.rate_hz == 50_000
     assert rally.manifest.protocol.timeout_ns == 20_000
     assert pairing(rally) == open_sweep(whole).rates[50_000]
-
-
-@pytest.mark.more
-def test_a_hog_takes_the_share_that_it_must(tmp_path):
-    """The known answer: whoever comes while interrupts are off, or is answered then, is lost.
-
-    At 50 kHz 185 pings would fit into hog's period, and each hold meet them in the same phase.
-    """
-    done = run(
-        *("rally", "--load", "hog", "--loop", "open", "--rate-hz", 49_310, "--balls", 20_000),
-        *("--seed", 3, "--out", tmp_path / "hog"),
-    )
-    assert done.exit_code == 0, done.output
-    found = pairing(open_rally(tmp_path / "hog"))
-    answer_us = (found.interrupt_ns.median + found.scheduling_ns.median) / 1000
-    unpaired = (HOLD_US + answer_us) / PERIOD_US
-    # of the pings within a hold all but one leave no trace: the controller latches one
-    lost = (HOLD_US - 1e6 / 49_310) / PERIOD_US
-    assert 1 - found.share == pytest.approx(unpaired, rel=0.12)
-    assert found.lost / found.pings == pytest.approx(lost, rel=0.12)
 
 
 def test_what_is_missing_is_played_and_the_rest_stays(whole, copy):

@@ -22,7 +22,6 @@ from tests.support.shared import made_once
 from tests.support.terminal import tennis
 
 pytestmark = pytest.mark.xdist_group("dist")
-PACKAGE = "tennis_rt-"
 
 
 def build(folder: Path) -> None:

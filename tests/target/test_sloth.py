@@ -209,32 +209,6 @@ def test_a_ball_on_an_emulated_pico_takes_as_long_as_counted():
     assert set(found.falls - found.pings) == {135}
 
 
-@pytest.mark.more
-@pytest.mark.parametrize("ceiling", [3, 2, 1])
-def test_who_waits_on_an_emulated_pico_the_ceiling_decides(ceiling):
-    defines = {"HOLD_US": 100, "PERIOD_US": 1000, "CEILING": ceiling}
-    rng = np.random.default_rng(2)
-    elf = image(SLOTH / "racquet.c", CORES["m0"], RP2040, defines=defines)
-    found = sloth_on_pico.play(elf, 60_000_000, rng.integers(40_000, 90_000, 600))
-    rise, width = found.rises - found.pings, found.falls - found.rises
-    assert rise.size == 600
-    for waits, spans in ((ceiling == 3, rise), (ceiling == 2, width)):
-        # cycles of 8 ns; a tick of SysTick may come first
-        assert (11_000 < spans.max() < 12_700) if waits else (spans.max() < 200)
-
-
-@pytest.mark.more
-@pytest.mark.parametrize(("shared", "answers"), [(2, 10_000), (1, 0)])
-def test_a_ping_at_any_instruction_on_an_emulated_pico(shared, answers):
-    rng = np.random.default_rng(3)
-    elf = image(SLOTH / "storm.c", CORES["m0"], RP2040, defines={"SHARED": shared})
-    found = sloth_on_pico.play(elf, 10_000_000, rng.integers(125, 625, 10_000))
-    if answers:
-        assert found.rises.size == answers
-    else:  # the ceiling is too low
-        assert found.rises.size < 100
-
-
 def test_the_readmes_application_runs_elsewhere(tmp_path):
     """Block by block, as target/sloth/README.md has it."""
     page = (SLOTH / "README.md").read_text()

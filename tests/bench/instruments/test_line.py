@@ -5,7 +5,6 @@
 import os
 import random
 import shlex
-import signal
 import subprocess
 import sys
 import threading
@@ -14,9 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from tennis.bench.patience import Patience
 from tennis.bench.physical.wired import WiredBench
-from tennis.kit.errors import BenchError
 from tennis.play.progress import Progress
 from tennis.play.rally import Watch, play
 from tennis.rally import Rally, open_rally
@@ -131,31 +128,6 @@ def test_an_instrument_that_loses_its_power(tmp_path):
     assert served == sorted(set(served))
 
 
-@pytest.mark.more
-def test_a_line_that_does_not_come_back_leaves_something_to_resume(tmp_path):
-    out = tmp_path / "r"
-    with EmulatedPico(*ANSWER) as pico:
-        with Line(pico.url) as line:
-
-            def cut(progress: Progress) -> None:
-                if progress.balls > 500:
-                    line.unplug()
-
-            with pytest.raises(BenchError, match=r"did not come back.*tennis resume"):
-                play(
-                    WiredBench(line.url, Patience(reconnect_s=1.0)),
-                    plan_of(bench="pi", port=line.url, **{**PLAN, "balls": 3000}),
-                    out,
-                    Watch(cut),
-                )
-        done = tennis("resume", out, "--port", pico.url)
-        assert done.returncode == 0, done.stderr
-    played = open_rally(out)
-    assert delays(played) == [[1000, 5000]] * 3000
-    assert not played.manifest.suspect
-    assert "resumed" in {event["what"] for event in played.events}
-
-
 def begin(url: str, out: Path, balls: int) -> subprocess.Popen[str]:
     """Start a rally and wait until some of it is kept."""
     process = subprocess.Popen(
@@ -171,22 +143,6 @@ def begin(url: str, out: Path, balls: int) -> subprocess.Popen[str]:
         assert time.monotonic() < deadline
         time.sleep(0.01)
     return process
-
-
-@pytest.mark.more
-def test_a_host_that_stands_still_for_ten_seconds(tmp_path):
-    out = tmp_path / "r"
-    with EmulatedPico(*ANSWER) as pico:
-        process = begin(pico.url, out, 5000)
-        process.send_signal(signal.SIGSTOP)
-        time.sleep(10)
-        process.send_signal(signal.SIGCONT)
-        _, said = process.communicate(timeout=120)
-    assert process.returncode == 0, said
-    played = open_rally(out)
-    assert delays(played) == [[1000, 5000]] * 5000
-    assert not played.manifest.suspect
-    assert played.manifest.line.reconnects == 0
 
 
 @pytest.mark.more

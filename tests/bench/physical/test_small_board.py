@@ -18,10 +18,7 @@ from tennis.bench.physical.managed import PiBench
 from tennis.bench.targets import snapshot
 from tennis.bench.targets.ssh import SshTarget
 from tennis.kit.checkout import ROOT
-from tennis.kit.errors import BenchError, RallyError
-from tennis.play.commissioning.equipment import Boards
-from tennis.play.commissioning.measure import Work, measure
-from tennis.play.commissioning.request import CommissionRequest
+from tennis.kit.errors import RallyError
 from tennis.play.doctor.target import examine_target
 from tennis.play.rally import NothingPlayedError, Watch, play
 from tennis.rally import Rally, witness
@@ -29,7 +26,7 @@ from tennis.rally.folder import CONSOLE
 from tennis.rally.in_play import part_path
 from tennis.rally.inside import read_inside
 from tennis.rally.manifest import Drill
-from tests.support.fake_brickwall import FakeBrickwall, wires
+from tests.support.fake_brickwall import FakeBrickwall
 from tests.support.plans import drill_plan, plan_of
 from tests.support.small_board import HOST, SmallBoard
 
@@ -109,8 +106,7 @@ def test_a_rally_leaves_the_board_as_it_was(target, tmp_path, bottom_half, answe
     assert state(target) == before
 
 
-PROGRAMS = ROOT / "target" / "programs"
-PROGRAM = PROGRAMS / "answer.c"
+PROGRAM = ROOT / "target" / "programs" / "answer.c"
 # what a program of somebody's own changes, as the board tells it
 OF_A_PROGRAM = (
     "ls -l /dev/gpiochip*; ls /run | grep program; find /proc -maxdepth 1 -user 64917; "
@@ -141,99 +137,15 @@ def test_a_program_answers_as_nobody_and_leaves_the_board_as_it_was(target, tmp_
     assert target.run(looked, what="looking") == before
 
 
-@pytest.mark.more
-def test_a_program_answers_behind_the_racquet(target, tmp_path):
-    target.run("modprobe racquet bottom_half=workqueue", what="loading")  # as at boot
-    looked = f"{STATE}; {OF_A_PROGRAM}"
-    before = target.run(looked, what="looking")
-    rally = played(tmp_path / "r", kernel="mainline", program=PROGRAMS / "answer-racquet")
-    target_of = rally.manifest.target
-    assert (rally.balls, rally.manifest.faults) == (200, [])
-    assert (target_of.module, target_of.bottom_half) == ("racquet", "user")
-    assert target_of.module_sha256
-    assert target_of.program.way == "/dev/racquet"
-    tasks = {task.task for task in target_of.tasks}
-    assert any("answer" in task for task in tasks), tasks
-    assert "racquet-user" not in tasks
-    assert target.run(looked, what="looking") == before
-
-
-@pytest.mark.more
-def test_a_loop_of_ones_own_wakes_by_itself_on_a_board(target, tmp_path):
-    """The fake instrument makes up when it woke; that it runs and has its line is real."""
-    target.run("modprobe racquet bottom_half=workqueue", what="loading")  # as at boot
-    looked = f"{STATE}; {OF_A_PROGRAM}"
-    before = target.run(looked, what="looking")
-    held = []
-
-    def look(_) -> None:
-        if not held:
-            held.append(target.run("grep GPIO27 /sys/kernel/debug/gpio", what="looking"))
-
-    loop = PROGRAMS / "loop.c"
-    rally = drilled(tmp_path / "d", "periodic", "program", look=look, rate=100, program=loop)
-    manifest = rally.manifest
-    assert (rally.balls, manifest.faults, manifest.ended) == (300, [], "complete")
-    assert (manifest.target.module, manifest.target.program.name) == ("none", "loop.c")
-    assert " out " in held[0]
-    assert ("loop", "SCHED_FIFO") in {(task.task, task.policy) for task in manifest.target.tasks}
-    assert target.run(looked, what="looking") == before
-
-
-@pytest.mark.more
-@pytest.mark.parametrize(
-    ("code", "said"),
-    [
-        ('puts("no lines here"); return 3;', "ended before the first ball with exit code 3.*here"),
-        ('puts(setuid(0) ? "nobody" : "root"); return 4;', "exit code 4; it said last: nobody"),
-    ],
-)
-def test_a_bad_program_ends_the_rally_and_is_gone(target, tmp_path, code, said):
-    looked = f"{STATE}; {OF_A_PROGRAM}"
-    before = target.run(looked, what="looking")
-    folder = tmp_path / "bad"
-    folder.mkdir()
-    text = f"#include <stdio.h>\n#include <unistd.h>\nint main(void) {{ {code} }}\n"
-    (folder / "bad.c").write_text(text)
-    (folder / "program.toml").write_text(
-        'command = "./bad"\nsources = ["bad.c"]\nlimits = {start_s = 2, processes = 20}\n'
-    )
-    with pytest.raises(BenchError, match=said):
-        played(tmp_path / "r", kernel="mainline", program=folder)
-    assert target.run(looked, what="looking") == before
-
-
-@pytest.mark.more
-def test_a_program_that_ends_during_the_rally_is_a_fault_of_it(target, tmp_path):
-    killed = []
-
-    def kill(progress) -> None:
-        if progress.balls >= 20 and not killed:
-            pids = "find /proc -maxdepth 1 -user 64917 | sed s,/proc/,,"
-            killed.append(target.run(f"kill -9 $({pids})", what="killing it"))
-
-    with FakeBrickwall() as fake:
-        fake.balls_a_second = 100
-        plan = plan_of(bench="pi", port=fake.port, target=HOST, balls=100_000, program=PROGRAM)
-        rally = play(PiBench(HOST, fake.port), plan, tmp_path / "r", Watch(kill))
-    fault = rally.manifest.faults[0]
-    assert (rally.manifest.ended, fault.code) == ("fault", "program_ended")
-    assert "during the rally by signal 9; it said last: waits for GPIO17" in fault.message
-    assert rally.balls >= 20
-    assert "answer" not in target.run(OF_A_PROGRAM, what="looking")
-
-
-def drilled(
-    out: Path, name: str, context: str, *, rate: float = 1e9, look=lambda _: None, **asked
-) -> Rally:
+def drilled(out: Path, name: str, context: str, **asked) -> Rally:
     """Do a drill: the board's side is real, the pulses that the instrument saw are made up."""
     with FakeBrickwall(ball=lambda _, clock: (clock, 0, 625)) as fake:
-        fake.balls_a_second = rate
+        fake.balls_a_second = 1e9
         drill = Drill(name=name, context=context, period_ns=1_000_000)
         plan = drill_plan(
             drill, 300, 1, **{"bench": "pi", "port": fake.port, "target": HOST, **asked}
         )
-        return play(PiBench(HOST, fake.port), plan, out, Watch(look))
+        return play(PiBench(HOST, fake.port), plan, out, Watch())
 
 
 @pytest.mark.release
@@ -334,18 +246,3 @@ def test_the_doctor_looks_at_the_board(target):
     finally:
         target.run("echo nop > /sys/kernel/tracing/current_tracer", what="tracing")
         target.run("rmmod racquet", what="unloading it")
-
-
-@pytest.mark.more
-def test_a_commissioning_counts_pings_there_and_leaves_the_board_as_it_was(target, tmp_path):
-    """The fake instrument pings nobody: the Racquet of a real kernel says so."""
-    before = state(target)
-    with FakeBrickwall() as fake:
-        fake.wires = wires(reply=(0, 0))
-        work = Work(Boards(CommissionRequest(target=HOST, port=fake.port)), tmp_path, Watch())
-        assert measure("target", work).verdict == "pass"
-        kernel = measure("kernel", work)
-        ping = measure("ping", work)
-    assert kernel.facts["flavour"] == "mainline"
-    assert (ping.failure, {n.name: n.value for n in ping.numbers}["counted"]) == ("missing", 0)
-    assert state(target) == before

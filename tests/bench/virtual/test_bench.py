@@ -12,19 +12,16 @@ import numpy as np
 import pytest
 
 from tennis.bench.kernels import catalogue
-from tennis.bench.kernels.modules import program
 from tennis.bench.patience import Patience
 from tennis.bench.virtual.bench import Extras, VirtualBench
 from tennis.kit.checkout import ROOT
 from tennis.kit.errors import BenchError, UsageError
 from tennis.play.rally import Watch, play
 from tests.support.plans import plan_of
-from tests.support.virtual import GUEST, busy_host, guest_module, played, script, table
+from tests.support.virtual import busy_host, guest_module, played, script, table
 
 sys.path.insert(0, str(ROOT / "kit-firmware" / "brickwall"))
 from gaps import gap_ns
-
-from tests.support.ticks import interrupt_ticks
 
 pytestmark = pytest.mark.virtual
 
@@ -112,15 +109,6 @@ def test_a_driver_may_ask_for_its_thread(tmp_path, kernel, bottom_half):
     assert rally.label.endswith("/ irq=60 / explicit")
 
 
-@pytest.mark.more
-def test_a_process_may_poll(tmp_path):
-    """And a read that fails loses no ping: its program takes each ball's twice."""
-    answer = program(GUEST / "poll-answer.c")
-    extras = Extras(files={"/tennis/racquet-user": answer})
-    rally = played(tmp_path / "r", extras, kernel="rt", bottom_half="user", balls=200)
-    assert (rally.balls, rally.misses, rally.manifest.suspect) == (200, 0, False)
-
-
 RELEASES = {"mainline": "6.12.", "rt": "6.12.", "mainline-6.1": "6.1.", "rt-6.1": "6.1."}
 RELEASES |= {"mainline-7": "7.", "rt-7": "7."}
 
@@ -163,15 +151,6 @@ def drawn_gaps(rally, low_us, high_us):
     # a serve comes with the instruction that is due: up to 1 ns later
     for gap, index in zip(gaps.tolist(), range(1, rally.balls), strict=True):
         assert gap - gap_ns(5, index, *limits) in {0, 1}
-
-
-@pytest.mark.more
-def test_the_ping_itself_costs_no_time(tmp_path):
-    """However long a ping is up, an idle target answers its beginning: tick for tick."""
-    lengths_us = (0.5, 40)
-    rallies = [played(tmp_path / f"{us}", balls=300, pulse_us=us) for us in lengths_us]
-    assert [rally.misses for rally in rallies] == [0, 0]
-    assert interrupt_ticks(rallies[1]) == interrupt_ticks(rallies[0])
 
 
 def test_open_loop_serves_at_a_fixed_rate(tmp_path):

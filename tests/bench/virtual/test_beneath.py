@@ -8,14 +8,12 @@ import signal
 import pytest
 
 from tennis.bench.kernels.catalogue import find
-from tennis.bench.kernels.modules import program
 from tennis.bench.sloth import beneath
 from tennis.bench.virtual.bench import Extras
 from tennis.kit.checkout import ROOT
 from tennis.play import repeat
-from tennis.play.check import check_rally
 from tests.support.masked_windows import Monitor
-from tests.support.virtual import GUEST, played, script
+from tests.support.virtual import played, script
 
 pytestmark = pytest.mark.virtual
 
@@ -40,30 +38,6 @@ def after(*lines):
 
 
 TELL = "sed 's/^/figure /' /sys/kernel/debug/sloth > /dev/console"
-
-
-@pytest.mark.more
-@pytest.mark.parametrize("kernel", ["mainline", "rt"])
-def test_a_hog_is_not_seen(tmp_path, kernel):
-    """100 us without interrupts, as Linux says: the same module, and Linux' Racquet waits."""
-    asked = {"kernel": kernel, "load": "hog", "balls": 500}
-    rally = played(tmp_path / "r", beneath="sloth", **asked)
-    rise, width = answers(rally)
-    assert (rally.balls, rally.misses) == (500, 0)
-    assert rise.min() == RISE
-    assert rise.max() <= RISE + 2 * WINDOW
-    assert set(width) == {WIDTH}
-    target = rally.manifest.target
-    assert (target.beneath, target.module, target.bottom_half) == ("sloth", "racquet_sloth", "task")
-    assert {t.task: t.priority for t in target.tasks if t.policy == "GIC"} == {
-        "Raise": 4, "Lower": 3, "Tick": 2, "Echo": 2, "Report": 1, "Refill": 1
-    }  # fmt: skip
-    assert "fact beneath sloth" in rally.console()
-    assert [e for e in rally.each_event() if e["what"] == "console_warning"] == []
-    if kernel == "mainline":
-        alone = played(tmp_path / "alone", **asked)
-        assert answers(alone)[0].max() > 80_000
-        assert check_rally(rally.path).balls == 500
 
 
 def test_linux_panics_and_every_ball_is_answered(tmp_path):
@@ -122,36 +96,6 @@ def test_root_cannot_reach_the_tasks(tmp_path):
     rise, width = answers(rally)
     assert rise.max() <= RISE + 2 * WINDOW
     assert set(width) == {WIDTH}
-
-
-@pytest.mark.more
-def test_pipes_lose_nothing_and_tear_nothing(tmp_path):
-    """10,000 activations by Linux under stress, while pings' records come the same way."""
-    pipe = program(GUEST / "sloth-pipe" / "sloth-pipe.c")
-    rally = played(
-        tmp_path / "r",
-        Extras(
-            files={
-                "/tennis/sloth-pipe": pipe,
-                **after(f"(sleep 1.5; /tennis/sloth-pipe 10000 > /dev/console; {TELL}) &"),
-            }
-        ),
-        beneath="sloth",
-        load="stress",
-        balls=3000,
-    )
-    console = rally.console()
-    match = re.search(r"sloth-pipe: (.*)", console)
-    said = {name: int(number) for name, number in re.findall(r"(\w+) (\d+)", match[1])}
-    told = figures(console)
-    assert said["sent"] == said["echoed"] == told["echoed"] == told["activations"] == 10_000
-    assert said["misplaced"] == said["torn"] == 0
-    assert said["read"] > 10_000  # pings' records, too
-    # who reads too late loses records, and both sides say how many
-    assert (said["gaps"] == 0) == (told["to_linux_overruns"] == 0) or told["to_linux_overruns"] > 0
-    rise, _ = answers(rally)
-    assert rally.misses == 0
-    assert rise.max() <= RISE + 2 * 2 * WINDOW
 
 
 PIPES = ("sloth1", "sloth2")

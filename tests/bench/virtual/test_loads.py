@@ -14,7 +14,7 @@ from tennis.bench.virtual.drivers import network
 from tennis.rally import open_rally
 from tests.support.processes import run_to_end
 from tests.support.shared import made_once
-from tests.support.virtual import busy_host, played, script
+from tests.support.virtual import played, script
 
 pytestmark = pytest.mark.virtual
 
@@ -61,24 +61,6 @@ def test_a_load_says_what_it_does(under, load):
         assert found[name].end >= least
     events = [event for event in rally.events if event["what"] == "load_health"]
     assert len(events) == 2 * len(found)
-
-
-@pytest.mark.more
-@pytest.mark.cases(release=["rt-ping-flood"])
-@pytest.mark.parametrize(
-    ("kernel", "load"),
-    [("mainline", "network"), ("mainline", "ping-flood"), ("rt", "ping-flood")],
-)
-def test_a_network_repeats(tmp_path, kernel, load):
-    """The same bytes, also while the host is busy."""
-    plan = {"kernel": kernel, "load": load, "balls": 150, "seed": 3}
-    plan |= {"instruction_ns": 4, "settle_s": 0.1}  # half the instructions, of less virtual time
-    first = played(tmp_path / "first", **plan)
-    with busy_host():
-        second = played(tmp_path / "second", **plan)
-    assert not first.manifest.suspect
-    assert first.manifest.files == second.manifest.files
-    assert first.manifest.load.health
 
 
 # the load's own parts, so that only the broken one is looked at; sleeping costs no time here
@@ -134,46 +116,6 @@ def test_a_load_that_dies_in_mid_rally(tmp_path, load):
     assert words in rally.manifest.faults[0].message
     assert (rally.manifest.suspect, rally.manifest.ended) == (True, "fault")
     assert 0 < rally.balls < 100_000
-
-
-@pytest.mark.more
-def test_a_load_that_stands_still_in_mid_rally(tmp_path):
-    """No process ends, and nothing loads: that comes out behind the last ball."""
-    extras = Extras(files={"/tennis/after": script("kill -STOP $(pidof stress)")})
-    rally = played(tmp_path / "r", extras, load="stress", balls=200)
-    assert (rally.balls, rally.misses) == (200, 0)
-    fault = rally.manifest.faults[0]
-    assert fault.code == "load_died"
-    assert re.search(r"behind the last ball: stress used \d %", fault.message)
-    assert rally.manifest.suspect
-    cpu = next(figure for figure in rally.manifest.load.health if figure.name == "cpu")
-    assert cpu.start > 10 > cpu.end
-
-
-@pytest.mark.more
-def test_xload_removes_its_tasks_if_one_cannot_be_created(tmp_path):
-    """There is address space for some of the stacks, and not for all."""
-    before = """
-    xload=/tennis/load/xload/xload
-    (ulimit -v 3000; $xload -n 64 -r report; echo "it returned $?"; ls -d report)
-    echo "tasks left: $(pidof xload | wc -w)"
-    $xload -n 8 -r report &
-    sleep 1; kill -INT $!; wait $!; echo "interrupted: $?, left: $(pidof xload | wc -w)"
-    $xload -p 100; echo "refused: $?"
-    poweroff -f"""
-    extras = Extras(files={"/tennis/before": script(before)})
-    rally = played(tmp_path / "r", extras, load="xload", balls=10)
-    console = rally.console()
-    found = re.search(r"cannot create task (\d+): .*; removing the (\d+) before it", console)
-    assert found
-    assert found[1] == found[2]
-    assert 0 < int(found[1]) < 64
-    assert "it returned 1" in console
-    assert "report: No such file" in console
-    assert "tasks left: 0" in console
-    assert "interrupted: 0, left: 0" in console
-    assert "give a number from 1 to 99" in console
-    assert "refused: 2" in console
 
 
 @pytest.mark.cases(more=["*6.1", "mainline"])

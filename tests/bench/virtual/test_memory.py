@@ -5,7 +5,6 @@
 import re
 import shutil
 import tomllib
-from contextlib import nullcontext
 
 import pytest
 
@@ -14,14 +13,10 @@ from tennis.bench.virtual import memory
 from tennis.bench.virtual.bench import Extras, VirtualBench
 from tennis.kit.errors import UsageError
 from tennis.play.check import check_rally
-from tennis.play.rally import Watch, play
 from tennis.rally import memory as profiles
-from tennis.rally import open_folder
 from tennis.rally.folder import CONSOLE
-from tennis.rally.manifest import Drill
-from tennis.rally.statistics.drill import summarize_drill
-from tests.support.plans import drill_plan, plan_of
-from tests.support.virtual import GUEST, busy_host, guest_module, played, script, table
+from tests.support.plans import plan_of
+from tests.support.virtual import GUEST, busy_host, guest_module, played, script
 
 virtual = pytest.mark.virtual
 OWN = profiles.ROOT / "tests" / "support" / "memory"
@@ -178,45 +173,6 @@ def test_known_answers(tmp_path):
 
 @pytest.mark.more
 @virtual
-@pytest.mark.usefixtures("own")
-def test_known_answers_of_another_replacement(tmp_path):
-    """Random, round robin, no second level, one large page for code, emptied by a switch."""
-    took = known(tmp_path / "r", "other")
-    more_than(took, "one_line", {"first_fits": 0, "first_not": 0, "pages_fit": 0, "pages_not": 0})
-    # the oldest goes, though it was just used: three of four are missed, and not two
-    assert 300 <= took["abac_far"] - 12 <= 302
-    # random: some of three lines in two ways stay, and not all go
-    assert 30 <= took["jumps_not"] <= 90
-    # 12 pages of code are one page for the TLB, and 60 of data are no 16 entries: a walk each
-    assert took["jumped_pages_not"] < 3
-    more_than(took, "one_line", {"table_fits": 20 + 100})
-    # 64 lines were there, and others ran: each is missed again, and one page is walked for
-    assert 100 <= took["after_others"] - took["one_line"] <= 116
-
-
-@pytest.mark.more
-@virtual
-@pytest.mark.usefixtures("own")
-@pytest.mark.parametrize("load", ["hog", "stress"])
-def test_a_profile_that_costs_nothing_changes_no_ball(tmp_path, load):
-    """What looks on does not: all that is looked up takes no time.
-
-    And what it remembers is right, of pages that were not there and of two address spaces.
-    """
-    plan = {"kernel": "rt", "load": load, "balls": 60}
-    extras = Extras(
-        files={
-            "/tennis/after": script("/tennis/remembered"),
-            "/tennis/remembered": program(GUEST / "remembered.c"),
-        }
-    )
-    one, other = (played(tmp_path / name, extras, memory=name, **plan) for name in ("none", "free"))
-    assert table(one).equals(table(other))
-    assert other.manifest.target.memory == profiles.canonical("free")
-
-
-@pytest.mark.more
-@virtual
 @pytest.mark.parametrize(
     ("kernel", "load", "name"),
     [
@@ -236,24 +192,3 @@ def test_the_same_seed_gives_the_same_folder(tmp_path, kernel, load, name):
     assert name in rally.label
     with busy_host():
         assert check_rally(rally.path).balls == 60
-
-
-@pytest.mark.more
-@virtual
-def test_a_drill_takes_it_and_repeats(tmp_path):
-    """Its line is in the GPIO controller: the instrument sees that a write takes 40 ns there."""
-    drill = Drill(name="semaphore", context="kernel", period_ns=100_000)
-    summary = {}
-    for name in ("none", "cortex-a72", "again"):
-        memory = "none" if name == "none" else "cortex-a72"
-        plan = drill_plan(drill, 300, 7, kernel="rt", load="idle", memory=memory)
-        with busy_host() if name == "again" else nullcontext():
-            played = play(VirtualBench(), plan, tmp_path / name, Watch())
-        assert not played.manifest.suspect
-        summary[name] = summarize_drill(played)
-    files = {n: open_folder(tmp_path / n).manifest.files for n in ("cortex-a72", "again")}
-    assert files["again"] == files["cortex-a72"]
-    for name in ("none", "cortex-a72"):
-        assert ("memory cortex-a72@" in summary[name].label) == (name == "cortex-a72")
-    apart = [summary[n].duration_ns.difference.median for n in ("none", "cortex-a72")]
-    assert apart[1] - apart[0] >= 40

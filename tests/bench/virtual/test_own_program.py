@@ -5,8 +5,6 @@
 What a program does wrong before the first ball ends its rally there, so that these are short.
 """
 
-import re
-
 import pytest
 from click.testing import CliRunner
 
@@ -75,36 +73,6 @@ def test_a_program_behind_the_racquet(tmp_path):
     assert (code, "within 1 s the program did not open /dev/racquet" in said) == (1, True), said
 
 
-@pytest.mark.more
-@virtual
-def test_interrupt_and_program_are_where_they_were_put(tmp_path):
-    """What explain plays again it compares with what was played."""
-    places = ("--processors", 2, "--interrupt-cpu", 1, "--bottom-half-cpu", 0)
-    out = tmp_path / "r"
-    load = ("--load", "hog", "--load-option", "hold_us=100", "--load-cpus", "0")
-    code, told = rally(out, PROGRAMS / "answer.c", *places, *load, balls=60)
-    assert code == 0, told
-    one = open_rally(out)
-    assert not one.manifest.suspect
-    assert [at.pings for at in one.manifest.counts.where] == [0, 60]
-    assert [at.replies for at in one.manifest.counts.where] == [60, 0]
-    code, told = tennis("explain", out, "--program", PROGRAMS / "answer.c")
-    assert code == 0, told
-    assert "answer (FIFO 50) on processor 0" in told
-
-
-@pytest.mark.more
-@virtual
-def test_each_of_two_threads_of_one_name_has_its_own_priority(tmp_path):
-    """Read from the kernel's memory: a kernel that has them elsewhere fails here."""
-    code, told = rally(tmp_path / "r", PROGRAMS / "bad-mutex.c", "--kernel", "rt", balls=60)
-    assert code == 0, told
-    code, told = tennis("explain", tmp_path / "r", "--program", PROGRAMS / "bad-mutex.c")
-    assert code == 0, told
-    assert "bad-mutex (FIFO 50) ran after" in told
-    assert "which another thread of it had, bad-mutex (no real-time priority), to whom" in told
-
-
 @virtual
 def test_memory_that_is_not_locked_is_faulted_in_ball_by_ball(tmp_path):
     """The compiler left out a store that nobody reads, and the bad program was a good one."""
@@ -112,32 +80,6 @@ def test_memory_that_is_not_locked_is_faulted_in_ball_by_ball(tmp_path):
     assert code == 0, said
     faults = open_rally(tmp_path / "pages").manifest.target.program.page_faults
     assert 59 <= faults <= 61
-
-
-@pytest.mark.more
-@virtual
-@together
-def test_a_rally_says_which_program_answered(played):
-    one = open_rally(played / "c")
-    target = one.manifest.target
-    assert (target.module, target.module_sha256) == ("none", None)
-    assert (target.top_half, target.bottom_half) == ("program", "program")
-    assert one.label == "mainline / idle / program answer.c / default"
-    assert target.program.said == "waits for GPIO17, answers on GPIO27"
-    assert target.program.page_faults == 0
-    assert target.program.locked_kb > 100
-    tasks = {task.task: (task.policy, task.priority) for task in target.tasks}
-    assert tasks["answer"] == ("SCHED_FIFO", 50)
-    assert [tasks[name] for name in tasks if re.fullmatch(r"irq/\d+-answer", name)] == [
-        ("SCHED_FIFO", 50)
-    ]
-    console = one.console()
-    assert "at_racquet" not in console  # no module of the kit's was in the kernel
-    code, said = tennis("stats", played / "c")
-    assert code == 0
-    assert (
-        "A program answered, and no module of the kit's: answer.c was started as ./answer" in said
-    )
 
 
 @pytest.mark.more

@@ -4,11 +4,6 @@
 
 import contextlib
 import json
-import os
-import signal
-import threading
-import time
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -18,11 +13,7 @@ from tennis.bench.virtual.bench import VirtualBench
 from tennis.bench.virtual.machine import Extras
 from tennis.bench.virtual.shots import Children
 from tennis.cli import cli
-from tennis.explain.stalls import COSTS
-from tennis.explain.without_cost import without
 from tennis.kit import gaps, wire
-from tennis.kit.checkout import ROOT
-from tennis.play.rally import Watch, play, resume
 from tennis.play.repeat import plan_again
 from tennis.play.shots import first_ball_at
 from tennis.rally import instants as storage
@@ -126,50 +117,6 @@ def test_a_shot_is_what_a_boot_of_its_own_gives(shots):
     assert alone(shots, missed[0])[2] == wire.NONE_TICKS
 
 
-PROGRAM = ROOT / "target" / "programs" / "answer.c"
-
-
-@pytest.mark.more
-@virtual
-@pytest.mark.parametrize(
-    "settings",
-    [{"memory": "cortex-a72"}, {"program": PROGRAM}, {"processors": 2}],
-    ids=["memory", "program", "processors"],
-)
-def test_stalls_programs_and_turns_are_those_of_a_boot_of_their_own(tmp_path, settings):
-    """A child has the caches of that instant, and the program's memory: the latest and a usual one.
-
-    Of two processors, it has the turns: an instant ends one, and not in the run that goes on.
-    Behind fifteen shots: the run that goes on is disturbed by none of them.
-    """
-    asked = {**ASKED, "timeout_ms": 200, **settings}
-    rally = played(tmp_path / "r", shots=20, **asked)
-    every = rows(rally)
-    latest = max(every, key=lambda row: row[1])
-    plan = plan_of(shots=20, **asked)
-    for row in {latest, every[-1]}:
-        protocol = first_ball_at(rally, plan, row[0])
-        assert first_of_a_boot(plan, protocol, tmp_path) == row
-    assert len({row[1:] for row in every}) > 1
-
-
-@pytest.mark.more
-@virtual
-def test_a_shot_without_a_cost_is_what_its_own_boot_would_be(tmp_path):
-    """One boot plays the same instant in each world; the first is the shot itself."""
-    asked = {**ASKED, "timeout_ms": 200, "memory": "cortex-a72"}
-    rally = played(tmp_path / "r", shots=3, **asked)
-    story, found = without(rally, ["tlb", "memory"], ball=1)
-    shot = rows(rally)[1]
-    assert (story.rise, story.fall) == shot[1:]
-    assert [one.share_ns > 0 for one in found] == [True, True]
-    assert found[0].now != found[1].now
-    plan = plan_of(shots=3, **asked)
-    freed = {"free_causes": sum(1 << cause for cause in COSTS["tlb"]), "free_from_ns": shot[0]}
-    protocol = first_ball_at(rally, plan, shot[0])
-    assert first_of_a_boot(plan, protocol, tmp_path, memory=freed) == (shot[0], *found[0].now)
-
-
 @pytest.mark.more
 @virtual
 def test_bytes_do_not_depend_on_how_many_children_run(shots, tmp_path):
@@ -236,91 +183,3 @@ def test_the_worst_instant_is_searched_by_shots_alone(tmp_path):
     storage.write(rally, instants)
     words = ["explain", "shots", str(rally.path), "--shots", "90"]
     assert "does not repeat" in str(CliRunner().invoke(cli, words).exception)
-
-
-def children_of(parent):
-    """Return the processes that QEMU forked."""
-    with contextlib.suppress(OSError):
-        for task in Path(f"/proc/{parent}/task").iterdir():
-            yield from map(int, (task / "children").read_text().split())
-
-
-def emulators():
-    """Return the emulators that this process started."""
-    for child in children_of(os.getpid()):
-        with contextlib.suppress(OSError):
-            if b"qemu-system" in Path(f"/proc/{child}/cmdline").read_bytes():
-                yield child
-
-
-def stopped(child):
-    """Stop a process; tell whether it had not ended before."""
-    with contextlib.suppress(OSError):
-        os.kill(child, signal.SIGSTOP)
-        for _ in range(1000):
-            state = Path(f"/proc/{child}/stat").read_text().rpartition(")")[2].split()[0]
-            if state in "TZX":
-                return state == "T"
-            time.sleep(0.001)
-    return False
-
-
-@contextlib.contextmanager
-def two_children_are_lost():
-    """Stop two children of QEMU's that have not ended, and kill one of them."""
-    over = threading.Event()
-
-    def look():
-        lost, seen = [], set()
-        while len(lost) < 2 and not over.wait(0.002):
-            for child in [one for emulator in emulators() for one in children_of(emulator)]:
-                if len(lost) < 2 and child not in seen and stopped(child):
-                    lost.append(child)
-                    if len(lost) == 2:
-                        os.kill(child, signal.SIGKILL)
-                seen.add(child)
-
-    thread = threading.Thread(target=look)
-    thread.start()
-    try:
-        yield
-    finally:
-        over.set()
-        thread.join()
-
-
-@pytest.mark.more
-@virtual
-def test_a_child_that_breaks_or_hangs_is_a_row_that_says_so(shots, tmp_path):
-    extras = Extras(children=Children(2, limit_ms=4000))
-    with two_children_are_lost():
-        rally = played(tmp_path / "r", extras, shots=60, **ASKED)
-    whole, came = rows(shots), rows(rally)
-    lost = [n for n, (ours, theirs) in enumerate(zip(whole, came, strict=True)) if ours != theirs]
-    assert [row[0] for row in came] == [row[0] for row in whole]
-    assert all(came[n][1:] == (None, None) for n in lost)
-    said = {event["what"]: event["at_ns"] for event in rally.events if "shot" in event["what"]}
-    assert set(said) == {"shot_hung", "shot_broke"}
-    assert set(said.values()) >= {came[n][0] for n in lost}
-    assert [fault.code for fault in rally.manifest.faults] == ["shot_hung", "shot_broke"]
-    assert rally.manifest.suspect
-
-
-@pytest.mark.more
-@virtual
-def test_what_was_played_is_kept_and_goes_on(tmp_path):
-    """After Ctrl-C in the middle; the bytes are those of a rally that nobody stopped."""
-    came = 0
-
-    def observe(progress):
-        nonlocal came
-        came = progress.balls
-
-    plan, out = plan_of(shots=200, **ASKED), tmp_path / "r"
-    stopped = play(VirtualBench(), plan, out, Watch(observe, lambda: came >= 64))
-    kept = rows(stopped)
-    assert 64 <= len(kept) < 200
-    assert stopped.manifest.ended == "interrupted"
-    whole = resume(VirtualBench(), out, Watch())
-    assert rows(whole)[: len(kept)] == kept
-    assert (len(rows(whole)), whole.manifest.ended) == (200, "complete")
