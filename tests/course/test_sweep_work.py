@@ -79,18 +79,3 @@ def test_a_sweep_is_played_by_the_marker_and_compared(played, tmp_path):
         compare_sweep(opened(forged), plays, boards=False)
     # what answers are compared with is the marker's
     assert sweep_here(opened(forged), plays, boards=False).rates == ours.rates
-
-
-@pytest.mark.more
-@pytest.mark.virtual
-def test_what_is_missing_and_what_is_another(played, tmp_path):
-    half = tmp_path / "half"
-    shutil.copytree(played, half)
-    shutil.rmtree(half / "rates" / HIGH)
-    with pytest.raises(Wrong, match="it was not played to its end"):
-        whole_sweep(opened(half))
-    shutil.rmtree(half / "rates")
-    with pytest.raises(Wrong, match="rates is not a folder"):
-        whole_sweep(opened(half))
-    with pytest.raises(Wrong, match="another sweep"):
-        whole_sweep(work.read(played))  # that of the whole lab

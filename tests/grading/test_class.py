@@ -273,21 +273,6 @@ def test_what_a_bench_does_wrong_and_a_recording_cost_no_points(tmp_path):
         assert report.points == sum(MARKED.values())
 
 
-def test_the_same_file_twice(tmp_path):
-    """At once, by four workers: each has its own result and page, and the student one row."""
-    made = make_work(tmp_path / "w", LAB, "zoe")
-    (tmp_path / "in").mkdir()
-    for name in ("a", "b", "c", "d"):
-        zipped(made, tmp_path / "in" / f"{name}.zip")
-    done = run("grade", tmp_path / "in", "--lab", "01", "--no-replay", "--workers", "4")
-    assert done.exit_code == 0, done.output
-    marks = tmp_path / "in-marks"
-    assert {len(list((marks / name).iterdir())) for name in ("results", "feedback")} == {4}
-    assert {len(row["other files"].split(", ")) for row in rows(marks).values()} == {3}
-    assert "second file" not in done.output
-    assert "the same in two hand-ins" not in done.output
-
-
 @pytest.mark.usefixtures("quick_judge")
 def test_names_of_files_are_only_names(tmp_path):
     """They come from anywhere: whatever they hold, sheet, table and pages stay whole."""

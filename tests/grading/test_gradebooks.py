@@ -240,17 +240,6 @@ def test_canvas_gives_each_student_the_own_points(tmp_path):
         assert "Zoë Müller" in archive.read("01-first-serve-feedback.html").decode()
 
 
-def test_canvas_without_a_list(tmp_path):
-    """The numbers of its own names are enough."""
-    marks, _ = marked(tmp_path, canvas_class())
-    data = (marks / "gradebook/canvas-gradebook.csv").read_bytes()
-    heading, _, points = course().gradebook(data)
-    assert heading == "Lab 1, First serve"
-    # 104 and 105 gave their own numbers; 112 gave another's, who gave none
-    assert points == {str(number): ALL for number in SETTLED | {114}}
-    assert not (marks / "gradebook/moodle-worksheet.csv").exists()
-
-
 def test_another_maximum_makes_no_table(tmp_path):
     """10 of 10 points would be 10 of 100."""
     words = ("--class-list", worksheet(tmp_path / "w.csv", maximum="100.00"))

@@ -262,13 +262,3 @@ def test_who_is_no_member_hands_in_for_nobody_and_keeps_nobodys_points_back(tmp_
     # two rows of one name are told apart
     table = (marks / "class.html").read_text().partition("<h2>By student</h2>")[2]
     assert all(file in table for file in entries)
-
-
-@pytest.mark.usefixtures("quick_judge")
-def test_in_an_assignment_for_groups_the_folder_has_the_groups_name(tmp_path):
-    entries = {folder("Group 3", 204): hand_in_of(GROUP, members=[ADA, BLAISE])}
-    marks, _ = marked(tmp_path, entries)
-    assert set(left_out(marks)) >= {"Ada Lovelace", "Blaise Pascal"}  # nobody is known to agree
-    decide(marks, Ada="give", Blaise="give")
-    marks, _ = marked(tmp_path, entries)
-    assert points(marks) == {"Ada Lovelace": ALL, "Blaise Pascal": ALL}

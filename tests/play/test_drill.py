@@ -152,23 +152,6 @@ def test_a_hog_is_in_the_latest_repetition(tmp_path, name, context):
 
 
 @pytest.mark.more
-def test_a_period_that_cannot_be_kept_is_counted(tmp_path):
-    """A process that writes the line takes some 7 us for that alone: 10 us are too short.
-
-    And it is as nice as others: the target's shell is at -20, and would hand that down, and no load
-    would get in the way.
-    """
-    done = run(*words("periodic", "user", period_us=10), "--out", tmp_path / "d")
-    assert done.exit_code == 0, done.output
-    assert "overruns: the target cannot keep a period of 10.0 µs" in done.output
-    assert "tennis: fact drill_nice 0\n" in (tmp_path / "d" / CONSOLE).read_text()
-    both = spans_of(open_folder(tmp_path / "d"))
-    # what was skipped is whole periods: repetitions and overruns add up to the time that passed
-    periods = round(float(both.intervals[0].sum()) / 10_000)
-    assert abs(periods - (REPETITIONS - 1 + both.inside.overruns)) <= 8
-
-
-@pytest.mark.more
 def test_the_same_seed_gives_the_same_bytes(periodic):
     """All of it is played again and compared."""
     done = run("check", periodic)

@@ -15,7 +15,6 @@ from typing import Any
 from tennis.bench.instruments import emulated
 
 JUMPERS = ("--connect", "2-6,7-3")
-PLUG = ("--connect", "2-3,2-6")
 
 
 def edges(**options: float) -> tuple[str, str]:

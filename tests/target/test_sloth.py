@@ -187,18 +187,6 @@ def test_a_ceiling_that_is_too_low_is_found_by_the_storm(tmp_path, core):
 
 
 @pytest.mark.more
-def test_the_same_seed_gives_the_same_bytes(tmp_path):
-    defines = {"HOLD_US": 100}
-    sent = []
-    for name, seed in (("a", 1), ("b", 1), ("c", 2)):
-        (tmp_path / name).mkdir()
-        _, frames = played(tmp_path / name, "racquet", balls=300, seed=seed, defines=defines)
-        sent.append([(frame.kind, frame.payload) for frame in frames])
-    assert sent[0] == sent[1]
-    assert sent[0] != sent[2]
-
-
-@pytest.mark.more
 def test_a_ball_on_an_emulated_pico_takes_as_long_as_counted():
     """Whatever the ping's moment; the bottom half follows without the stack between."""
     rng = np.random.default_rng(1)

@@ -16,7 +16,7 @@ from tennis.bench.instruments import emulated, firmware, micropython, verificati
 from tennis.cli import cli
 from tennis.play import verify
 from tennis.play.commissioning.request import Amount
-from tests.support.emulated_pico import JUMPERS, PLUG, EmulatedPico, respond
+from tests.support.emulated_pico import JUMPERS, EmulatedPico
 from tests.support.terminal import tennis
 
 pytestmark = pytest.mark.virtual
@@ -92,27 +92,6 @@ def test_other_programs_are_not_removed_unasked(empty):
         done = tennis("brickwall", "flash", "--port", pico.url, "--remove-others")
         assert done.returncode == 0, done.stderr
         assert "removing mine.py" in done.stderr
-
-
-@pytest.mark.more
-@pytest.mark.parametrize(
-    ("wires", "code", "words"),
-    [
-        (JUMPERS, 0, "wires: the jumpers of the self-test"),
-        (PLUG, 0, "ping and reply both reach the loop-back plug"),
-        (("--connect", "2-6"), 1, "reply wire: dead"),
-        (("--connect", "3-6"), 1, "ping wire: dead"),
-        (("--connect", "2-3"), 1, "ping and reply are joined"),
-        ((), 1, "reply wire: floating"),
-        (respond("silent"), 0, "reply wire: held low"),
-        (respond("held"), 1, "reply wire: held high"),
-    ],
-)
-def test_the_doctor_tells_one_dead_wire_from_the_other(wires, code, words):
-    with EmulatedPico(*wires) as pico:
-        done = tennis("doctor", "--port", pico.url)
-    assert words in done.stdout
-    assert done.returncode == code
 
 
 @pytest.mark.cases(more=["5-*"])

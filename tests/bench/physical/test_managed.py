@@ -259,22 +259,6 @@ def test_pings_that_do_not_come_where_they_should_are_seen_before_the_first_ball
     assert not (bench.folder / "r.part").exists()
 
 
-def test_an_isolated_processor_that_sees_no_ping_is_not_played(bench):
-    """It was played in silence: the load kept off the processor, and so did the ping."""
-    bench.target.isolate("1")
-    bench.brickwall.pinged = lambda: bench.target.interrupts([12, 0])
-    with pytest.raises(
-        BenchError, match="CPU 1 is isolated, and pings came elsewhere: 12 to CPU 0"
-    ):
-        bench.play(priorities="default")
-    assert "play" not in bench.brickwall.said
-    bench.await_undone()
-    # whoever wants that says so
-    bench.target.interrupts([0, 0])
-    rally = bench.play(interrupt_cpu=0, priorities="default")
-    assert (rally.manifest.target.interrupt_cpu, faults(rally)) == (0, [])
-
-
 def test_pings_that_leave_their_processor_make_the_rally_suspect(bench):
     bench.brickwall.pinged = lambda: bench.target.interrupts([0, 12])
     rally = bench.play(interrupt_cpu=1, observe=at(100, lambda: bench.target.interrupts([3, 600])))
@@ -581,43 +565,6 @@ def test_a_racquet_that_was_loaded_is_loaded_again_on_a_mock_target(bench):
         "rmmod racquet",
         "modprobe racquet bottom_half=workqueue ping_line=17",
     ]
-
-
-@pytest.mark.parametrize(
-    "policy",
-    [
-        ["-o", "-p", "0"],
-        ["-r", "-p", "7"],
-        ["-d", "-T", "1000000", "-D", "5000000", "-P", "10000000", "-p", "0"],
-    ],
-    ids=["other", "rr", "deadline"],
-)
-def test_any_policy_is_given_back_on_a_mock_target(bench, policy):
-    """Mocked: the interrupt's thread, by a process with its name; real: chrt, for this process."""
-    name = ["sh", "-c", "printf irq/9-racquet > /proc/$$/comm; read -r forever"]
-    with subprocess.Popen(name, stdin=subprocess.PIPE) as thread:
-        subprocess.run(["chrt", *policy, str(thread.pid)], check=True)
-        before = scheduling_of(thread.pid)
-        chrt = bench.target.programs / "chrt"
-        chrt.write_text(
-            f'#!/bin/sh\ncase " $* " in *" {thread.pid} "*) exec /usr/bin/chrt "$@" ;; esac\n'
-            f"{chrt.read_text()}"
-        )
-        seen: list[str] = []
-        rally = bench.play(
-            bottom_half="thread",
-            observe=at(100, lambda: seen.append(scheduling_of(thread.pid))),
-        )
-        bench.await_undone()
-        assert scheduling_of(thread.pid) == before
-        thread.kill()
-    assert faults(rally) == []
-    assert "SCHED_FIFO" in seen[0]
-
-
-def scheduling_of(pid: int) -> str:
-    said = subprocess.check_output(["chrt", "-p", str(pid)], text=True)
-    return said.replace(f"pid {pid}'s", "")
 
 
 def test_two_rallies_at_once_on_a_mock_target(bench):

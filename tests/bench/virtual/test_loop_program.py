@@ -113,16 +113,6 @@ def test_a_loop_that_is_late_by_a_known_time(tmp_path):
 
 @pytest.mark.more
 @pytest.mark.virtual
-@pytest.mark.parametrize(
-    ("source", "low", "high"), [("loop.c", -100, 100), ("bad-drift.c", 3_000, 60_000)]
-)
-def test_only_a_relative_sleep_drifts(tmp_path, source, low, high):
-    drill(tmp_path / "d", PROGRAMS / source, "--repetitions", 200)
-    assert low < summarize_drill(open_folder(tmp_path / "d")).drift_ns < high
-
-
-@pytest.mark.more
-@pytest.mark.virtual
 def test_two_loops_are_played_and_compared(tmp_path):
     sides = (f"program={PROGRAMS / name}" for name in ("loop.c", "bad-drift.c"))
     budget = ("--period-us", 1000, "--balls", 60, "--boots", 1)

@@ -19,7 +19,6 @@ from tennis.report.umpire.agreement.check import check_capture
 from tennis.report.umpire.analyser import Analyser
 from tennis.report.umpire.rally import umpire
 from tennis.report.umpire.simulate import simulate
-from tests.support.captures import decoded
 from tests.support.synthetic import latencies, make_rally, sealed_again
 
 pytestmark = pytest.mark.slow
@@ -293,69 +292,6 @@ def test_a_capture_of_another_rally_is_told(rally, tmp_path):
     found = check_capture(rally, open_capture(capture))
     assert found.verdict == "not run"
     assert "another rally" in found.reason
-
-
-@pytest.mark.parametrize(
-    ("rate_hz", "spread_ns", "late_ms"), [(2_000_000, 100, 0), (RATE_HZ, 20, 50.4)]
-)
-def test_another_rally_at_the_same_rate_is_told(tmp_path, monkeypatch, rate_hz, spread_ns, late_ms):
-    """Latencies that spread no more than the samples fit anywhere: they must have a relation."""
-
-    def alike(balls, seed):
-        return np.random.default_rng(seed).normal(5000, spread_ns, balls)
-
-    monkeypatch.setitem(open_loop.__globals__, "latencies", alike)
-    one, two = (open_loop(tmp_path / f"r{seed}", 2000, seed=seed) for seed in (1, 7))
-    analyser = {"rate_hz": rate_hz, "clock_ppm": 17.3, "late_ms": late_ms}
-    own = checked(one, tmp_path, **analyser)
-    assert own.verdict == ("pass" if rate_hz == RATE_HZ else "inconclusive")
-    assert (own.balls, own.unmatched, own.odd) == (2000 - own.uncovered, 0, {})
-    found = check_capture(two, open_capture(tmp_path / "capture.sr"))
-    assert found.verdict == ("not run" if late_ms else "inconclusive"), found.reason
-    assert "latencies are all alike" in found.reason
-
-
-def test_noisy_edges_are_no_other_rally(rally, tmp_path):
-    found = checked(rally, tmp_path, rate_hz=100_000_000, jitter_ns=20.0)
-    assert found.verdict == "pass", found.reason
-    assert found.scheduling.sd_ns == pytest.approx(20 * np.sqrt(2), rel=0.15)
-
-
-def test_another_rally_with_the_same_gaps_is_told(tmp_path):
-    """A closed loop with the same seed: each gap is alike but for the latency before it."""
-    gaps = np.random.default_rng(5).integers(500_000, 1_500_000, 1500)
-
-    def play(name, seed):
-        rise = latencies(1500, seed).astype(np.int64)
-        schedule = latencies(1500, seed + 50).astype(np.int64)
-        made = make_rally(tmp_path / f"{name}-plain", rise=rise, schedule=schedule)
-        table = next(iter(made.batches()))
-        served = np.concatenate([[0], np.cumsum(gaps + rise + schedule)[:-1]])
-
-        rows = pa.table(
-            [table["ball"], pa.array(served), table["rise_ticks"], table["fall_ticks"]],
-            schema=schema(10**9),
-        )
-        return sealed_again(made, tmp_path / name, rows)
-
-    one, two = play("one", 1), play("two", 2)
-    capture = tmp_path / "capture.sr"
-    simulate(two, capture, Analyser(clock_ppm=20))
-    assert check_capture(two, open_capture(capture)).verdict == "pass"
-    found = check_capture(one, open_capture(capture))
-    assert found.verdict == "not run", found.reason
-    assert "another rally" in found.reason
-
-
-def test_sigrok_decodes_the_simulated_capture_as_the_rally_was_played(rally, tmp_path):
-    path = tmp_path / "capture.sr"
-    simulate(rally, path, Analyser(clock_ppm=10, jitter_ns=5))
-    lines = decoded(path, "-B", "tennis=csv", timeout_ms=100).splitlines()[1:]
-    assert len(lines) == rally.balls
-    assert sum(line.endswith("miss") for line in lines) == rally.misses
-    mean = np.mean([float(line.split(",")[2]) for line in lines if line.endswith("ok")])
-    ours = np.average(rally.interrupt.values, weights=rally.interrupt.counts)
-    assert mean == pytest.approx(ours, abs=3)
 
 
 # --- command line ---
