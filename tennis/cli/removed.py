@@ -74,7 +74,7 @@ OPTIONS = {
     "sweep --json": "run 'tennis stats --json DIR'",
     "rally --check": "run 'tennis check DIR'",
     "rally --from": "run 'tennis replay DIR --out DIR'",
-    "replicate --hardware": "read docs/evidence/hardware.md; scripts/hardware_table.py makes it",
+    "replicate --hardware": "read docs/evidence/hardware.md",
     "umpire check --out": "save what it prints, or use --json",
     "umpire check --hysteresis-v": "make a session of sigrok of the table first: docs/umpire.md",
     "umpire check --threshold-v": "make a session of sigrok of the table first: docs/umpire.md",

@@ -22,12 +22,14 @@ from typing import Annotated, Literal, Self
 from pydantic import Field, RootModel, ValidationError, model_validator
 
 from tennis.course.labs import Lab, LabError, LabRally, Prose, StrictPart, first_error, read_toml
+from tennis.kit.checkout import ROOT
 from tennis.kit.errors import RallyError
 from tennis.rally import Rally, open_rally
 from tennis.rally.statistics import summarize
 
 SOLUTION = "solution.toml"
 CHECKS = "checks.py"  # of a lab, beside it
+PROGRAMS = ROOT / "target" / "programs"
 
 
 class _Criterion(StrictPart):
@@ -103,6 +105,12 @@ def _between(mark: str) -> re.Pattern[str]:
 
 _SOLUTION, _MISTAKE = _between("solution"), _between("mistake")
 _MARK = re.compile(r"\[(?:/?solution|/?mistake|gap)\]")
+
+
+def source_of(lab: Lab, name: str) -> Path:
+    """Return where one of a lab's files is: in the lab's folder, or with the kit's programs."""
+    own, kits = lab.folder / name, PROGRAMS / name
+    return kits if kits.is_file() and not own.is_file() else own
 
 
 def starter(text: str) -> str:

@@ -4,6 +4,7 @@
 
 import contextlib
 import re
+import shutil
 import sys
 import tempfile
 import time
@@ -14,7 +15,7 @@ from typing import Any
 from tennis.bench.protocol import Bench
 from tennis.bench.registry import bench_for
 from tennis.course.choices import numbered
-from tennis.course.lab_files import open_recorded, place
+from tennis.course.lab_files import open_recorded, place, source_of
 from tennis.course.labs import Lab, LabError, LabRally, write
 from tennis.course.predictions import sealing
 from tennis.course.work import ANSWERS, read_answers, seed_of
@@ -206,7 +207,9 @@ def _play(lab: Lab, lab_rally: LabRally, seed: int) -> Rally:
     words = ["--quiet", *lab_rally.verb.split()[1:], *short.options(seed), "--out", str(out)]
     name = lab_rally.own_file
     if name is not None and not Path(name).is_file():  # the lab's own
-        words[words.index(name)] = str(lab.folder / name)
+        for file in lab.files:
+            shutil.copy(source_of(lab, file), folder.name)
+        words[words.index(name)] = str(Path(folder.name) / name)
     _tennis(*words, what=f"the rally {lab_rally.name}")
     return open_folder(out)
 

@@ -17,7 +17,7 @@ from pathlib import Path
 from textwrap import indent
 
 from tennis.course.choices import numbered
-from tennis.course.lab_files import open_recorded, place, starter
+from tennis.course.lab_files import open_recorded, place, source_of, starter
 from tennis.course.labs import Lab, LabError, Question, class_nonce, every_lab, write
 from tennis.course.people import (
     EMAIL,
@@ -227,9 +227,9 @@ def plan_of_match(lab: Lab, student: str, number: str = "") -> str:
 
 def starter_of(lab: Lab, name: str) -> str:
     """Return one of a lab's files as students get it. Raises LabError."""
-    path = lab.folder / name
+    path = source_of(lab, name)
     try:
-        with open_below(lab.folder, name) as file:
+        with open_below(path.parent, name) as file:
             return starter(file.read().decode())
     except (OSError, ValueError) as error:
         raise LabError(f"{path}: {error}") from error

@@ -23,7 +23,7 @@ from tennis.bench.kernels import debugging
 from tennis.course import checks, choices, predictions, work, written_numbers
 from tennis.course.checking import plays as plays_of
 from tennis.course.checking import running as checking
-from tennis.course.lab_files import CHECKS, SOLUTION, load_solution
+from tennis.course.lab_files import CHECKS, SOLUTION, load_solution, source_of
 from tennis.course.labs import COURSE, LAB, LABS, Lab
 from tennis.course.notebook import notebook_box
 from tennis.course.work import NOTEBOOK_PDF, WorkError
@@ -223,7 +223,8 @@ def _cached(path: Path, name: str, digest: str, checks: str) -> Graded | None:
 
 def checks_sha256(lab: Lab, *, replays: bool, boards: bool = False) -> str:
     """Return what a result depends on besides the hand-in: the lab, its checks and solution."""
-    own = [lab.folder / name for name in (LAB, SOLUTION, CHECKS, *lab.files)]
+    own = [lab.folder / name for name in (LAB, SOLUTION, CHECKS)]
+    own += [source_of(lab, name) for name in lab.files]
     own.append(LABS / COURSE)  # its nonce is part of every seed
     parts = (hand_in, work, checks, choices, predictions, written_numbers, notebook_box)
     code = sorted(checking.COMMON.parent.glob("*.py")) + [

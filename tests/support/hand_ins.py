@@ -17,7 +17,7 @@ from tennis.course import work
 from tennis.course.checking import sweep_work
 from tennis.course.checking.plays import key_of, plan_of_rally
 from tennis.course.choices import numbered
-from tennis.course.lab_files import load_solution, solved
+from tennis.course.lab_files import load_solution, solved, source_of
 from tennis.course.labs import Lab, LabRally
 from tennis.explain import stages
 from tennis.grading import hand_in
@@ -107,7 +107,7 @@ def make_work(
     """
     work.start(lab, student, folder)
     for name in lab.files:
-        text = solved((lab.folder / name).read_text())
+        text = solved(source_of(lab, name).read_text())
         (folder / name).write_text(edited(name, text))
     path = folder / work.ANSWERS
     text = path.read_text().partition("[answers]")[0].replace("minutes = 0", f"minutes = {minutes}")

@@ -28,7 +28,7 @@ from sphinx.util.docutils import SphinxDirective, SphinxRole
 from sphinx.util.typing import ExtensionMetadata, OptionSpec
 
 from tennis.course.authoring.sessions import SESSIONS, Planned, load_sessions, needs_of
-from tennis.course.lab_files import Kind, figures_us, place
+from tennis.course.lab_files import Kind, figures_us, place, source_of
 from tennis.course.labs import LABS, Lab, LabRally, LabSweep, Question, load_course, load_lab, write
 from tennis.course.work import starter_of
 from tennis.kit.errors import TennisError
@@ -187,7 +187,7 @@ class LabStarter(LabDirective):
         name = self.arguments[0]
         if name not in lab.files:
             raise ValueError(f"lab {lab.slug} has no file {name!r}; it has {write(lab.files)}")
-        self.env.note_dependency(str(LABS / lab.slug / name))
+        self.env.note_dependency(str(source_of(lab, name)))
         text = starter_of(lab, name)
         return [nodes.literal_block(text, text, language="c")]
 
