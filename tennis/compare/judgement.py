@@ -449,8 +449,15 @@ class Judgement:
 
     @cached_property
     def rows(self) -> list[Row]:
-        """Return all rows, of all kinds."""
-        return [row for one in self.kinds for row in one.rows] + list(self.suspects)
+        """Return all rows, of all kinds; a lost interrupt has no bottom half, and is said once."""
+        found: list[Row] = []
+        lost = set()
+        for row in (row for one in self.kinds for row in one.rows):
+            if row.what != "lost" or (row.cell, row.counts) not in lost:
+                found.append(row)
+            if row.what == "lost":
+                lost.add((row.cell, row.counts))
+        return found + list(self.suspects)
 
     @property
     def boots(self) -> int:

@@ -93,6 +93,14 @@ def test_lost_balls_are_counted_with_their_boots():
     assert judged(side(*[inf] * 10), side(*[inf] * 10)).verdict == "no worse"
 
 
+def test_a_lost_interrupt_is_said_once():
+    both = [
+        Pair("", latency, side(*[1000] * 10), side(*[inf] * 10))
+        for latency in ("interrupt", "scheduling")
+    ]
+    assert [row.latency for row in judge(both).rows if row.what == "lost"] == ["interrupt"]
+
+
 def test_what_is_too_rare_is_named_with_what_is_not_excluded():
     before, after = side(*[1000] * 9, inf, count=1), side(*[1000] * 8, inf, inf, count=1)
     found = judged(before, after)
