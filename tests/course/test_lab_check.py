@@ -128,16 +128,6 @@ def test_what_may_be_two_numbers_costs_nobody_a_point(tmp_path):
     assert "may be 7740 or 7.740" in mark.why
 
 
-def test_numbers_are_marked_as_people_write_them(tmp_path):
-    made = make_work(
-        tmp_path / "w", FIRST, "zoe", answers={"edges": "7.74 µs", "bound": "3 000 000 balls"}
-    )
-    report = checking.run_checks(made, blind=False)
-    points = {mark.question: mark.points for mark in report.marks}
-    assert (points["edges"], points["bound"]) == (2, 2)
-    assert report.facts.answers["edges"] == 7740
-
-
 def test_a_part_is_handed_in_after_a_question(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     made = make_work(

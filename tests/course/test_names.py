@@ -58,15 +58,6 @@ def test_a_name_is_taken_and_comes_back_as_written(tmp_path, name):
     assert not cell.startswith(("=", "+", "-", "@"))
 
 
-def test_a_group_has_such_names_too(tmp_path):
-    folder = tmp_path / "w"
-    asked = ["--as", NAMES[0], "--as", NAMES[10], "--out", str(folder)]
-    done = CliRunner().invoke(cli, ["lab", "start", "01", *asked])
-    assert done.exit_code == 0, done.output
-    members = work.read(folder, LAB).answers.members
-    assert {one.name for one in members} == {NAMES[0], NAMES[10]}
-
-
 @pytest.mark.parametrize("name", REFUSED)
 def test_what_would_lie_is_refused_and_the_sign_is_named(tmp_path, name):
     folder = tmp_path / "w"

@@ -2,7 +2,6 @@
 # SPDX-License-Identifier: MIT
 """A class's hand-ins are found as platforms let them be downloaded and systems pack them again."""
 
-import shutil
 import stat
 import unicodedata
 import zipfile
@@ -10,14 +9,12 @@ from datetime import datetime
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner
 
-from tennis.cli import cli
 from tennis.grading import downloads, hand_in
 from tennis.grading.downloads import Sent, same_name, sent
 from tennis.kit.errors import UsageError
 from tennis.kit.log import listening
-from tests.support.made_up_class import hand_in_of, packed, rows_of, unpacked
+from tests.support.made_up_class import hand_in_of, packed, unpacked
 
 ADA, BO = hand_in_of("Ada"), hand_in_of("Bo")
 MOODLE = {
@@ -252,20 +249,3 @@ def test_names_are_the_same_in_other_writings_and_stay_apart():
     assert same_name(unicodedata.normalize("NFD", "Zoë Müller"), "müllerzoë")
     assert not same_name("Müller", "Muller")
     assert not same_name("李明", "李朋")
-
-
-@pytest.mark.usefixtures("quick_judge")
-def test_a_class_is_marked_from_its_archive_as_from_its_folder(tmp_path):
-    """Same names, same marks; the archive stays as it is."""
-    (tmp_path / "class.zip").write_bytes(packed(MOODLE))
-    unpacked(MOODLE, tmp_path / "folder")
-    tables = []
-    for given in ("class.zip", "folder"):
-        done = CliRunner().invoke(cli, ["grade", str(tmp_path / given), "--lab", "1"])
-        assert done.exit_code == 0, done.output
-        marks = tmp_path / f"{Path(given).stem}-marks"
-        tables.append(rows_of((marks / "marks.csv").read_bytes()))
-        shutil.rmtree(marks)
-    assert tables[0] == tables[1]
-    assert {row["file"] for row in tables[0]} == plain_names(MOODLE)
-    assert {path.name for path in tmp_path.iterdir()} == {"class.zip", "folder"}
