@@ -19,6 +19,7 @@ from tennis.bench.targets import snapshot
 from tennis.bench.targets.ssh import SshTarget
 from tennis.kit.checkout import ROOT
 from tennis.kit.errors import RallyError
+from tennis.play.doctor.target import examine_target
 from tennis.play.rally import NothingPlayedError, Watch, play
 from tennis.rally import Rally, witness
 from tennis.rally.folder import CONSOLE
@@ -226,3 +227,22 @@ def test_a_witness_looks_on_and_leaves_the_board_as_it_was(target, tmp_path):
     with pytest.raises(RallyError, match="nothing ties the target's clock"):
         witness.samples(rally)
     assert state(target) + target.run(traces, what="looking") == before
+
+
+@pytest.mark.more
+def test_the_doctor_looks_at_the_board(target):
+    found = {finding.what: finding for finding in examine_target(HOST)}
+    assert found["Racquet"].verdict == "good", found["Racquet"]
+    assert found["architecture"].found == "aarch64"
+    # by modprobe's options, and by what the kernel shows of a loaded Racquet
+    lines = "ping is line 0, reply line 1 of 9030000.pl061"
+    assert (found["lines"].verdict, found["lines"].found) == ("good", lines)
+    target.run("modprobe racquet", what="loading it")
+    target.run("echo function > /sys/kernel/tracing/current_tracer", what="tracing")
+    try:  # both at once: to look takes an emulated board eight seconds
+        found = {finding.what: finding for finding in examine_target(HOST)}
+        assert (found["lines"].verdict, found["lines"].found) == ("good", lines)
+        assert (found["tracer"].verdict, found["tracer"].found[:8]) == ("bad", "function")
+    finally:
+        target.run("echo nop > /sys/kernel/tracing/current_tracer", what="tracing")
+        target.run("rmmod racquet", what="unloading it")
