@@ -5,7 +5,7 @@
 import numpy as np
 import pytest
 
-from tennis.rally.two_clocks import tie
+from tennis.rally.witness import tie
 
 QUICKEST_NS = 900  # from a ping to the end of its handler, at least
 

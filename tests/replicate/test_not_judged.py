@@ -9,8 +9,7 @@ import pytest
 
 from tennis.match.folder import open_match
 from tennis.rally.manifest import Drill
-from tennis.replicate.match_drills import drill_rows
-from tennis.replicate.match_page import match_report
+from tennis.replicate.match_page import drill_rows, match_report
 from tennis.replicate.verdicts import Replication
 from tests.support.forging import reseal
 from tests.support.synthetic_match import MatchMaker, bursts

@@ -17,6 +17,7 @@ from tennis.bench import flavours
 from tennis.bench.commands import run
 from tennis.bench.fitting import Capabilities
 from tennis.bench.instruments import emulated
+from tennis.bench.instruments.linked_session import EMULATOR_LOG, LinkedSession
 from tennis.bench.loads import cycle_of, cycle_version, find
 from tennis.bench.protocol import Access, RunRecord, Session
 from tennis.bench.qemu import plugins
@@ -24,7 +25,6 @@ from tennis.bench.qemu.session import shared
 from tennis.bench.sloth import KERNELS, PICO, PICO2, is_sloth
 from tennis.bench.sloth.application import Application, application
 from tennis.bench.sloth.image import CORES, compiler_version
-from tennis.bench.sloth.pico_session import PicoTargetSession
 from tennis.bench.sloth.session import MACHINE, SlothSession
 from tennis.bench.targets.console import Console
 from tennis.kit.digests import sha256_of
@@ -34,6 +34,16 @@ from tennis.rally.folder import CONSOLE
 from tennis.rally.manifest import BenchKind, Ceiling, Instrument, LoadRecord, Priority, Target
 from tennis.rally.plan import Plan
 from tennis.rally.settings import of_target, taken_by
+
+
+class _PicoTargetSession(LinkedSession):
+    """Two emulated Picos in one program; the target's console goes to ``folder``."""
+
+    def __init__(self, image: Path, plan: Plan, folder: Path) -> None:
+        log, console = folder / EMULATOR_LOG, folder / CONSOLE
+        words = ["--target", str(image), "--console", str(console)]
+        link = emulated.start(words, log=log)
+        super().__init__(link, plan, Console(console), log)
 
 
 class SlothBench:
@@ -103,7 +113,7 @@ class SlothBench:
         """Start the processor, and let the instrument wait for it."""
         built = self._application(plan)
         if plan.kernel == PICO:
-            return PicoTargetSession(built.elf, plan, folder)
+            return _PicoTargetSession(built.elf, plan, folder)
         return SlothSession(built.elf, built.core, plan.protocol, folder, plan.instruction_ns)
 
     def circumstances(self, plan: Plan, folder: Path) -> RunRecord:

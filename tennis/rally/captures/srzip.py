@@ -7,8 +7,11 @@ bit a channel. Samples between two edges are looked at eight at a time, and neve
 """
 
 import configparser
+import os
 import re
+import struct
 import zipfile
+import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from fractions import Fraction
@@ -23,7 +26,37 @@ from tennis.rally.captures.channels import Wires, chosen
 from tennis.rally.captures.edges import MAX_TICKS, Capture, CaptureError, Edges, MissingError
 from tennis.rally.disk import writing
 from tennis.rally.text import plain
-from tennis.rally.zip_files import DAMAGE, METHODS, directory_of
+
+# Python's zipfile unpacks others, too, and then ignores how much was asked for
+METHODS = {zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED}
+# what a damaged zip file does to zipfile; an OSError is a place before the file's beginning
+DAMAGE = (
+    *(zipfile.BadZipFile, zlib.error, EOFError, struct.error, NotImplementedError),
+    *(ValueError, OverflowError, OSError),
+)
+
+
+def _directory_of(path: Path) -> tuple[int, int]:
+    """Return how many members a zip file says it has, and the bytes of its directory.
+
+    zipfile holds the whole directory in memory: who opens a stranger's file bounds it before.
+    Raises zipfile.BadZipFile, OSError.
+    """
+    with path.open("rb") as file:
+        size = file.seek(0, os.SEEK_END)
+        file.seek(max(0, size - (1 << 16) - 22 - 76))
+        tail = file.read()
+    at = tail.rfind(b"PK\x05\x06")
+    if at < 0 or at + 22 > len(tail):
+        raise zipfile.BadZipFile("it has no end")
+    members, directory = struct.unpack_from("<HI", tail, at + 10)
+    # zipfile believes the larger form whenever it is there, so that is what must be bounded
+    if at >= 76 and tail[at - 20 : at - 16] == b"PK\x06\x07":
+        if tail[at - 76 : at - 72] != b"PK\x06\x06":
+            raise zipfile.BadZipFile("its end is not whole")
+        members, directory = struct.unpack_from("<QQ", tail, at - 76 + 32)
+    return members, directory
+
 
 # bounds for what came from somebody else
 MAX_MEMBERS = 1 << 16  # of 4 million samples each, as sigrok writes them
@@ -138,7 +171,7 @@ def _archive(path: Path) -> Iterator[zipfile.ZipFile]:
 def _check_directory(path: Path) -> None:
     """Refuse a zip file whose directory alone would fill the memory. Raises CaptureError."""
     try:
-        entries, directory = directory_of(path)
+        entries, directory = _directory_of(path)
     except zipfile.BadZipFile as error:
         raise CaptureError(f"{path} is not a whole zip file", next_step=DAMAGED) from error
     if entries > MAX_MEMBERS or directory > MAX_DIRECTORY:

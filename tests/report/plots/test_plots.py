@@ -10,7 +10,7 @@ import pytest
 from tennis.rally.manifest import Fault
 from tennis.report.plots import alt_text, comparison, distribution, histogram, overview, series
 from tennis.report.plots.compare import histograms, names
-from tennis.report.plots.coverage import coverage
+from tennis.report.plots.instants import coverage
 from tennis.report.plots.one import Envelope, bar_edges, visible_points
 from tennis.report.plots.sides import sides
 from tests.support.synthetic import TIME_NOTE, make_rally

@@ -2,17 +2,74 @@
 # SPDX-License-Identifier: MIT
 """Compare an analyser's capture with a rally: does the instrument say what happened."""
 
+import itertools
+import shlex
+from collections.abc import Iterator
+from dataclasses import replace
+
 from tennis.kit.units import format_count, format_ns, tick_ns
 from tennis.rally import Rally
-from tennis.rally.captures.edges import Capture, CaptureError, MissingError, one_wire, rewired
+from tennis.rally.captures.edges import (
+    Capture,
+    CaptureError,
+    Edges,
+    MissingError,
+    ProbeFault,
+    one_wire,
+    rewired,
+)
 from tennis.rally.text import plain
 from tennis.report.umpire.agreement import pairing
 from tennis.report.umpire.agreement.balls import Balls, Decoder
 from tennis.report.umpire.agreement.comparing import Likeness, compare
-from tennis.report.umpire.agreement.probes import begin_of, other_wirings, wiring_words
 from tennis.report.umpire.agreement.rally_balls import MOST, balls_of
 from tennis.report.umpire.agreement.result import MAX_CLOCK_PPM, NAMED, TICK_NS, WIRES_NS, Check
 from tennis.report.umpire.agreement.verdict import judge
+
+TRIAL_EDGES = 1 << 17  # of a capture, when other wirings are tried
+
+
+def _other_wirings() -> list[ProbeFault]:
+    """Return all that may be wrong with two probes, what is most often wrong first."""
+    every = sorted(itertools.product((False, True), repeat=3), key=sum)
+    return [ProbeFault(*wiring) for wiring in every if any(wiring)]
+
+
+def _begin_of(capture: Capture) -> Capture:
+    """Return the first edges of a capture, which are read from its file once."""
+    batches: list[Edges] = []
+    for batch in capture.edges():
+        batches.append(batch)
+        if sum(held.ticks.size for held in batches) >= TRIAL_EDGES:
+            break
+    end_ticks = capture.end_ticks
+
+    def read(outer: Capture) -> Iterator[Edges]:
+        outer.end_ticks = end_ticks
+        yield from batches
+
+    return replace(capture, read=read)
+
+
+def _wiring_words(wiring: ProbeFault, capture: Capture) -> str:
+    """Say what is wrong with the probes, and what to do about it."""
+    wires, options = [], []
+    ping, reply = shlex.quote(capture.ping), shlex.quote(capture.reply)
+    if wiring.swapped:
+        wires.append("ping and reply are swapped")
+        options.append(f"--ping {reply} --reply {ping}")
+    both = wiring.invert_ping and wiring.invert_reply
+    for name, inverted in (("ping", wiring.invert_ping), ("reply", wiring.invert_reply)):
+        if inverted:
+            wires.append(f"{name} is inverted")
+            options.append(f"--invert {name}" if not both else "")
+    if both:
+        options = [option for option in options if option] + ["--invert both"]
+    return (
+        f"{' and '.join(wires)} in the capture: move the probes, or check it again with "
+        f"{' '.join(options)}"
+    )
+
 
 RIGHT = 0.9  # of the balls must pair, if it is this rally on these wires
 SPREAD = 3.0  # times what the resolutions explain: then these are not the same balls
@@ -71,14 +128,14 @@ def _of_the_probes(rally: Rally, capture: Capture, result: Check) -> str:
     # a wire on which nothing happens is not mended by another name
     if rally.manifest.drill or not (seen and seen.ping.count and seen.reply.count):
         return ""
-    begins = begin_of(capture)
-    for wiring in other_wirings():
+    begins = _begin_of(capture)
+    for wiring in _other_wirings():
         trial = Check("not run", "", rally, capture, 0, 0)
         if _paired(rally, rewired(begins, wiring), trial) or trial.balls < 3:
             continue
         answered = trial.balls - trial.disagree
         if trial.balls > RIGHT * (trial.balls + trial.unmatched) and answered > RIGHT * trial.balls:
-            return wiring_words(wiring, capture)
+            return _wiring_words(wiring, capture)
     return ""
 
 
