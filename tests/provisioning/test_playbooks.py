@@ -277,7 +277,7 @@ def test_each_host_gets_its_own_kernels_and_a_failure_stops_only_its_own(tmp_pat
     command.write_text(
         f'#!/bin/sh\necho "$*" >> {tmp_path}/calls\n'
         'case "$*" in *bad*) echo "tennis: no compiler" >&2; exit 1 ;; esac\n'
-        'echo "{\\"release\\": \\"$3-$6\\"}"\n'
+        'echo "{\\"release\\": \\"$3-$5\\"}"\n'
     )
     command.chmod(0o755)
 
