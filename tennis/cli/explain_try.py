@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 """``tennis explain try``: play a rally's plan with another setting, and compare late balls."""
 
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from pathlib import Path
 
@@ -12,13 +13,14 @@ from rich.text import Text
 from tennis.cli.completion import Folder
 from tennis.cli.numbers import Whole, time_ns
 from tennis.cli.progress import watching
-from tennis.cli.tables import latency_rows, table
+from tennis.cli.tables import table
 from tennis.cli.words import echo_json
 from tennis.explain.remedy_trial import BOOTS, BOOTS_MAX, try_setting
 from tennis.kit.units import format_count, format_round_ns
 from tennis.rally import open_rally
 from tennis.rally.agreement import apart
 from tennis.rally.shots import are_shots
+from tennis.rally.statistics import Summary
 from tennis.rally.statistics.summary import summarize
 from tennis.rally.text import plain
 
@@ -88,7 +90,7 @@ def try_(
             *(f"{count:,}" for count in (tried.late_before, tried.late_after)),
         )
     shown.add_section()
-    for name, cells in latency_rows(summaries):
+    for name, cells in _latency_rows(summaries):
         shown.add_row(f"first boot: {name}", *cells)
     console = Console(highlight=False)
     console.print(shown)
@@ -97,3 +99,11 @@ def try_(
     if differ:
         console.print(Text(differ.words))
     console.print(Text(f"The first rally after: {plain(str(tried.after.path))}", style="dim"))
+
+
+def _latency_rows(summaries: Sequence[Summary]) -> Iterator[tuple[str, list[str]]]:
+    """Yield what a row is called, and its cells: median, 99 % and latest of both latencies."""
+    for latency in ("interrupt", "scheduling"):
+        for name, words in (("median", "median"), ("p99", "99 %"), ("max", "latest")):
+            cells = [getattr(one, f"{latency}_ns").said(name) for one in summaries]
+            yield f"{latency}, {words}", cells

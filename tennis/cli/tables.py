@@ -2,13 +2,11 @@
 # SPDX-License-Identifier: MIT
 """Tables for a terminal: columns of words and of numbers."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable
 
 from rich import box
 from rich.console import Console
 from rich.table import Table
-
-from tennis.rally.statistics import Summary
 
 WIDTH_MAX = 10_000  # columns of a terminal
 
@@ -45,11 +43,3 @@ def print_wide(made: Table) -> None:
     console = Console()
     width = max(console.width, needed(made, console))
     Console(width=width, markup=False, highlight=False).print(made)
-
-
-def latency_rows(summaries: Sequence[Summary]) -> Iterator[tuple[str, list[str]]]:
-    """Yield what a row is called, and its cells: median, 99 % and latest of both latencies."""
-    for latency in ("interrupt", "scheduling"):
-        for name, words in (("median", "median"), ("p99", "99 %"), ("max", "latest")):
-            cells = [getattr(one, f"{latency}_ns").said(name) for one in summaries]
-            yield f"{latency}, {words}", cells

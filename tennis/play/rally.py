@@ -3,6 +3,7 @@
 """Play a rally: from the instrument's frames to its journal, whatever happens on the way."""
 
 import contextlib
+import json
 import os
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
@@ -21,7 +22,7 @@ from tennis.rally.balls import records
 from tennis.rally.folder import CONSOLE, Rally
 from tennis.rally.in_play import RallyInPlay, can_go_on, check_part, part_path
 from tennis.rally.inside import is_drill_complete
-from tennis.rally.journal import Frame, Journal, tick_hz_of
+from tennis.rally.journal import Frame, Journal
 from tennis.rally.plan import Plan
 from tennis.rally.sealing import finished
 from tennis.rally.text import plain, quoted
@@ -259,7 +260,7 @@ def _go_on(bench: ResumableBench, in_play: RallyInPlay, watch: Watch) -> Rally:
     for frame in journal.frames():
         sequence = frame.sequence + 1
         if frame.kind == wire.HELLO:
-            progress.tick_hz = tick_hz_of(frame.payload) or progress.tick_hz
+            progress.tick_hz = _tick_hz_of(frame.payload) or progress.tick_hz
         elif frame.kind == wire.BALLS and frame.payload:
             progress.add(frame.payload)
             clock_ticks = int(records(frame.payload)["served"][-1])
@@ -307,7 +308,7 @@ def _frames(session: Session, outcome: Ending, progress: Progress, watch: Watch)
         outcome.lost_frames += (frame.sequence - outcome.next_frame) & 0xFFFFFFFF
         outcome.next_frame = frame.sequence + 1
         if frame.kind == wire.HELLO:
-            progress.tick_hz = tick_hz_of(frame.payload) or progress.tick_hz
+            progress.tick_hz = _tick_hz_of(frame.payload) or progress.tick_hz
         elif frame.kind == wire.BALLS:
             progress.add(frame.payload)
             progress.doing = ""
@@ -317,3 +318,12 @@ def _frames(session: Session, outcome: Ending, progress: Progress, watch: Watch)
     progress.doing = session.doing
     watch.observe(progress)
     outcome.garbage_bytes = session.garbage_bytes
+
+
+def _tick_hz_of(hello: bytes) -> int | None:
+    """Return the instrument's ticks of a second; None: its HELLO does not say them."""
+    try:
+        tick_hz = json.loads(hello)["tick_hz"]
+    except (ValueError, KeyError, TypeError, RecursionError):
+        return None
+    return tick_hz if isinstance(tick_hz, int) and tick_hz > 0 else None

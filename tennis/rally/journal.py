@@ -6,7 +6,6 @@ Append-only; every frame has its own check sum. After a crash all whole frames a
 one that was being written is cut off.
 """
 
-import json
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -19,15 +18,6 @@ from tennis.rally.disk import lock, sync, writing
 from tennis.rally.folder import JOURNAL
 
 SYNC_EVERY_S = 1.0
-
-
-def tick_hz_of(hello: bytes) -> int | None:
-    """Return the instrument's ticks of a second; None: its HELLO does not say them."""
-    try:
-        tick_hz = json.loads(hello)["tick_hz"]
-    except (ValueError, KeyError, TypeError, RecursionError):
-        return None
-    return tick_hz if isinstance(tick_hz, int) and tick_hz > 0 else None
 
 
 class Frame(NamedTuple):

@@ -3,22 +3,10 @@
 """What differs on a board between the beginning of a rally and its end."""
 
 from collections.abc import Iterator
-from pathlib import Path
-from typing import Any
 
 from tennis.bench.kernels import boards, requirements
 from tennis.bench.targets import latency_settings, snapshot
-from tennis.kit.errors import BenchError
 from tennis.rally.manifest import Fault
-
-
-def kept_snapshot(path: Path) -> snapshot.Snapshot | None:
-    """Return what a rally's folder holds of the target; None if there is none, or half of it."""
-    try:
-        with path.open(encoding="utf-8", errors="replace") as file:
-            return snapshot.read(file.read(snapshot.SIZE_MAX))
-    except (OSError, BenchError):  # there is none, or its end was lost with the connection
-        return None
 
 
 def changes(before: snapshot.Snapshot | None, after: snapshot.Snapshot | None) -> Iterator[Fault]:
@@ -47,16 +35,3 @@ def changes(before: snapshot.Snapshot | None, after: snapshot.Snapshot | None) -
                 code=f"{fact}_changed",
                 message=f"somebody changed {name}, from {before.line(fact)} to {after.line(fact)}",
             )
-
-
-def other_interrupts(
-    before: snapshot.Snapshot | None, after: snapshot.Snapshot | None
-) -> Iterator[dict[str, Any]]:
-    """Yield how often other GPIO interrupts came in between: they take the ping's turn."""
-    if before is None or after is None:
-        return
-    earlier = requirements.gpio_interrupts(before)
-    for name, times in requirements.gpio_interrupts(after).items():
-        if times > earlier.get(name, 0):
-            came = times - earlier.get(name, 0)
-            yield {"what": "other_interrupt", "name": name, "times": came}

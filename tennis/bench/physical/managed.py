@@ -10,7 +10,7 @@ measurements in one: that is a fault, and the rally is suspect.
 
 import hashlib
 import re
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, ClassVar
@@ -24,8 +24,8 @@ from tennis.bench.fleet import boot, inventory, leases
 from tennis.bench.kernels import boards, modules, program_record, requirements
 from tennis.bench.kernels.own_program import OwnProgram
 from tennis.bench.patience import USUAL, Patience
-from tennis.bench.physical import drills, programs
-from tennis.bench.physical.differences import changes, kept_snapshot, other_interrupts
+from tennis.bench.physical import programs
+from tennis.bench.physical.differences import changes
 from tennis.bench.physical.managed_session import PiSession, SetUpSteps
 from tennis.bench.physical.wired import WiredBench
 from tennis.bench.protocol import (
@@ -44,12 +44,14 @@ from tennis.kit.checkout import ROOT
 from tennis.kit.errors import BenchError, UsageError
 from tennis.kit.log import log
 from tennis.kit.units import NS_PER_S
+from tennis.rally import drills
 from tennis.rally.disk import writing
 from tennis.rally.folder import AFTER, BEFORE, CONSOLE, PEER
 from tennis.rally.manifest import (
     PROGRAM,
     THREADED,
     BenchKind,
+    Drill,
     LoadRecord,
     OnProcessor,
     Priority,
@@ -286,7 +288,7 @@ class PiBench(ResumableBench, PreparingBench):
                 "target_config_sha256": seen.config_sha256 or UNKNOWN,
                 "target_module": seen.module,
                 "target_module_sha256": known.get(f"{seen.module}.sha256", UNKNOWN),
-                **(drills.versions_of(plan.drill) if plan.drill and not own else {}),
+                **(_drill_versions(plan.drill) if plan.drill and not own else {}),
                 **(programs.versions(own, self.target) if own else {}),
                 "load": load.command,
                 **load_folder.cycle_version(load, None),
@@ -413,7 +415,7 @@ class PiBench(ResumableBench, PreparingBench):
         if own or not plan.drill:
             priorities = flavours.priorities_on(facts.flavour, plan)
         its_own: dict[str, str | int] = {"program": ""}
-        module = drills.module_of(plan, facts)
+        module = _drill_module(plan, facts)
         if own:
             loops = plan.drill is not None
             its_own, priorities = programs.settings(own, priorities, loops=loops)
@@ -452,7 +454,7 @@ class PiBench(ResumableBench, PreparingBench):
         known = self._wired.circumstances(plan, folder)
         recorded = plan.versions
         report = Console(folder / CONSOLE).report()
-        before, after = kept_snapshot(folder / BEFORE), kept_snapshot(folder / AFTER)
+        before, after = _kept_snapshot(folder / BEFORE), _kept_snapshot(folder / AFTER)
         governors = before.pairs("governor").values() if before else ()
         told_there = {
             "kernel": recorded["target_flavour"],
@@ -486,7 +488,7 @@ class PiBench(ResumableBench, PreparingBench):
                     {"what": "temperature", "when": when, "zone": zone, "millidegrees": value}
                     for zone, value in seen.pairs("temperature_mc").items()
                 ]
-        events += other_interrupts(before, after)
+        events += _other_interrupts(before, after)
         own = plan.program is not None
         found = program_record.faults(report.faults) if own else report.faults
         counts = {name: report.facts[name] for name in COUNTED if name in report.facts}
@@ -529,7 +531,7 @@ def _files_of_answer(plan: Plan, own: OwnProgram | None, folder: str) -> Mapping
     if own:
         return programs.files(own, folder)
     if plan.drill:
-        return drills.files_of(plan.drill)
+        return _drill_files(plan.drill)
     is_process = plan.bottom_half == "user"
     return {"racquet-user": modules.program(RACQUET_USER)} if is_process else {}
 
@@ -560,3 +562,50 @@ def _placed(plan: Plan, facts: Mapping[str, str]) -> int | None:
     """Return the processor that the Racquet put its interrupt on, asked for here or there."""
     told = facts.get("interrupt_cpu", "")
     return int(told) if re.fullmatch(r"\d{1,3}", told) else plan.interrupt_cpu
+
+
+def _kept_snapshot(path: Path) -> snapshot.Snapshot | None:
+    """Return what a rally's folder holds of the target; None if there is none, or half of it."""
+    try:
+        with path.open(encoding="utf-8", errors="replace") as file:
+            return snapshot.read(file.read(snapshot.SIZE_MAX))
+    except (OSError, BenchError):  # there is none, or its end was lost with the connection
+        return None
+
+
+def _other_interrupts(
+    before: snapshot.Snapshot | None, after: snapshot.Snapshot | None
+) -> Iterator[dict[str, Any]]:
+    """Yield how often other GPIO interrupts came in between: they take the ping's turn."""
+    if before is None or after is None:
+        return
+    earlier = requirements.gpio_interrupts(before)
+    for name, times in requirements.gpio_interrupts(after).items():
+        if times > earlier.get(name, 0):
+            came = times - earlier.get(name, 0)
+            yield {"what": "other_interrupt", "name": name, "times": came}
+
+
+def _drill_module(plan: Plan, facts: snapshot.Snapshot) -> str:
+    """Return which module is loaded; empty where a drill is a process."""
+    if plan.drill is None:
+        return facts.module
+    return plan.drill.name if plan.drill.in_kernel else ""
+
+
+def _drill_files(drill: Drill) -> dict[str, bytes | Path]:
+    """Return what the target needs of a drill: a program, or what its module is built from."""
+    source = drills.find(drill.name).code
+    if drill.in_kernel:
+        return {f"drill-source/{path.name}": path for path in modules.sources(source)}
+    return {"drill": modules.program(source)}
+
+
+def _drill_versions(drill: Drill) -> dict[str, str]:
+    """Return what must stay the same of a drill; of a module, which is built there, its sources."""
+    content = (
+        path if isinstance(path, bytes) else path.read_bytes()
+        for _, path in sorted(_drill_files(drill).items())
+    )
+    sha256 = hashlib.sha256(b"".join(content)).hexdigest()
+    return {"target_module": f"drill {drill.name}", "target_module_sha256": sha256}

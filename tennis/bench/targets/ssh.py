@@ -27,7 +27,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tennis.bench.patience import USUAL, Patience
-from tennis.bench.targets import diagnoses, snapshot
+from tennis.bench.targets import snapshot
 from tennis.kit import environment
 from tennis.kit.checkout import SETUP
 from tennis.kit.errors import BenchError, UsageError
@@ -175,7 +175,7 @@ class SshTarget:
 
     def failure(self, errors: str) -> SshError:
         """Return what it means that ssh failed and said this."""
-        if meaning := diagnoses.of_ssh(self.host, errors):
+        if meaning := _meaning_of_ssh(self.host, errors):
             return SshError(f"{self.host}: {meaning}")
         lines = [line for line in errors.splitlines() if line.strip()]
         if not lines:
@@ -393,7 +393,7 @@ def _shell(command: str, *, root: bool = False) -> str:
 
 def why(result: CommandResult) -> str:
     """Say why a command failed, from what it said."""
-    if meaning := diagnoses.of_target(result.errors):
+    if meaning := _meaning_on_target(result.errors):
         return meaning
     lines = [line.strip() for line in result.errors.splitlines() if line.strip()]
     reason = plain(" | ".join(lines[-3:]), 300) if lines else "it did not say why"
@@ -417,3 +417,60 @@ def _banner(host: str, port: int, timeout_s: float) -> bool:
             return bool(ready) and line.recv(4) == b"SSH-"
     except OSError:
         return False
+
+
+# what ssh says -> what that means, and what to do; the first that fits
+_OF_SSH = [
+    ("Could not resolve hostname", "no such host: check the name, the inventory, ~/.ssh/config"),
+    (
+        "REMOTE HOST IDENTIFICATION HAS CHANGED",
+        "its host key has changed: if you set it up again, run `ssh-keygen -R HOST`, `ssh HOST`",
+    ),
+    (
+        "Host key verification failed|host key is known",
+        "its host key is unknown here: run `ssh HOST` once and compare the fingerprint",
+    ),
+    (
+        "Permission denied",
+        "it does not accept your key: give it with `ssh-copy-id HOST`, and load it into the agent",
+    ),
+    ("Too many authentication failures", "too many keys are offered: name one in ~/.ssh/config"),
+    ("Connection refused", "nobody answers on its SSH port: is it still booting, is sshd enabled?"),
+    (
+        "timed out|No route to host|Network is unreachable|Host is down",
+        "unreachable: is it switched on, and in this network?",
+    ),
+    (
+        "closed by|reset by|Broken pipe|not responding|disconnect|mux_client",
+        "the connection was lost: is it switched on, does its network hold?",
+    ),
+]
+# what a target's shell and its programs say -> what that means
+_OF_TARGET = [
+    (
+        r"sudo: a (?:password|terminal) is required|sudo: a password",
+        "sudo asks for a password there: allow it without one (the bench role of ansible/ does)",
+    ),
+    (
+        r"sudo: .*not found|is not in the sudoers|may not run sudo",
+        "there is no sudo for this user there: log in as root, or install and allow it",
+    ),
+    ("No space left on device|Disk quota exceeded", "its disk is full: free some space there"),
+    ("Read-only file system", "its disk is read-only: look at its SD card (dmesg)"),
+]
+
+
+def _meaning_of_ssh(host: str, errors: str) -> str | None:
+    """Return what it means that ssh said this of a host; None where nobody knows."""
+    for pattern, meaning in _OF_SSH:
+        if re.search(pattern, errors, re.IGNORECASE):
+            return meaning.replace("HOST", host)
+    return None
+
+
+def _meaning_on_target(errors: str) -> str | None:
+    """Return what it means that a command on a target said this; None where nobody knows."""
+    for pattern, meaning in _OF_TARGET:
+        if re.search(pattern, errors):
+            return meaning
+    return None
