@@ -27,7 +27,7 @@ from tennis.replicate.mechanisms import Mechanism, Mechanisms, other_cause
 from tennis.replicate.samples import Sample
 from tennis.report.publications.rules import Rule, RulePart, published_quantity, replication, rules
 
-__all__ = ["Claim", "ClaimPart", "Replication", "SideFigures", "Verdict", "number"]
+__all__ = ["Claim", "ClaimPart", "Replication", "Verdict", "_SideFigures", "number"]
 Cause = Literal["looked at", "not looked at", ""]
 Verdict = Literal[
     "confirmed",
@@ -51,7 +51,7 @@ class _FoundLevel:
 
 
 @dataclass(frozen=True)
-class SideFigures:
+class _SideFigures:
     """What was found on one side of a comparison under one load; ns. None: an unanswered ball."""
 
     words: str  # the side in a few words
@@ -93,7 +93,7 @@ class ClaimPart:
     largest_position: Position | None = None  # where it lies; "both": within a ranking's margin
     # whether anybody looked at what made the side late that must be late; empty: nothing must
     cause: Cause = ""
-    sides: tuple[SideFigures, ...] = ()
+    sides: tuple[_SideFigures, ...] = ()
     quantity: str = ""  # what was published: "the thesis' maximum of 10,000,000 balls"
     judged: str = ""  # what is judged here: "1 in 1,000 and rarer, of all balls"
 
@@ -539,14 +539,14 @@ class Replication:
         out = shlex.quote(plain(str(self.match.path), 200))
         return f"tennis match {plan} --boots {boots} --out {out}"
 
-    def _side_figures(self, sample: Sample) -> SideFigures:
+    def _side_figures(self, sample: Sample) -> _SideFigures:
         cell, statistics = self._cell(sample), self._rules.statistics
         levels = [
             _FoundLevel(one_in, cell.median_boot(one_in))
             for one_in in statistics.one_in
             if cell.has(one_in)
         ]
-        return SideFigures(
+        return _SideFigures(
             words=sample.words,
             kernel=sample.side.kernel,
             priorities=sample.side.priorities,

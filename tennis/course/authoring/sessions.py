@@ -61,7 +61,7 @@ class Planned(StrictPart):
         return self.lab.title if self.lab else str(self.session.title)
 
 
-class Effort(StrictPart):
+class _Effort(StrictPart):
     """What a term takes beside its sessions and labs."""
 
     report: Slug  # the lab that is the report
@@ -92,7 +92,7 @@ class Term(StrictPart):
 
     session_minutes: Minutes
     break_minutes: Minutes
-    effort: Effort
+    effort: _Effort
     marks: Marks
     sessions: Annotated[list[Session], Field(min_length=1)]
 

@@ -51,7 +51,7 @@ KINDS = {
 }
 
 
-def lab_of(env: "BuildEnvironment", docname: str, named: str | None = None) -> Lab:
+def _lab_of(env: "BuildEnvironment", docname: str, named: str | None = None) -> Lab:
     """Return the named lab, or the one whose page this is."""
     slug = named or docname.rpartition("/")[2]
     if not _SLUG.fullmatch(slug):
@@ -60,20 +60,20 @@ def lab_of(env: "BuildEnvironment", docname: str, named: str | None = None) -> L
     return load_lab(slug)
 
 
-def page_questions(env: "BuildEnvironment", docname: str) -> list[str]:
+def _page_questions(env: "BuildEnvironment", docname: str) -> list[str]:
     """Return the ids of the questions that a page asks; Sphinx forgets and merges them with it."""
     numbers: list[str] = env.metadata[docname].setdefault("tennis-questions", [])
     return numbers
 
 
-class LabRole(SphinxRole):
+class _LabRole(SphinxRole):
     """``{lab}`parameters.balls```: a value from ``lab.toml``, thousands with a comma."""
 
     def run(self) -> tuple[list[nodes.Node], list[nodes.system_message]]:
         """Return the value as text."""
         slug, colon, path = self.text.rpartition(":")
         try:
-            lab = lab_of(self.env, self.env.docname, slug if colon else None)
+            lab = _lab_of(self.env, self.env.docname, slug if colon else None)
             text = self.figures(lab, path) or write(lab.value(path))
         except TennisError as error:
             message = self.inliner.reporter.error(str(error), line=self.lineno)
@@ -101,7 +101,7 @@ class GeneratedDirective(SphinxDirective):
     has_content = True
 
 
-class LabDirective(GeneratedDirective):
+class _LabDirective(GeneratedDirective):
     """A directive about the page's lab; its errors name the place."""
 
     option_spec: ClassVar[OptionSpec] = {"lab": directives.unchanged_required}
@@ -109,7 +109,7 @@ class LabDirective(GeneratedDirective):
     def run(self) -> list[nodes.Node]:
         """Return what ``content_of`` makes, or the error."""
         try:
-            return self.content_of(lab_of(self.env, self.env.docname, self.options.get("lab")))
+            return self.content_of(_lab_of(self.env, self.env.docname, self.options.get("lab")))
         except (TennisError, ValueError) as error:
             return [self.state.document.reporter.error(str(error), line=self.lineno)]
 
@@ -122,7 +122,7 @@ class LabDirective(GeneratedDirective):
         return self.parse_text_to_nodes(text)
 
 
-class LabFacts(LabDirective):
+class _LabFacts(_LabDirective):
     """``{lab-facts}``: minutes and points in one line, what the lab is about, and its goals."""
 
     def content_of(self, lab: Lab) -> list[nodes.Node]:
@@ -146,7 +146,7 @@ class LabFacts(LabDirective):
         return self.markdown("\n".join([*lines, *(f"- {one}" for one in planned.session.goals)]))
 
 
-class LabConsole(LabDirective):
+class _LabConsole(_LabDirective):
     """``{lab-console}``: commands with the lab's parameters in braces filled in."""
 
     def content_of(self, lab: Lab) -> list[nodes.Node]:
@@ -155,7 +155,7 @@ class LabConsole(LabDirective):
         return [nodes.literal_block(text, text, language="console")]
 
 
-class LabRallies(LabDirective):
+class _LabRallies(_LabDirective):
     """``{lab-rallies} NAME...``: the commands that play rallies, drills or the sweep of the lab."""
 
     optional_arguments = 1
@@ -177,7 +177,7 @@ class LabRallies(LabDirective):
         return [nodes.literal_block(text, text, language="console")]
 
 
-class LabStarter(LabDirective):
+class _LabStarter(_LabDirective):
     """``{lab-starter} FILE``: a file of the lab as students get it, with its gaps."""
 
     required_arguments = 1
@@ -192,7 +192,7 @@ class LabStarter(LabDirective):
         return [nodes.literal_block(text, text, language="c")]
 
 
-class LabQuestions(LabDirective):
+class _LabQuestions(_LabDirective):
     """``{lab-questions} ID...``: the questions, with what each is worth."""
 
     optional_arguments = 1
@@ -200,7 +200,7 @@ class LabQuestions(LabDirective):
 
     def content_of(self, lab: Lab) -> list[nodes.Node]:
         """Return a box a question, numbered as in ``lab.toml``."""
-        on_page = page_questions(self.env, self.env.docname)
+        on_page = _page_questions(self.env, self.env.docname)
         if self.arguments:
             chosen = [lab.question(name) for name in self.arguments[0].split()]
         else:
@@ -231,7 +231,7 @@ class LabQuestions(LabDirective):
         return box
 
 
-class LabCheckpoints(LabDirective):
+class _LabCheckpoints(_LabDirective):
     """``{lab-checkpoints}``: what can be shown to a teacher on the way, as a numbered list."""
 
     def content_of(self, lab: Lab) -> list[nodes.Node]:
@@ -239,7 +239,7 @@ class LabCheckpoints(LabDirective):
         return self.markdown("\n".join(f"1. {lab.fill(text)}" for text in lab.checkpoints))
 
 
-class AnswerSheet(GeneratedDirective):
+class _AnswerSheet(GeneratedDirective):
     """``{answer-sheet} LAB``: a sheet to print: checkpoints to be signed, room for answers."""
 
     required_arguments = 1
@@ -263,7 +263,7 @@ class AnswerSheet(GeneratedDirective):
         return [sheet]
 
 
-class LabExtensions(LabDirective):
+class _LabExtensions(_LabDirective):
     """``{lab-extensions}``: what the quick can do besides, as a list."""
 
     def content_of(self, lab: Lab) -> list[nodes.Node]:
@@ -290,7 +290,7 @@ class Published(GeneratedDirective):
         return self.parse_text_to_nodes("\n".join(rows))
 
 
-class LabTable(GeneratedDirective):
+class _LabTable(GeneratedDirective):
     """``{lab-table}``: all labs of the course, each with a link to its page."""
 
     def run(self) -> list[nodes.Node]:
@@ -326,7 +326,7 @@ def check(app: "Sphinx", env: "BuildEnvironment") -> None:
     for lab in labs:
         pages = [name for name in env.found_docs if name.rpartition("/")[2] == lab.slug]
         for docname in pages:
-            ids = page_questions(env, docname)
+            ids = _page_questions(env, docname)
             for question in lab.questions:
                 if ids.count(question.id) != 1:
                     _log.warning(
@@ -345,17 +345,17 @@ def check(app: "Sphinx", env: "BuildEnvironment") -> None:
 
 def setup(app: "Sphinx") -> ExtensionMetadata:
     """Add the role and the directives to Sphinx."""
-    app.add_role("lab", LabRole())
+    app.add_role("lab", _LabRole())
     for name, directive in {
-        "lab-facts": LabFacts,
-        "lab-console": LabConsole,
-        "lab-rallies": LabRallies,
-        "lab-starter": LabStarter,
-        "lab-questions": LabQuestions,
-        "lab-checkpoints": LabCheckpoints,
-        "answer-sheet": AnswerSheet,
-        "lab-extensions": LabExtensions,
-        "lab-table": LabTable,
+        "lab-facts": _LabFacts,
+        "lab-console": _LabConsole,
+        "lab-rallies": _LabRallies,
+        "lab-starter": _LabStarter,
+        "lab-questions": _LabQuestions,
+        "lab-checkpoints": _LabCheckpoints,
+        "answer-sheet": _AnswerSheet,
+        "lab-extensions": _LabExtensions,
+        "lab-table": _LabTable,
         "published": Published,
     }.items():
         app.add_directive(name, directive)
