@@ -18,7 +18,7 @@ from tennis.rally import Rally, open_rally
 from tennis.rally.folder import INSTANTS
 from tennis.rally.instants import Instants, Until
 from tennis.rally.text import plain
-from tennis.report.plots.instants_words import sentences
+from tennis.report.instants_words import sentences
 
 
 @click.command()

@@ -15,7 +15,7 @@ from tennis.cli.numbers import Whole, time_ns
 from tennis.cli.progress import watching
 from tennis.cli.tables import table
 from tennis.cli.words import echo_json
-from tennis.explain.remedy_trial import BOOTS, BOOTS_MAX, try_setting
+from tennis.explain.remedies import BOOTS, BOOTS_MAX
 from tennis.kit.units import format_count, format_round_ns
 from tennis.rally import open_rally
 from tennis.rally.agreement import apart
@@ -58,6 +58,8 @@ def try_(
       tennis explain try first command-line=rcu_nocbs=0
       tennis explain try first kernel=rt-7 --over 100us
     """
+    from tennis.explain.remedy_trial import try_setting
+
     over_ns = None if over is None else time_ns("--over", over)
     with watching("try") as watch:
         tried = try_setting(open_rally(rally), settings, over_ns=over_ns, boots=boots, watch=watch)

@@ -23,7 +23,7 @@ from tennis.rally.shots import are_shots
 from tennis.rally.statistics import Latency, Summary, summarize
 from tennis.rally.statistics.drill import summarize_drill
 from tennis.rally.text import quoted
-from tennis.report.plots.instants_words import of_shots, sentences
+from tennis.report.instants_words import of_shots, sentences
 
 if TYPE_CHECKING:
     from tennis.explain.witness import InsideAndOutside

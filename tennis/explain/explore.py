@@ -30,11 +30,11 @@ from tennis.rally import instants as storage
 from tennis.rally.command import command_of
 from tennis.rally.statistics import Latency, Summary, summarize
 from tennis.rally.statistics.balls import edges_ns
+from tennis.report.instants_words import sentences
 from tennis.report.pages.rally import EmbeddedPicture, data_uri
 from tennis.report.pages.templates import template
 from tennis.report.plots.compare import names
 from tennis.report.plots.instants import with_search
-from tennis.report.plots.instants_words import sentences
 from tennis.report.plots.picture import Picture, bench_note, latencies
 
 SCRIPT = "explore.js"

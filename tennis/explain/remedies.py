@@ -5,6 +5,9 @@
 import re
 from dataclasses import dataclass
 
+BOOTS = 5  # of each side: fewer hardly decide
+BOOTS_MAX = 40
+
 
 @dataclass(frozen=True)
 class _Remedy:

@@ -16,6 +16,7 @@ from tennis.compare.boots import Boot
 from tennis.compare.judgement import Row, share_change, time_change
 from tennis.compare.levels import LATER_MIN
 from tennis.compare.sides import Side
+from tennis.explain.remedies import BOOTS, BOOTS_MAX
 from tennis.explain.story import Latency
 from tennis.kit.errors import RallyError, UsageError
 from tennis.kit.log import log
@@ -33,8 +34,6 @@ from tennis.rally.text import plain, quoted
 
 # what a remedy may change, as people write it
 TRIED = tuple(row.name.replace("_", "-") for row in rows_of("remedy"))
-BOOTS = 5  # of each side: fewer hardly decide
-BOOTS_MAX = 40
 LEVELS = (1000, 100)  # what one ball in so many exceeds: the rarest that all boots have
 SEEDS = 2**32
 MISSED = -1

@@ -10,7 +10,7 @@ from tennis.rally import instants as storage
 from tennis.rally.agreement import apart
 from tennis.rally.coverage import Played
 from tennis.rally.instants import About, Instants
-from tennis.report.plots.instants_words import of_shots, sentences
+from tennis.report.instants_words import of_shots, sentences
 from tests.support.synthetic import make_rally
 
 SEEDS = range(1, 9)

@@ -55,7 +55,7 @@ from tennis.rally.statistics.summary import summarize
 from tennis.rally.witness import samples
 from tennis.replicate import mechanisms
 from tennis.replicate.mechanisms import Mechanism, Mechanisms
-from tennis.report.plots import instants_words
+from tennis.report import instants_words
 from tennis.report.umpire import Wires, open_capture
 from tests.support.captures import ball, write
 from tests.support.hand_ins import make_work, zipped

@@ -19,12 +19,12 @@ from tennis.rally.settings import SETTINGS, not_as_published
 from tennis.rally.shots import are_shots, span_ns
 from tennis.rally.statistics import Latency, Summary, summarize
 from tennis.rally.text import plain
+from tennis.report.instants_words import of_shots, sentences
 from tennis.report.pages.circumstances import written_by
 from tennis.report.pages.templates import template
 from tennis.report.plots import Picture, comparison, distribution, histogram, overview, series
 from tennis.report.plots.compare import names
 from tennis.report.plots.instants import with_search
-from tennis.report.plots.instants_words import of_shots, sentences
 from tennis.report.plots.picture import bench_note, latencies, note
 from tennis.report.publications import Result, result
 from tennis.report.publications.rules import halves_of
