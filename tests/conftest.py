@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator
 from fnmatch import fnmatchcase
 from pathlib import Path
 
+import hypothesis
 import pytest
 
 from tennis.bench import programs
@@ -26,6 +27,8 @@ from tennis.kit.log import listening
 OURS = (ROOT, Path(tempfile.gettempdir()), Path.home() / ".cache", Path(sys.prefix))
 LISTED = {program.name for program in programs.programs()}
 HERE = {name for p in programs.programs() if programs.find(p.name) for name in (p.name, p.package)}
+hypothesis.settings.register_profile("tennis", deadline=None)  # a busy machine is no failure
+hypothesis.settings.load_profile("tennis")
 without_grammars()  # each worker imports the notebooks' tests
 gc.set_threshold(50_000)  # as tennis.cli does: what is imported and collected stays
 STOPPING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
@@ -44,7 +47,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_configure(config: pytest.Config) -> None:
     """Run the quick tests if nothing else is asked for; of files, what `make test` runs of them."""
-    if not (config.option.markexpr or config.option.all or WORKER in os.environ):
+    if not (config.option.markexpr or config.option.all):
         if config.args_source is not pytest.Config.ArgsSource.ARGS:
             config.option.markexpr = QUICK
         elif not any("::" in argument for argument in config.args):
@@ -116,6 +119,7 @@ NO_PROGRAM = re.compile(
     r"([\w+.-]+)(?: is not installed|, which is missing|: command not found)"
     r"|No such file or directory: '([\w+.-]+)'"
 )
+NO_KERNEL = re.compile(r"the kernel ([\w.-]+) is not here yet")
 
 
 def _lacking(report: pytest.TestReport | pytest.CollectReport) -> str:
@@ -123,6 +127,8 @@ def _lacking(report: pytest.TestReport | pytest.CollectReport) -> str:
     text = report.longreprtext if report.failed else ""
     if found := NO_PACKAGE.search(text):
         return "" if importlib.util.find_spec(found[1]) else found[1]
+    if found := NO_KERNEL.search(text):
+        return "" if catalogue.is_fetched(found[1]) else found[1]
     names = [
         one[1] or one[2] for one in NO_PROGRAM.finditer(text) if not one[2] or one[2] in LISTED
     ]

@@ -145,7 +145,7 @@ def damaged(stream: bytes, hurts: list[tuple[str, int, bytes]]) -> bytes:
     return bytes(data)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(st.data())
 def test_only_what_was_sent_is_taken_and_in_order(data):
     sent = [hello(), *map(balls, range(1, 20))]
@@ -165,7 +165,7 @@ def test_only_what_was_sent_is_taken_and_in_order(data):
     assert [wire.encode(*frame) for frame in got] == sent
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(st.lists(st.binary(max_size=200), max_size=20))
 def test_garbage_never_hurts(pieces):
     receiver = begun()

@@ -105,7 +105,7 @@ def test_a_late_reply_at_the_edge_makes_the_next_pair_a_wrong_one():
     assert kinds_of(served, rises, own_fall)["paired"] - truth == {2}
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=400)
 @given(
     off=st.lists(
         st.tuples(st.integers(0, 60 * PERIOD), st.integers(1, 5 * PERIOD)).map(

@@ -76,7 +76,7 @@ def edges_of(plan):
     return np.array(ticks, np.int64)[order], np.array(codes, np.uint8)[order]
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(steps, st.lists(st.integers(0, 200), max_size=6))
 def test_all_at_once_is_as_one_by_one(plan, cuts):
     ticks, codes = edges_of(plan)
