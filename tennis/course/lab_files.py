@@ -22,14 +22,13 @@ from typing import Annotated, Literal, Self
 from pydantic import Field, RootModel, ValidationError, model_validator
 
 from tennis.course.labs import Lab, LabError, LabRally, Prose, StrictPart, first_error, read_toml
-from tennis.kit.checkout import ROOT
 from tennis.kit.errors import RallyError
 from tennis.rally import Rally, open_rally
+from tennis.rally.program import KITS
 from tennis.rally.statistics import summarize
 
 SOLUTION = "solution.toml"
 CHECKS = "checks.py"  # of a lab, beside it
-PROGRAMS = ROOT / "target" / "programs"
 
 
 class _Criterion(StrictPart):
@@ -109,7 +108,7 @@ _MARK = re.compile(r"\[(?:/?solution|/?mistake|gap)\]")
 
 def source_of(lab: Lab, name: str) -> Path:
     """Return where one of a lab's files is: in the lab's folder, or with the kit's programs."""
-    own, kits = lab.folder / name, PROGRAMS / name
+    own, kits = lab.folder / name, KITS / name
     return kits if kits.is_file() and not own.is_file() else own
 
 

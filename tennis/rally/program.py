@@ -21,6 +21,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstra
 from pydantic import ValidationError as Invalid
 from pydantic_core import PydanticCustomError
 
+from tennis.kit.checkout import ROOT
 from tennis.kit.digests import sha256_of_folder
 from tennis.kit.errors import UsageError
 from tennis.rally.disk import open_below
@@ -33,6 +34,7 @@ C, CPP = (".c",), (".cc", ".cpp", ".cxx")
 SOURCES = (*C, *CPP)
 ELF = b"\x7fELF"
 KEYS = "docs/programs.md has all keys"
+KITS = ROOT / "target" / "programs"  # whose headers every source may include
 
 _INCLUDE = re.compile(rb'^[ \t]*#[ \t]*include[ \t]*"([^"\n]{1,200})"', re.MULTILINE)
 
@@ -149,17 +151,23 @@ def read(path: Path) -> Brought:
 
 
 def _with_headers(path: Path, content: bytes) -> dict[str, bytes]:
-    """Return a source with the headers that it includes, and these include, of its own folder."""
+    """Return a source with the headers that it includes, and these include.
+
+    They are those of its own folder, or the kit's: so ``before.c`` of lab 13 is the same program
+    in the kit and in a student's folder, which has a copy of ``lines.h``.
+    """
     files = {path.name: content}
     wanted = [content]
     while wanted:
         for name in _INCLUDE.findall(wanted.pop()):
             place = name.decode(errors="replace")
-            here = path.parent / place
-            if place in files or PurePosixPath(place).name != place or not here.is_file():
+            if place in files or PurePosixPath(place).name != place:
+                continue
+            folder = next((one for one in (path.parent, KITS) if (one / place).is_file()), None)
+            if folder is None:
                 continue  # the compiler says what is missing
             left = BYTES_MAX - sum(map(len, files.values()))
-            files[place] = _content(path.parent, place, left)
+            files[place] = _content(folder, place, left)
             wanted.append(files[place])
     return files
 

@@ -6,8 +6,9 @@ import pytest
 
 from tennis.course import load_course, load_lab
 from tennis.course.lab_files import solved, source_of, starter
-from tennis.course.work import starter_of
+from tennis.course.work import start, starter_of
 from tennis.kit.checkout import ROOT
+from tennis.rally.program import known_by
 
 SOURCE = """int answer(void)
 {
@@ -68,3 +69,10 @@ def test_every_file_of_the_labs_has_gaps_or_mistakes():
 def test_lab_13_has_the_kits_lines():
     lab = load_lab("13-a-program-that-answers-in-time")
     assert starter_of(lab, "lines.h") == (ROOT / "target/programs/lines.h").read_text()
+
+
+def test_a_program_that_nobody_completes_is_the_same_in_a_students_folder(tmp_path):
+    """The marker plays the lab's own, and a student the copy."""
+    lab = load_lab("13-a-program-that-answers-in-time")
+    start(lab, "zoe", tmp_path / "w")
+    assert known_by(str(lab.folder / "before.c")) == known_by(str(tmp_path / "w/before.c"))

@@ -9,7 +9,7 @@ import pytest
 
 from tennis.kit.errors import UsageError
 from tennis.rally.disk import open_below
-from tennis.rally.program import BYTES_MAX, known_by, read
+from tennis.rally.program import BYTES_MAX, KITS, known_by, read
 
 ARM64, X86_64 = 183, 62
 
@@ -54,6 +54,19 @@ def test_it_is_known_by_all_that_was_brought(tmp_path):
     (place / "x").write_bytes(b"1")
     (place / "y").write_bytes(b"")
     assert known_by(str(place)) != first
+
+
+def test_the_kits_headers_need_no_copy_and_a_copy_is_the_same_program(tmp_path):
+    for name in ("a", "b"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "a.c").write_text('#include "lines.h"\n#include "../lines.h"\n')
+    copy = tmp_path / "b/lines.h"
+    copy.write_bytes((KITS / "lines.h").read_bytes())
+    without, beside = (known_by(str(tmp_path / name / "a.c")) for name in ("a", "b"))
+    assert without == beside
+    assert set(read(tmp_path / "a/a.c").files) == {"a.c", "lines.h"}
+    copy.write_text("another one")
+    assert known_by(str(tmp_path / "b/a.c")) != without
 
 
 def test_an_executable_is_taken_as_it_is(tmp_path):
