@@ -52,7 +52,7 @@ class OpenRally(Rally):
     def pandas(self) -> "pd.DataFrame":
         """Return the table of ``arrow`` as a pandas DataFrame; nulls become NaN.
 
-        Raises UsageError where pandas is not installed.
+        Raises UsageError if pandas is not installed.
         """
         _import("pandas")
         frame: pd.DataFrame = self.arrow().to_pandas()
@@ -61,7 +61,7 @@ class OpenRally(Rally):
     def polars(self) -> Any:
         """Return the table of ``arrow`` as a polars DataFrame.
 
-        Raises UsageError where polars is not installed.
+        Raises UsageError if polars is not installed.
         """
         return _import("polars").from_arrow(self.arrow())
 
@@ -86,7 +86,7 @@ class OpenRally(Rally):
 def open(path: str | Path) -> OpenRally:  # noqa: A001 (tennis.open, as image and audio libraries have it)
     """Open the rally folder ``path``, whoever it comes from: everything in it is checked.
 
-    Raises RallyError where the folder is no sound rally; the message says what to do.
+    Raises RallyError if the folder is no sound rally; the message says what to do.
     """
     return OpenRally(**vars(open_rally(Path(path))))
 

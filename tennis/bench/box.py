@@ -2,21 +2,20 @@
 # SPDX-License-Identifier: MIT
 """A box for what students hand in: bubblewrap, without network, with a limit on every total.
 
-In the box are the system's programs and libraries, what the caller lets it read, and a copy of what
-is handed in. Nothing of the grader's, of other students' or of the solutions is in it.
+The box holds the system's programs and libraries, what the caller lets it read, and a copy of the
+hand-in. It holds nothing of the grader, other students or the solutions.
 
-All that can be written there lies in one folder in memory, of a fixed size. Out of it come files
-whose names the caller knows. They are read when the last process of the box is gone, so nothing can
-change them meanwhile.
+All writable places are in one folder in memory, of a fixed size. Only files whose names the caller
+knows come out. They are read after the last process of the box has ended, so nothing can change
+them meanwhile.
 
-Why the box ended is known from outside: from bubblewrap's status descriptor, which nothing in the
-box can reach, or from the limit at which it was ended. What a program prints decides nothing.
+The reason why the box ended is found outside: in bubblewrap's status descriptor, which nothing in
+the box can reach, or in the limit that ended it. The program's output decides nothing.
 
-A box has a control group where that can be had: a small part of the processors' time, and an end of
-its memory. Without one nobody else counts a box's memory, so this program does, several times a
-second.
-What the kernel keeps for open sockets and pipes is in no count: there the number of processes and
-of open files is the limit, and a box ends when the machine itself has little memory left.
+A box has a control group if this machine can make one: it limits the share of the processors' time
+and the memory. Without one, this program counts the box's memory several times a second. Neither
+counts the kernel's memory for open sockets and pipes: the numbers of processes and open files limit
+that, and a box ends when the machine has little memory left.
 """
 
 import contextlib
@@ -39,28 +38,28 @@ from tennis.kit.share import PROC, free_memory_bytes
 from tennis.rally.text import plain
 
 HOME = Path("/home/s")
-WORK = HOME / "work"  # where the copy of what was handed in is, always the same place
+WORK = HOME / "work"  # owner of a box' processes if root starts it
 OUT = Path("/out")  # what the caller wants is written there
 USER, USERS = 30_000, 30_000  # whose a box' processes are where root may say so
-ROOM_BYTES = 512 << 20  # of all that is written, wherever it is written
+ROOM_BYTES = 512 << 20  # of all files that are written in the box
 ROOM_FILES = 20_000
 OUT_BYTES = 64 << 20  # of all files that come out
 MEMORY_BYTES = 3 << 30  # of all processes together, besides what is written
-ADDRESSES_BYTES = 3 << 30  # of each process: one that asks for more at once is told so
+ADDRESSES_BYTES = 3 << 30  # of each process: asking for more at once fails
 SLACK_BYTES = 256 << 20  # beside that, of what the kernel keeps for the box
 TOO_MUCH = "it took more than {} GB of memory"
 LEFT_BYTES = 256 << 20  # of the machine's memory
 FILE_BYTES = 64 << 20
 PROCESSES = 256
-SAID_MAX = 1 << 16  # bytes of what was said first, and of what was said last
+SAID_MAX = 1 << 16  # bytes kept of the beginning of standard error, and of its end
 POLL_S = 0.2
 OWN_STATUS = PROC / "self/status"
 FILTERED = 2  # this process' calls to the kernel are: SECCOMP_MODE_FILTER
 GONE_S = 60.0  # the kernel ends what a box leaves behind, as quickly as it can
-# Runs outside of the box, where no process of the box is seen. It makes the folder in memory, which
-# nobody else sees either; starts the box; and then waits, so that what came out can be read there.
-# Root's box belongs to another user, who may not reach everything that root may read: it is mounted
-# where that user reaches it.
+# Runs outside of the box, invisible to its processes. It makes the folder in memory, in a mount
+# namespace of its own; starts the box; and then waits, so that the results can be read there. A box
+# that root starts runs as another user, who may not read everything that root may: the sources are
+# mounted where that user can reach them.
 HOLD = """
 echo 1000 > /proc/self/oom_score_adj # short of memory, the kernel ends this first
 room=$1 options=$2 rules=$3 folder=$4 owner=$5
@@ -83,9 +82,8 @@ read -r _
 class Ended:
     """How a box ended.
 
-    ``code``: the program's exit code, 128 + N after signal N; None where the box was ended, and
-    ``limit`` says why. ``words``: what was said to standard error. ``files``: what came out of
-    those that the caller wanted.
+    ``code``: the program's exit code, 128 + N after signal N; None if a limit ended the box, which
+    ``limit`` names. ``words``: standard error. ``files``: the requested files that came out.
     """
 
     code: int | None
@@ -95,7 +93,7 @@ class Ended:
 
     @property
     def why(self) -> str:
-        """Say why it ended; empty where the program did what it was to do."""
+        """Say why it ended; empty if the program succeeded."""
         if self.limit or self.code == 0:
             return self.limit
         said = self.words.strip().splitlines()[-1:]
@@ -113,8 +111,7 @@ def run(  # noqa: PLR0913, PLR0917 (what a box is made of)
     """Run a command in a box, in a copy of ``folder``, for ``limit_s`` at most.
 
     ``results``: names of regular files in ``/out`` that come out. ``readable``: path in the box ->
-    file or folder here. Raises BenchError where there can be no box, which is not the command's
-    doing.
+    file or folder here. Raises BenchError if no box can be made, which is not the command's fault.
     """
     if shutil.which("bwrap") is None:
         raise BenchError(
@@ -145,7 +142,8 @@ def run(  # noqa: PLR0913, PLR0917 (what a box is made of)
             return [*group.words, *words, *map(str, group.entries), "--", *after]
 
         killed_before = oom_kills()
-        # what is written in the box lies in memory, too; whoever goes up slowly is told so first
+        # files written in the box use memory, too; a process that allocates slowly gets its error
+        # first
         with (
             box_group.memory_group(MEMORY_BYTES + ROOM_BYTES + SLACK_BYTES) as group,
             _Held(words_in(group), group.environment) as held,
@@ -183,7 +181,7 @@ def run(  # noqa: PLR0913, PLR0917 (what a box is made of)
 
 
 class _Held:
-    """A box that runs, and whoever holds its folder in memory until what came out is read."""
+    """A running box, and the process that holds its folder in memory until the results are read."""
 
     def __init__(self, words: Sequence[str], environment: Mapping[str, str]) -> None:
         self.code: int | None = None
@@ -216,7 +214,7 @@ class _Held:
 
     @property
     def words(self) -> str:
-        """Return what was said first, and what was said last."""
+        """Return the beginning and the end of standard error."""
         return (self._first + self._last).decode(errors="replace")
 
     def wait(self, limit_s: float) -> None:
@@ -244,14 +242,14 @@ class _Held:
         if self.limit:
             self._kill()
         self._wait_until_gone()
-        # what was said last: nobody is left who could say more
+        # the last words: no process is left that could write more
         os.set_blocking(self.process.stderr.fileno(), False)
         with contextlib.suppress(BlockingIOError):
             while content := os.read(self.process.stderr.fileno(), 1 << 16):
                 self._hear_words(content)
 
     def _hear_status(self, content: bytes) -> None:
-        """Take a piece of what bubblewrap and the holder say of the box."""
+        """Take a piece of what bubblewrap and the holder report about the box."""
         self._over |= not content
         *lines, self._status = (self._status + content).split(b"\n")
         for line in lines:
@@ -329,9 +327,10 @@ def _memory(name_space: int) -> int:
 
 
 def oom_kills(proc: Path = PROC) -> int:
-    """Return how many processes the kernel has ended for want of memory; 0 where it does not say.
+    """Return how many processes the kernel has killed for lack of memory; 0 if it does not say.
 
-    It counts for the whole machine: whoever failed while it grew may have failed for that.
+    It counts for the whole machine: a program that failed while it grew may have failed for that
+    reason.
     """
     with contextlib.suppress(OSError):
         lines = (proc / "vmstat").read_text(encoding="ascii").splitlines()
@@ -342,9 +341,9 @@ def oom_kills(proc: Path = PROC) -> int:
 def _reachable(
     readable: Mapping[Path, Path], scratch: Path
 ) -> tuple[dict[Path, Path], Sequence[str]]:
-    """Return the sources as the box's user reaches them, and pairs to be mounted before for that.
+    """Return the sources as the box's user reaches them, and the pairs to mount before.
 
-    Root's home is nobody else's: what lies there is mounted elsewhere, for the box alone.
+    Only root can read root's home: files there are mounted elsewhere, for the box alone.
     """
     if os.geteuid() != 0:
         return dict(readable), []

@@ -2,9 +2,8 @@
 # SPDX-License-Identifier: MIT
 """A control group for a box: one program's part of the processors' time, and memory with an end.
 
-It is had where this process may make one (root, or a group that was delegated; version 2 or 1), or
-where systemd makes a scope. Where neither can be, the box is as it is without: its memory is
-counted, and its processes are counted.
+This process makes one if it may (root, or a delegated group; version 2 or 1), else systemd makes a
+scope. If neither can, the box has no group: Tennis counts its memory and processes.
 """
 
 import functools
@@ -21,7 +20,7 @@ from pathlib import Path
 from tennis.kit.share import PROC, control_groups
 
 # the usual one: all of a box counts as one program, however many processes it has. With less, a
-# notebook's minutes would be over on a busy machine before it had its share of them
+# notebook's minutes would be over on a busy machine before it got its share of them
 WEIGHT = 100
 SHARES = 1024  # the same of version 1
 PROBE_S = 20.0
@@ -57,7 +56,7 @@ class Group:
 
 @contextmanager
 def memory_group(memory_bytes: int, proc: Path = PROC) -> Iterator[Group]:
-    """Yield a group with so much memory; an empty one where there can be none."""
+    """Yield a group with this memory limit; an empty one if none can be made."""
     memory = {
         **{"memory.max": str(memory_bytes), "memory.limit_in_bytes": str(memory_bytes)},
         **{"memory.swap.max": "0", "memory.oom.group": "1"},
@@ -75,7 +74,7 @@ def memory_group(memory_bytes: int, proc: Path = PROC) -> Iterator[Group]:
 
 
 def controller_folder(controller: str, name: str, proc: Path) -> Path | None:
-    """Return a folder for a controller in this process's own group; None where it cannot be."""
+    """Return a folder for a controller in this process's own group; None if it cannot be made."""
     own = next(control_groups(proc, controller), None)
     if own is None:
         return None
@@ -113,12 +112,12 @@ def _remove(folders: Sequence[Path]) -> None:
 
 
 def _scope(memory_bytes: int) -> Group:
-    """Return how systemd makes a scope; an empty group where it does not."""
+    """Return the command by which systemd makes a scope; an empty group if it makes none."""
     words = ["systemd-run", "--scope", "--quiet", "--collect"]
     words += [] if os.geteuid() == 0 else ["--user"]
     for setting in (f"CPUWeight={WEIGHT}", f"MemoryMax={memory_bytes}", "MemorySwapMax=0"):
         words += ["-p", setting]
-    # where the user's systemd is asked
+    # these name the user's systemd
     names = ("XDG_RUNTIME_DIR", "DBUS_SESSION_BUS_ADDRESS")
     environment = {name: os.environ[name] for name in names if name in os.environ}
     if not SYSTEMD.is_dir() or not _makes_scopes(tuple(words), tuple(environment.items())):

@@ -40,7 +40,7 @@ _used: list[tuple[str, str]] | None = None
 @contextmanager
 def recording_uses() -> Iterator[list[tuple[str, str]]]:
     """Yield what is used of the cache meanwhile: kind and name of each folder, as it comes."""
-    global _used  # noqa: PLW0603 (whoever asks does not know who listens)
+    global _used  # noqa: PLW0603 (the code that uses the cache does not know who listens)
     before, _used = _used, []
     try:
         yield _used
@@ -84,7 +84,7 @@ def locked(path: Path, what: str) -> Iterator[None]:
 def needed_to_boot(name: str) -> bool:
     """Tell whether a file of a kernel takes part in a rally: 24,000 others do not.
 
-    What the headers are for is built here; of the modules the network's drivers are loaded.
+    Headers serve to build here; of the modules, only the network's drivers are loaded.
     """
     if name.startswith(("headers/", "libc/", "build/")):
         return name.endswith(("/Module.symvers", "/boot/Image", "/.config"))
@@ -108,7 +108,7 @@ def _lines(folder: Path) -> list[str]:
 def _as_built(folder: Path, kind: str) -> bool:
     """Tell whether a folder's files are those that were built.
 
-    What an older Tennis built has no sums, and is taken as it is.
+    A folder of an older Tennis has no sums, and is used as it is.
     """
     sums = folder / SUMS
     if not sums.is_file():
@@ -150,7 +150,7 @@ def once(
 
     Safe against interruption and against a second process: the folder appears by one rename, under
     a lock. ``again`` builds it again even if it is there. ``cache``: another cache than this
-    process's. A folder is compared with what was built, and built again if it differs.
+    process's. A folder whose files differ from what was built is built again.
     """
     note(kind, name)
     home = (cache or cache_folder()) / kind
@@ -192,7 +192,7 @@ def made_of(
 ) -> Path:
     """Return the cache's folder of what is made of ``parts``: texts, and files that count as such.
 
-    Raises TennisError where a file changed while it was built: what came out is not what the
+    Raises TennisError if a file changed while it was built: what came out is not what the
     folder's name says, and nobody would see that later.
     """
     key = digest(*parts)

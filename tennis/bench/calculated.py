@@ -49,7 +49,7 @@ class CalculatedBench(ABC):
     repeats = True
     kernels: ClassVar[tuple[str, ...]]  # what --kernel takes beside the known ones
     can: ClassVar[Capabilities]
-    version: ClassVar[str]  # another one where the same plan gives other answers
+    version: ClassVar[str]  # another one if the same plan gives other answers
 
     @abstractmethod
     def time_note(self, plan: Plan) -> str:
@@ -154,9 +154,9 @@ class CalculatedSession:
 def served(protocol: Protocol, answers: Iterator[Answer | None]) -> Iterator[tuple[int, int, int]]:
     """Yield balls as a protocol serves them: when, to the rise and the fall of the reply; ns.
 
-    Closed loop: a gap after each answer, or after the timeout. Open: at its rate, whatever was
-    answered. A reply that is later than the timeout did not come. Raises BenchError where answers
-    are missing.
+    Closed loop: a gap after each answer, or after the timeout. Open: at its rate, independent of
+    the answers. A reply that is later than the timeout did not come. Raises BenchError if
+    answers are missing.
     """
     clock = protocol.settle_ns
     for ball in range(protocol.balls):

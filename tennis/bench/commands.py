@@ -93,7 +93,7 @@ def run(
 
 
 def says_of_itself(program: str | Path, *, what: str) -> str:
-    """Return what a program says of its version; ``what`` names it in the error.
+    """Return what a program prints as its version; ``what`` names it in the error.
 
     A process asks a file once: each boot of a match asks for a dozen of them. Raises BenchError.
     """

@@ -9,7 +9,7 @@ from typing import Literal, get_args
 
 Flavour = Literal["mainline", "rt", "evl", "cobalt"]
 FLAVOURS: tuple[Flavour, ...] = get_args(Flavour)
-# EVL and Cobalt are Xenomai 4 and 3. One of them decides, whatever the kernel below them is.
+# EVL and Cobalt are Xenomai 4 and 3. Either decides, whatever kernel is below it.
 DECISIVE: dict[str, Flavour] = {
     "CONFIG_EVL": "evl",
     "CONFIG_XENOMAI": "cobalt",

@@ -42,8 +42,8 @@ def host_architecture() -> str:
 def mirror() -> str:
     """Return the Debian mirror of this machine's apt configuration; ``TENNIS_MIRROR`` overrides it.
 
-    Another system with apt, Ubuntu, has none there. Debian's keys sign what comes, wherever it is
-    from. Raises BenchError.
+    Ubuntu has apt, too, and no Debian mirror there. Debian's keys sign the packages of any mirror.
+    Raises BenchError.
     """
     if named := os.environ.get("TENNIS_MIRROR"):
         if not ADDRESS.fullmatch(named):
@@ -94,7 +94,7 @@ def check_apt() -> None:
 
 
 def _is_debian() -> bool:
-    """Tell whether this system is a Debian, or says nothing of itself."""
+    """Tell whether this system is a Debian, or does not say what it is."""
     try:
         about = platform.freedesktop_os_release()
     except OSError:
@@ -224,7 +224,7 @@ class Suite:
     def with_all_they_need(self, names: Sequence[str]) -> list[Package]:
         """Look packages up with all that they depend on, as apt would install them; by name.
 
-        Raises BenchError where one is not there, or does not go with another one.
+        Raises BenchError if one is missing, or conflicts with another one.
         """
         with self._alone():
             text = run(
@@ -240,7 +240,7 @@ class Suite:
         into: Path,
     ) -> None:
         """Download packages and unpack them under ``into``, without their maintainer scripts."""
-        # whoever looks them up meanwhile would wait for this
+        # a process that looks packages up meanwhile would wait for this
         wanted = list(dict.fromkeys(packages))
         into.mkdir(parents=True, exist_ok=True)
         with self._alone():
@@ -344,7 +344,7 @@ def _telling(package: Package, folders: Iterable[Path]) -> Iterator[None]:
 
 
 def _bytes_of(package: Package, places: Iterable[Path]) -> int:
-    """Return how many bytes of a package lie in some folders, or in apt's folder for parts."""
+    """Return how many bytes of a package are in some folders, or in apt's folder for parts."""
     found = 0
     for path in (one for place in places for one in place.rglob(f"{package.name}_*")):
         try:

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The Tennis authors
 # SPDX-License-Identifier: MIT
-"""What was found about a bench: one line each, with what to do about it."""
+"""Findings about a bench: one line each, with what to do about it."""
 
 from dataclasses import dataclass
 from typing import Literal

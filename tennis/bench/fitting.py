@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The Tennis authors
 # SPDX-License-Identifier: MIT
-"""What goes with what: the settings that each bench takes, and one sentence for the others.
+"""Compatibility: the settings that each bench takes, and one sentence for the others.
 
 The table of settings (``rally.settings``) says who takes which of them, ``registry.benches`` which
 benches there are. Halves and priorities of a kernel are in ``flavours``, a load's options in
@@ -23,7 +23,7 @@ CHOSEN = tuple(name for name, row in SETTINGS.items() if row.benches is not EVER
 
 @dataclass(frozen=True)
 class Capabilities:
-    """What a bench takes of the settings that not every bench does."""
+    """The settings that a bench takes, of those that not every bench does."""
 
     name: str  # as tables have it
     where: str  # the option that asks for this bench
@@ -72,7 +72,7 @@ def refuse_misfits(
         for apart in row.apart:
             other = apart.other
             if other == "instrument" and len(bench.instruments) == 1:
-                continue  # nobody chose it there: a board's Pico, where others are emulated
+                continue  # nobody chose it there: a board's Pico, while others are emulated
             if _is_asked(options, name, apart.own) and _is_asked(options, other, apart.values):
                 one = f" {options[name]}" if apart.own else ""
                 its = f" {options[other]}" if apart.values else ""
@@ -84,7 +84,7 @@ def refuse_misfits(
 
 
 def _refuse_said_twice(name: str, options: Mapping[str, Any]) -> None:
-    """Raise UsageError where the kernel would get a setting's word twice."""
+    """Raise UsageError if the kernel would get a setting's word twice."""
     own = SETTINGS[name].parameter.replace("-", "_")  # the kernel reads both alike
     for word in (options.get("command_line") or "").split():
         if word.partition("=")[0].replace("-", "_") == own:

@@ -10,21 +10,21 @@ from tennis.kit.errors import UsageError
 from tennis.rally.manifest import IN_BAND, PROGRAM, THREADED, BottomHalf, Stage, TopHalf
 from tennis.rally.priorities import PRESETS, entries
 
-# SLOTH is no kernel of Linux (target/sloth). In-band: the ordinary Racquet, where a core is beneath
+# SLOTH is no kernel of Linux (target/sloth). In-band: the ordinary Racquet on a kernel with a core
 InBand = Literal["evl in-band", "cobalt in-band"]
 Player = Flavour | InBand | Literal["sloth"]
 
 
 class _Halves(Protocol):
-    """How an answer is asked for: a plan, or a combination of a match."""
+    """The halves and priorities of an answer, in a plan or a combination of a match."""
 
     @property
     def top_half(self) -> str:
-        """Where the interrupt is taken."""
+        """The place where the interrupt is taken."""
 
     @property
     def bottom_half(self) -> str:
-        """Where it is answered from."""
+        """The place where it is answered."""
 
     @property
     def priorities(self) -> str:
@@ -33,9 +33,9 @@ class _Halves(Protocol):
 
 @dataclass(frozen=True)
 class _Racquet:
-    """What answers; the first of each tuple is what nobody asked for.
+    """A Racquet and its choices; the first of each tuple is the default.
 
-    Of Linux it is a module of ``target/racquet``.
+    On Linux it is a module of ``target/racquet``.
     """
 
     module: str
@@ -91,7 +91,7 @@ PLAYERS: dict[str, _Racquet] = {
 
 
 def player_on(flavour: Player, stage: Stage | None) -> Player:
-    """Return who answers on a kernel of a flavour; ``stage``: None where nobody said.
+    """Return who answers on a kernel of a flavour; ``stage``: None if the plan names none.
 
     Raises UsageError for a stage of a kernel that has one only.
     """
@@ -110,7 +110,7 @@ def player_on(flavour: Player, stage: Stage | None) -> Player:
 def racquet_of(player: Player, bottom_half: str = "") -> _Racquet:
     """Return what answers on a kernel of a flavour, or on SLOTH.
 
-    Raises UsageError where a program is to answer, and cannot.
+    Raises UsageError if a program is to answer, and cannot.
     """
     if bottom_half != PROGRAM:
         return PLAYERS[player]
@@ -133,7 +133,7 @@ def defaults(player: Player) -> dict[str, str]:
 
 
 def check(flavour: Player, halves: _Halves) -> None:
-    """Raise UsageError where a kernel of this flavour cannot be answered from like that."""
+    """Raise UsageError if a kernel of this flavour cannot be answered from like that."""
     top_half, bottom_half, priorities = halves.top_half, halves.bottom_half, halves.priorities
     racquet = racquet_of(flavour, bottom_half)
     mapped = priorities not in PRESETS and bool(racquet.threads)
@@ -180,9 +180,9 @@ def _threads(flavour: Player, halves: _Halves) -> set[str]:
 
 
 def priorities_on(flavour: Player, halves: _Halves) -> str:
-    """Return what the target's side is told: ``irq=99,kworker=99?``; empty: nothing to be done.
+    """Return the words for the target's agent: ``irq=99,kworker=99?``; empty: nothing to set.
 
-    A thread with a question mark may be missing: of a preset, those that not every kernel has.
+    A thread with a question mark may be missing: a preset has threads that not every kernel has.
     """
     there = _threads(flavour, halves)
     preset = halves.priorities in PRESETS

@@ -15,7 +15,7 @@ _PART = re.compile(r"(\d{1,4}|N)(?:-(\d{1,4}|N)(?::(\d{1,4})/(\d{1,4}))?)?")
 
 
 def check_words(command_line: str, processors: int) -> None:
-    """Raise UsageError for the first word that a target of so many processors cannot follow."""
+    """Raise UsageError for the first word that this number of processors cannot follow."""
     for word in command_line.split():
         name, _, value = word.partition("=")
         if name == "racquet.interrupt_cpu":
@@ -59,7 +59,7 @@ def _starts(word: str) -> int | None:
 def cpus_of(cpus: str, processors: int) -> set[int]:
     """Return the processors that a list names as the kernel reads it: 1, 2-3, 1-N, 0-7:1/2, all.
 
-    What is no list names none: the kernel complains of it itself.
+    A malformed list names none: the kernel itself complains.
     """
     found: set[int] = set()
     last = processors - 1

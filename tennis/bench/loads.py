@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The Tennis authors
 # SPDX-License-Identifier: MIT
-"""What keeps the target busy: a folder a load under ``loads/``, described by its ``load.toml``.
+"""Loads, which keep the target busy: a folder each under ``loads/``, with its ``load.toml``.
 
 Beside ``load.toml`` a folder may hold
 
@@ -14,10 +14,10 @@ Beside ``load.toml`` a folder may hold
 Scripts are POSIX sh for the shells of Debian and BusyBox. Parameters are in their environment, in
 upper case, and the load's own programs are in their PATH.
 
-:meth:`Load.files` makes of all that one folder for the target. Its ``start`` runs the load in the
-foreground: it ends, with all that it started, on SIGTERM or when a part dies (exit code 1). Its
-``health`` checks every part. What the computer at the other end of the target's network has to do
-is :meth:`Load.host_command`.
+:meth:`Load.files` combines all that in one folder for the target. Its ``start`` runs the load in
+the foreground: it ends, with all that it started, on SIGTERM or when a part dies (exit code 1). Its
+``health`` checks every part. :meth:`Load.host_command` is the command for the computer at the other
+end of its network.
 """
 
 import re
@@ -43,7 +43,7 @@ TARGET = "{target}"  # in ``host``: the target's address
 CYCLE = "load_cycle_ns"  # among the versions of a rally
 CYCLE_MAX_US = 600_000_000  # a boot that must see more of a load takes too long
 
-# What a program whose tasks matter says of them, and what they must be on which kernel.
+# The mark by which a program names its kind of tasks, and the kind that each core's kernel needs.
 TASKS = re.compile(rb"tennis-tasks=(posix|evl|alchemy)\0")
 CORE_TASKS = {"evl": "evl", "cobalt": "alchemy"}
 
@@ -87,8 +87,8 @@ class _LoadFile(BaseModel):
     flavours: list[Name] = []
     module: Name | None = None  # a kernel module NAME.c in the same folder
     processors: Annotated[int, Field(ge=1, le=4)] = 1  # the fewest that it needs
-    # after what it begins anew, with all that belongs to it: so many microseconds, or the parameter
-    # that says them (0: it has no cycle); or so many instructions of the target's processor
+    # the time after which it begins again, with all its parts: in microseconds, or the parameter
+    # that has them (0: it has no cycle); or in instructions of the target's processor
     cycle_us: Annotated[int, Field(ge=0, le=CYCLE_MAX_US)] | Name | None = None
     cycle_instructions: Annotated[int, Field(ge=1, le=CYCLE_MAX_US * 1000)] | None = None
     # what its processor waits for in such a cycle with a memory profile, by the profile's name
@@ -104,7 +104,7 @@ def tasks_of(program: bytes) -> str | None:
 
 
 def check_tasks(where: str, tasks: str | None, flavour: str) -> None:
-    """Raise UsageError where a program says that its tasks are not those of the flavour's core."""
+    """Raise UsageError if a program says that its tasks are not those of the flavour's core."""
     wanted = CORE_TASKS.get(flavour)
     if wanted and tasks not in {None, wanted}:
         raise UsageError(
@@ -130,7 +130,7 @@ class _LoadPart:
         """Return a program that somebody built for kernels of a flavour: PROGRAM.FLAVOUR.
 
         It takes the place of the one that is built here, which has no Xenomai library to use.
-        Raises UsageError where its tasks are those of another core.
+        Raises UsageError if its tasks are those of another core.
         """
         path = self.folder / f"{program}.{flavour}"
         if not path.is_file():
@@ -147,7 +147,7 @@ class _LoadPart:
 
     @property
     def start(self) -> bytes | None:
-        """Return the script that starts it on the target; None where there is nothing to start."""
+        """Return the script that starts it on the target; None if it starts nothing."""
         script = self.folder / "start"
         if script.is_file():
             return script.read_bytes()
@@ -193,7 +193,7 @@ class Load:
         return self._filled(part.file.command or f"sh {part.name}/start")
 
     def check_processors(self, processors: int) -> None:
-        """Raise UsageError where it needs processors that a target does not have."""
+        """Raise UsageError if it needs processors that the target does not have."""
         if processors < self.file.processors:
             raise UsageError(
                 f"--load {self.name} needs {self.file.processors} processors",
@@ -240,10 +240,10 @@ class Load:
         return {name.upper(): str(value) for name, value in self.values.items()}
 
     def cycle_ns(self, instruction_ns: int | None, memory: str = NONE) -> int | None:
-        """Return after what time the load begins anew; 0: it has no cycle.
+        """Return the time after which the load begins again; 0: it has no cycle.
 
-        None where nobody knows: it is a number of instructions, and how long one takes is not known
-        (``instruction_ns`` is None), or what they wait for with this ``memory``.
+        None if it is not known: the cycle is a number of instructions, and their duration is not
+        known (``instruction_ns`` is None), or their waits with this ``memory`` profile are not.
         """
         cycle = self.file.cycle_us
         if cycle is not None:
@@ -305,7 +305,7 @@ class Load:
 
 
 def cycle_version(load: Load, instruction_ns: int | None, memory: str = NONE) -> dict[str, str]:
-    """Return what a rally's versions say of the load's cycle; empty where nobody knows it."""
+    """Return the load's cycle as a rally's versions record it; empty if it is not known."""
     cycle_ns = load.cycle_ns(instruction_ns, memory)
     return {} if cycle_ns is None else {CYCLE: str(cycle_ns)}
 
@@ -323,7 +323,7 @@ def names(system: System = "linux") -> list[str]:
 
 
 def _added(entry: Entry) -> Path | None:
-    """Return the folder of a package's load; None, and a line is said, where there is none."""
+    """Return the folder of a package's load; log the error and return None if it is missing."""
     try:
         return entry.folder(FILE)
     except EntryError as error:
@@ -378,7 +378,7 @@ def find(name: str, options: Mapping[str, int] | None = None, system: System = "
 
 
 def _parts(name: str, within: tuple[str, ...] = ()) -> list[_LoadPart]:
-    """Return a load's folder behind those of the loads that belong to it, each once."""
+    """Return a load's folder behind those of the loads that it consists of, each once."""
     return _parts_in(_folder(name) or FOLDER / name, name, within)
 
 
@@ -401,7 +401,7 @@ def _parts_in(folder: Path, name: str, within: tuple[str, ...] = ()) -> list[_Lo
 
 
 def _check_cycle(path: Path, file: _LoadFile, parameters: set[str]) -> None:
-    """Raise TennisError where a load does not say its cycle, or not in a way that has a meaning."""
+    """Raise TennisError if a load does not say its cycle, or not in a way that has a meaning."""
     if (file.cycle_us is None) == (file.cycle_instructions is None):
         said = "says its cycle twice" if file.cycle_us is not None else "does not say its cycle"
         raise TennisError(

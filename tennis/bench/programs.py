@@ -35,7 +35,7 @@ def programs() -> tuple[_Program, ...]:
 
 
 def find(name: str) -> str | None:
-    """Return where a program is; None where it is not installed."""
+    """Return a program's path, or None if it is not installed."""
     return shutil.which(name, path=os.pathsep.join([os.environ.get("PATH", ""), *ADMINISTRATORS]))
 
 

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The Tennis authors
 # SPDX-License-Identifier: MIT
-"""What a bench is: plans in, sessions out, and what is known of a rally behind them."""
+"""The protocol of a bench: plans in, sessions out, and a record of the rally."""
 
 from abc import abstractmethod
 from collections.abc import Callable, Collection, Iterator, Mapping
@@ -24,7 +24,7 @@ from tennis.rally.plan import Plan
 
 @dataclass(frozen=True)
 class RunRecord:
-    """What a bench knows after a rally: who took part, what went wrong, what happened besides."""
+    """A bench's record of a rally: who took part, what went wrong, what else happened."""
 
     instrument: Instrument
     target: Target
@@ -36,13 +36,13 @@ class RunRecord:
     where: list[OnProcessor] = field(default_factory=list)
     # what is checked behind the last ball, and was not; empty: nothing, or the rally did not end
     unchecked: str = ""
-    # what to do here about a fault, by its code: said behind its message
+    # how to repair a fault here, by its code: added to its message
     advice: dict[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
 class Position:
-    """How far a rally is that goes on."""
+    """The position at which a rally continues."""
 
     balls: int  # that are there already
     sequence: int  # of the next frame
@@ -51,7 +51,7 @@ class Position:
 
 @dataclass(frozen=True)
 class Access:
-    """How this machine reaches a board: what its user said, never what a rally's folder says."""
+    """How this machine reaches a board: as its user named it, never as a rally's folder does."""
 
     port: str | None = None  # of the Brickwall; None: the only one
     target: str | None = None  # the host that ssh knows
@@ -90,7 +90,7 @@ class Bench(Protocol):
     def versions(self, plan: Plan) -> dict[str, str]:
         """Return the versions on which the bytes of a rally depend.
 
-        Raises UsageError or BenchError where the plan cannot be played here: before it is played.
+        Raises UsageError or BenchError if the plan cannot be played here: before it is played.
         """
 
     def start(self, plan: Plan, folder: Path) -> Session:
@@ -143,6 +143,6 @@ class PreparingBench(Bench):
     def prepare(self, plan: Plan, stop: Callable[[], bool] = lambda: False) -> None:
         """Reboot the target into the plan's kernel, and wait until it can play, or ``stop``.
 
-        Raises BenchError where it does not come back, or comes back with another kernel, or when
-        the waiting was stopped.
+        Raises BenchError if it does not come back, comes back with another kernel, or the waiting
+        was stopped.
         """

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The Tennis authors
 # SPDX-License-Identifier: MIT
-"""Which benches there are, and which of them plays a plan."""
+"""The benches that there are, and the one that plays a plan."""
 
 import itertools
 from collections.abc import Mapping, Sequence
@@ -45,7 +45,7 @@ def benches() -> tuple[type[RegisteredBench], ...]:
 def _registered() -> tuple[list[tuple[str, type[RegisteredBench]]], list[EntryError]]:
     """Return package and bench, and why others cannot be used.
 
-    One of the kit's own may lack an optional Python package: that is said if it is asked for.
+    A bench of the kit may lack an optional Python package: the error comes when it is used.
     """
     found: list[tuple[str, type[RegisteredBench]]] = []
     troubles = []
@@ -64,7 +64,7 @@ def _registered() -> tuple[list[tuple[str, type[RegisteredBench]]], list[EntryEr
 
 
 def read(entry: Entry) -> type[RegisteredBench]:
-    """Return the bench that an entry names. Raises EntryError for what is none."""
+    """Return the bench class that an entry names. Raises EntryError if it is not a complete one."""
     found: type[RegisteredBench] = entry.load()
     if not isinstance(found, type):
         raise EntryError(f"{entry} is no class", next_step=entry.repair)
@@ -108,7 +108,7 @@ def refuse(plan: Plan, options: Mapping[str, Any] | None = None) -> type[Registe
 
 
 def can(plan: Plan) -> Capabilities:
-    """Return what a plan's bench takes. Raises UsageError if there is none."""
+    """Return what a plan's bench takes. Raises UsageError if no bench plays it."""
     return _class_of(plan).can
 
 
@@ -171,9 +171,9 @@ def system_of(kernel: str) -> System:
 
 
 def completed(plan: Plan, options: Mapping[str, Any]) -> Plan:
-    """Return a plan with what its bench takes where nobody asked for something else.
+    """Return a plan with its bench's defaults for all that ``options`` leaves out.
 
-    ``options``: what somebody asked for. Raises UsageError for what does not go with the bench.
+    ``options``: the settings asked for. Raises UsageError for one that the bench does not take.
     """
     defaults = refuse(plan, options).defaults(plan, options)
     return plan.model_copy(update={k: v for k, v in defaults.items() if k not in options})

@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: MIT
 """The replay bench: a recorded rally as if it were live, for a lost session and for readers.
 
-Balls, the instrument's events, what the target said and what went wrong are the recording's; the
-time at which they come is that of the recording, or quicker. The rally that is made says that it is
-a replay, and of what: ``tool.versions`` hold the SHA-256 of the recorded balls.
+Balls, the instrument's events, the console and the faults are the recording's. They come at the
+pace of the recording, or faster. The new rally is marked as a replay: ``tool.versions`` holds the
+SHA-256 of the recorded balls.
 """
 
 import json
@@ -47,7 +47,7 @@ class ReplayBench:
     kind: BenchKind = "replay"
     repeats = True
     kernels: ClassVar[Collection[str]] = ()
-    can: ClassVar[Capabilities] = Capabilities(  # what was recorded, whatever it was
+    can: ClassVar[Capabilities] = Capabilities(  # any recording
         name="replay",
         where="",
         takes=frozenset(CHOSEN),
@@ -82,7 +82,7 @@ class ReplayBench:
         return cls(Path(plan.recording or ""), plan.speed)
 
     def time_note(self, plan: Plan) -> str:
-        """Return what a nanosecond means: what it meant when the rally was recorded."""
+        """Return the meaning of a nanosecond: the one of the recording."""
         del plan
         return f"{self.recording.manifest.time_note.removesuffix(NOTE)}{NOTE}"
 
@@ -93,7 +93,7 @@ class ReplayBench:
         return {**manifest.tool.versions, RECORDING: manifest.files[BALLS]}
 
     def start(self, plan: Plan, folder: Path) -> Session:
-        """Begin to play; what the target said is there at once."""
+        """Begin to play; the target's console is complete at once."""
         del plan
         for name in (CONSOLE, CAPTURE, BEFORE, AFTER):
             if path := self.recording.file(name):
@@ -238,7 +238,7 @@ def _frames(rally: Rally) -> Iterator[tuple[NDArray[np.void], NDArray[np.int64]]
 
 
 def _ticks(ns: NDArray[np.int64], tick_hz: int) -> NDArray[np.uint64]:
-    """Return the ticks that are so many ns, rounded: the inverse of ``units.ticks_to_ns``."""
+    """Return times in ns as ticks, rounded: the inverse of ``units.ticks_to_ns``."""
     whole, rest = np.divmod(ns, NS_PER_S)
     ticks: NDArray[np.uint64] = (
         whole * tick_hz + (rest * tick_hz + NS_PER_S // 2) // NS_PER_S

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The Tennis authors
 # SPDX-License-Identifier: MIT
-"""What kind of Linux this is, where that decides whether Tennis plays on it."""
+"""The kind of this Linux, which decides whether Tennis can play on it."""
 
 import os
 import platform
@@ -13,11 +13,7 @@ WINDOWS_DISKS = Path("/mnt")  # C: is /mnt/c, by WSL's default
 
 
 def must_be_able_to_play() -> None:
-    """Raise BenchError where no package that is missing is the reason why Tennis cannot play.
-
-    Programs for the virtual target are linked with glibc's static library. A Python that was made
-    for musl tells so by its CS_GNU_LIBC_VERSION, which only glibc has (confstr(3)).
-    """
+    """Raise BenchError if this system cannot play at all, whatever packages it installs."""
     try:
         libc = os.confstr("CS_GNU_LIBC_VERSION")
     except (OSError, ValueError):

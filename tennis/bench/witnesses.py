@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The Tennis authors
 # SPDX-License-Identifier: MIT
-"""What looks on from inside a target: the script ``target/witness``, and what it needs there."""
+"""The witness, a program inside the target: the script ``target/witness`` and what it needs."""
 
 from tennis.kit.checkout import ROOT
 from tennis.kit.digests import sha256_of

@@ -57,7 +57,7 @@ def read_or_write(  # noqa: PLR0913, PLR0917 (all that a comparison was begun wi
     margin: float,
     once: int | None = None,
 ) -> CompareRecord:
-    """Write or read ``compare.json``. Raises RallyError where ``out`` holds another comparison."""
+    """Write or read ``compare.json``. Raises RallyError if ``out`` holds another comparison."""
     one, other = (
         _SideRecord(words=said, plans=dict(planned.get(side, {})))
         for side, said in zip(SIDES, words, strict=True)

@@ -63,14 +63,14 @@ class Compared:
 
     sides: Sides
     judgement: Judgement
-    out: Path | None  # where rallies were played; None: nothing was
+    out: Path | None  # the folder of the rallies; None: none were played
     interrupted: bool = False
     spent: str = ""  # which budget, where it is not decided
     next_step: str = ""  # what is likely to decide it, where more can be played; else empty
 
 
 def compare_recorded(before: Recorded, after: Recorded, margin: float) -> Compared:
-    """Compare what was played already. Raises UsageError where it cannot be."""
+    """Compare what was played already. Raises UsageError if it cannot be."""
     sides = matched(before.cells, after.cells, timeless=timeless())
     return Compared(
         sides, judge(sides.pairs, margin=margin, suspects=sides.suspects, time=sides.time), None
@@ -82,8 +82,8 @@ def compare_played(
 ) -> Compared:
     """Play what is missing of both sides into ``out``, and judge them.
 
-    Raises UsageError, BenchError before anything is played, RallyError where ``out`` holds another
-    comparison, BenchError where a boot fails.
+    Raises UsageError, BenchError before anything is played, RallyError if ``out`` holds another
+    comparison, BenchError if a boot fails.
     """
     check_folder(out, RECORD, "a comparison")
     plans = _on_both(_plans(before, after), before, after)
@@ -208,7 +208,7 @@ class Game:
         return seen == len(missing)
 
     def _refuse_what_is_no_boot(self) -> None:
-        """Raise BenchError where the first boots of a side are copies, before more are played."""
+        """Raise BenchError if the first boots of a side are copies, before more are played."""
         for side in self.plans:
             try:
                 self.cells(side, min(FIRST_PAIRS, len(self.seeds)))
@@ -376,7 +376,7 @@ def _benches(plans: Mapping[str, Mapping[str, Plan]]) -> Benches:
 
 
 def _refuse_short(plans: Mapping[str, Mapping[str, Plan]]) -> None:
-    """Raise UsageError where boots are shorter than a cycle of their load."""
+    """Raise UsageError if boots are shorter than a cycle of their load."""
     for side, kinds in plans.items():
         for plan in kinds.values():
             cycle_ns, enough = cycle_of(plan)
@@ -401,7 +401,7 @@ def _with_versions(benches: Benches, plans: Mapping[str, Plan]) -> dict[str, Pla
 def _refuse_the_same(
     planned: Mapping[str, Mapping[str, Plan]], before: SideRequest, after: SideRequest
 ) -> None:
-    """Raise UsageError where both sides would be one and the same."""
+    """Raise UsageError if both sides would be one and the same."""
     if len(planned) == len(SIDES) and planned["before"] == planned["after"]:
         words = " and ".join(plain(_words(one), 60) for one in (before, after))
         raise UsageError(
@@ -411,7 +411,7 @@ def _refuse_the_same(
 
 
 def _refuse_other_times(benches: Benches, planned: Mapping[str, Mapping[str, Plan]]) -> None:
-    """Raise UsageError where a nanosecond would not mean the same on both sides."""
+    """Raise UsageError if a nanosecond would not mean the same on both sides."""
     notes = {
         side: {
             benches.of(plan).time_note(plan).removesuffix(stalls_in(plan.memory))

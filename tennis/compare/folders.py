@@ -41,7 +41,7 @@ WORDS_MAX = 60
 class Cell:
     """The boots of one kind on one side, and why others are left out."""
 
-    name: str  # what a match calls the kind; empty where a folder holds one kind
+    name: str  # what a match calls the kind; empty if a folder holds one kind
     rallies: list[Rally] = field(default_factory=list)
     left_out: list[str] = field(default_factory=list)
     suspect: int = 0  # of those that are left out
@@ -225,7 +225,7 @@ def matched(
     recorded: bool = True,
     timeless: Collection[BenchKind] = TIMELESS,
 ) -> Sides:
-    """Put the kinds of two sides beside each other. Raises UsageError where that cannot be.
+    """Put the kinds of two sides beside each other. Raises UsageError if that cannot be.
 
     ``timeless``: benches on which it does not matter when a boot is played.
 
@@ -356,7 +356,7 @@ def _kinds(
 
 
 def _refuse_strangers(before: Cell, after: Cell) -> None:
-    """Raise UsageError where times mean different things."""
+    """Raise UsageError if times mean different things."""
     one, other = before.rallies[0], after.rallies[0]
     if differ := unlike(one, other).get("what it does"):
         ours, theirs = (words or "a rally of balls" for words in differ)
@@ -375,7 +375,7 @@ def _refuse_strangers(before: Cell, after: Cell) -> None:
 
 
 def _refuse_unknown_links(before: Cell, after: Cell) -> None:
-    """Raise UsageError where a load may have kept a link awake that slept without it."""
+    """Raise UsageError if a load may have kept a link awake that slept without it."""
     if "load" not in unlike(before.rallies[0], after.rallies[0]):
         return
     for rally in (before.rallies[0], after.rallies[0]):
@@ -389,7 +389,7 @@ def _refuse_unknown_links(before: Cell, after: Cell) -> None:
 
 
 def _refuse_copies(before: Cell, after: Cell) -> None:
-    """Raise UsageError where a boot is on both sides."""
+    """Raise UsageError if a boot is on both sides."""
     places = {rally.path.resolve(): rally for rally in before.rallies}
     prints = {_identity(rally): rally for rally in before.rallies}
     for rally in after.rallies:

@@ -36,7 +36,7 @@ class InTime:
 
     @property
     def words(self) -> str:
-        """Say in which order the sides were played; empty where it was in turns."""
+        """Say in which order the sides were played; empty if it was in turns."""
         if self.in_turns:
             return ""
         if self.in_turns is None:

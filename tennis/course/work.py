@@ -315,7 +315,7 @@ def _answers_in(content: Mapping[str, object]) -> Answers:
 
 
 def _members(value: object) -> tuple[Member, ...]:
-    """Return the members of a group. Raises _PlaceError where somebody broke the lines."""
+    """Return the members of a group. Raises _PlaceError if somebody broke the lines."""
     every = value if isinstance(value, list) else [value]
     entries = [one for one in every if isinstance(one, dict)]
     if len(entries) < len(every) or len(every) > MEMBERS_MAX:

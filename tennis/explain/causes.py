@@ -311,7 +311,7 @@ def _level_causes(
 def waits_of(stories: Sequence[Sequence[Story]], ball: str) -> list[_Waited]:
     """Return which waits for memory became more or less, the largest difference first.
 
-    None where a side has none at all: it was played without a memory profile.
+    None if a side has none at all: it was played without a memory profile.
     """
     found = [
         [{cause_words(one.cause, one.where): one for one in story.stalls()} for story in some]

@@ -116,7 +116,7 @@ class Recorded:
 def recorded(title: str, words: str, rally: Rally, explained: Path) -> Recorded:
     """Return a rally with its explanation, the folder that ``tennis explain --out`` wrote.
 
-    Raises RallyError where the explanation is of another rally, or cannot be read.
+    Raises RallyError if the explanation is of another rally, or cannot be read.
     """
     again = f"type: tennis explain {rally.path} --out ANOTHER"
     try:

@@ -119,7 +119,7 @@ def innermost(layer: str, stack: Sequence[str], *, masked: bool) -> tuple[Kind, 
 
 
 def _after(stack: Sequence[str], callers: set[str], helpers: re.Pattern[str] | None = None) -> str:
-    """Return the function that the innermost of ``callers`` called; empty where there is none."""
+    """Return the function that the innermost of ``callers`` called; empty if there is none."""
     for index in range(len(stack) - 2, -1, -1):
         if base(stack[index]) in callers:
             called = stack[index + 1]

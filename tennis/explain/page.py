@@ -30,7 +30,7 @@ SHARES_SHOWN = 15
 
 
 def check_folder(out: Path) -> None:
-    """Raise UsageError where a folder cannot be written: before the rally is played again."""
+    """Raise UsageError if a folder cannot be written: before the rally is played again."""
     if os.path.lexists(out):
         raise UsageError(f"{out} exists", next_step="choose another name for the explanation")
     if not out.parent.is_dir() or not os.access(out.parent, os.W_OK | os.X_OK):

@@ -84,7 +84,7 @@ def explain(  # noqa: PLR0913 (which balls, in one of three ways)
     in which no Racquet did. Of a drill they are repetitions:
     a periodic one is as late as it came after its period was over, another one as long as it took.
 
-    Raises UsageError for what cannot be meant or explained, RallyError where the replay's balls are
+    Raises UsageError for what cannot be meant or explained, RallyError if the replay's balls are
     not the rally's, BenchError, and KeyboardInterrupt when told to stop.
     """
     rally = path if isinstance(path, Rally) else open_folder(path)

@@ -161,9 +161,9 @@ def write(rally: Rally, rows: Sequence[tuple[object, ...]]) -> Path:
 
 
 def read(rally: Rally) -> pa.Table | None:
-    """Return the stages of a rally's balls; None where nobody recorded them.
+    """Return the stages of a rally's balls; None if nobody recorded them.
 
-    Raises RallyError where the file is not this rally's, or not what ``write`` wrote.
+    Raises RallyError if the file is not this rally's, or not what ``write`` wrote.
     """
     if not (rally.path / STAGES).exists():
         return None

@@ -66,7 +66,7 @@ def without(
 ) -> tuple[Story, list[_Without]]:
     """Return the story of a ball (by default the latest one), and what it is without each cost.
 
-    Raises UsageError for a rally without a memory profile, and for a drill; RallyError where a
+    Raises UsageError for a rally without a memory profile, and for a drill; RallyError if a
     ball before it is not the rally's, or the shot itself is not; BenchError.
     """
     if rally.manifest.target.memory == NO_PROFILE:

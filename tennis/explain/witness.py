@@ -26,7 +26,7 @@ LEVELS = (0.5, 0.99, 0.999)
 
 @dataclass(frozen=True)
 class _Distribution:
-    """Times in ns: one for each of ``LEVELS``; None where there are too few for it.
+    """Times in ns: one for each of ``LEVELS``; None if there are too few for it.
 
     Missed balls are later than all others: infinite.
     """
@@ -92,7 +92,7 @@ class InsideAndOutside:
 def compare(rally: Rally) -> InsideAndOutside:
     """Hold what a rally's witness saw against what the Brickwall saw.
 
-    Raises UsageError where the rally had no witness or too few balls, RallyError where what it told
+    Raises UsageError if the rally had no witness or too few balls, RallyError if what it told
     is not whole.
     """
     if rally.balls < LATE_ONE_IN:

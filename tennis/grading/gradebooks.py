@@ -316,7 +316,7 @@ def _canvas_assignment(lab: Lab, listed: ClassList | None, name: str) -> str:
     """Return the heading of a lab's points: a title with its number, if that is known.
 
     Without ``name`` it is the only column of the list whose title holds the lab's. Raises
-    UsageError for one that the list does not have, and where several would do.
+    UsageError for one that the list does not have, and if several would do.
     """
     columns = listed.columns if listed else ()
     known = {column: found["title"] for column in columns if (found := WITH_ID.fullmatch(column))}

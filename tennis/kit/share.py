@@ -32,7 +32,7 @@ def processors(proc: Path = PROC) -> int:
 
 
 def free_memory_bytes(proc: Path = PROC) -> int | None:
-    """Return how much memory may still be used; None where nothing says it.
+    """Return how much memory may still be used; None if nothing says it.
 
     Of a control group: its limit without what is used; what the kernel keeps of files, and would
     give away first, counts as free.
@@ -77,14 +77,14 @@ def _unescaped(field: str) -> str:
 
 
 def _numbers(path: Path) -> tuple[int, ...]:
-    """Return the numbers of a file; nothing where there is none, or no limit ("max")."""
+    """Return the numbers of a file; nothing if there is none, or no limit ("max")."""
     with suppress(OSError, ValueError):
         return tuple(map(int, path.read_text().split()))
     return ()
 
 
 def _fields(path: Path, name: str) -> list[int]:
-    """Return the number behind a name, as a list: empty where there is none."""
+    """Return the number behind a name, as a list: empty if there is none."""
     with suppress(OSError, ValueError):
         lines = (line.split() for line in path.read_text().splitlines())
         return [int(words[1]) for words in lines if words[:1] == [name]]

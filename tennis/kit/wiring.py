@@ -122,7 +122,7 @@ class Wiring(_Part):
 
 @cache
 def wiring(source: Path = SOURCE) -> Wiring:
-    """Read the wiring. Raises TennisError where it contradicts itself or the boards."""
+    """Read the wiring. Raises TennisError if it contradicts itself or the boards."""
     try:
         read = Wiring.model_validate(tomllib.loads(source.read_text(encoding="utf-8")))
     except (OSError, ValueError, ValidationError) as error:

@@ -13,7 +13,7 @@ PLAN = ROOT / "plans" / "quick.toml"
 
 
 def demonstration(balls: int, boots: int) -> Match:
-    """Return the demonstration as a match. Raises BenchError where a kernel is not fetched."""
+    """Return the demonstration as a match. Raises BenchError if a kernel is not fetched."""
     asked = {"balls": balls, "repetitions": boots, "order": "listed"}
     plan = read_plan(PLAN).model_copy(update={"title": "The thesis' main result", **asked})
     scheduled, left = scheduled_rallies(plan, {}, Path())

@@ -114,7 +114,7 @@ def seen_by_fleet(
     """Play rallies on all benches at once; each is yielded when it is there.
 
     Ends early if ``stop`` says so: what is being played is sealed first. Raises BenchError if no
-    bench is left, DiskFullError where the disk is full.
+    bench is left, DiskFullError if the disk is full.
     """
     yield from _Fleet(benches, out, stop).see_to(scheduled)
 

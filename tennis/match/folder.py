@@ -125,7 +125,7 @@ class MatchFolder:
         return self.record.not_played
 
     def rally(self, name: str) -> Rally | None:
-        """Return a rally; None where there is none that can be used: ``trouble`` says why."""
+        """Return a rally; None if there is none that can be used: ``trouble`` says why."""
         if name not in self._rallies:
             planned = next(entry for entry in self.scheduled if entry.name == name)
             self._rallies[name] = self._open(planned)
@@ -145,7 +145,7 @@ class MatchFolder:
         return [rally for entry in wanted if (rally := self.rally(entry.name))]
 
     def trouble(self, name: str) -> str:
-        """Say why there is no such rally; empty where there is one."""
+        """Say why there is no such rally; empty if there is one."""
         self.rally(name)
         entry = self._rallies[name]
         return entry if isinstance(entry, str) else ""
@@ -175,7 +175,7 @@ class MatchFolder:
             return f"cannot be used: {plain(str(error), 200)}"
 
     def _unfit(self, rally: Rally, planned: ScheduledRally) -> str:
-        """Say why a sound rally is none of this match; empty where it is one. Raises RallyError."""
+        """Say why a sound rally is none of this match; empty if it is one. Raises RallyError."""
         self._distinct += rally.interrupt.values.size + rally.scheduling.values.size
         most = distinct_max()
         if self._distinct > most:
@@ -198,7 +198,7 @@ class MatchFolder:
 
 
 def another(rally: Rally, planned: ScheduledRally) -> str:
-    """Say in what a rally differs from what a match lists; empty where it does not."""
+    """Say in what a rally differs from what a match lists; empty if it does not."""
     manifest, plan = rally.manifest, planned.plan
     for row, is_so, should_be in differences(manifest, plan):
         # where nobody asked, a board may have put the interrupt on the processor that it isolates
@@ -218,7 +218,7 @@ def distinct_max() -> int:
 
 
 def open_match(path: Path) -> MatchFolder:
-    """Open a match folder. Raises RallyError where ``match.json`` is not right."""
+    """Open a match folder. Raises RallyError if ``match.json`` is not right."""
     if not path.is_dir():
         raise RallyError(
             f"{path} is not a folder", next_step="name the one that `tennis match --out` wrote"

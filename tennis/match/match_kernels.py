@@ -29,7 +29,7 @@ class MatchKernel:
     """A kernel of the plan: where it is, and what flavour it has.
 
     ``own``: the bench whose own kernel it is, such as SLOTH's; None: Linux. ``flavour``: None
-    where only that bench knows what its kernel has, and refuses the rest.
+    if only that bench knows what its kernel has, and refuses the rest.
     """
 
     def __init__(self, plan: MatchPlan, name: str, place: str | None, beside: Path) -> None:

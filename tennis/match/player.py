@@ -87,7 +87,7 @@ class Player:
 
 
 def outcome_there(planned: ScheduledRally, place: Path) -> RallyOutcome | None:
-    """Return that a rally is there; None where it is to be played, or gone on with."""
+    """Return that a rally is there; None if it is to be played, or gone on with."""
     try:
         rally = finished(place)
     except RallyError as error:

@@ -66,7 +66,7 @@ class _MatchOutcome:
 
 
 def benches_of_match(plan: MatchPlan, scheduled: Sequence[ScheduledRally]) -> Benches:
-    """Return the benches of a match. Raises UsageError where they cannot play one."""
+    """Return the benches of a match. Raises UsageError if they cannot play one."""
     plans = [planned.plan for planned in scheduled]
     benches = Benches(plans, Access(plan.port, plan.target))
     if not benches.boot_afresh:
@@ -104,7 +104,7 @@ def play_match(
     A line is said for each rally. ``crew``: who plays them; None: this process, one by one.
 
     Raises UsageError or BenchError before anything is played where a rally cannot be, RallyError
-    where ``out`` holds something else or another match, DiskFullError where the disk is full: then
+    if ``out`` holds something else or another match, DiskFullError if the disk is full: then
     the same match can be gone on with.
     """
     benches = benches_of_match(match.plan, match.scheduled)
@@ -211,7 +211,7 @@ def _foreign_tasks(scheduled: list[ScheduledRally]) -> Iterator[str]:
 def _begin(
     benches: Benches, match: Match, scheduled: list[ScheduledRally], out: Path
 ) -> MatchRecord:
-    """Write or update ``match.json``; raise RallyError where ``out`` holds another match."""
+    """Write or update ``match.json``; raise RallyError if ``out`` holds another match."""
     troubles: dict[str, str] = {}
     created = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
     if (out / MATCH).exists():

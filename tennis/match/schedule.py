@@ -52,8 +52,8 @@ def scheduled_rallies(
     """Return the rallies of a plan in the order of playing, and what is left out.
 
     ``places`` are the kernels of the command line, by the plan's names; folders in the plan are
-    relative to ``beside``. Raises UsageError (BenchError where a kernel is not fetched) for names
-    that mean nothing, and where nothing is left.
+    relative to ``beside``. Raises UsageError (BenchError if a kernel is not fetched) for names
+    that mean nothing, and if nothing is left.
     """
     _check_bench(plan)
     _check_settings(plan)
@@ -249,7 +249,7 @@ def _check_loads(plan: MatchPlan, kernels: Mapping[str, MatchKernel]) -> None:
 
 
 def _not_for(name: str, options: Mapping[str, int], system: load_folder.System) -> str:
-    """Say why there is no such load for a system; empty where there is."""
+    """Say why there is no such load for a system; empty if there is."""
     try:
         load_folder.find(name, options, system)
     except UsageError as error:
@@ -258,7 +258,7 @@ def _not_for(name: str, options: Mapping[str, int], system: load_folder.System) 
 
 
 def _check_drills(plan: MatchPlan) -> None:
-    """Raise UsageError for a drill with what the plan does not have, or where it cannot be done."""
+    """Raise UsageError for a drill with what the plan does not have, or if it cannot be done."""
     for number, drill in enumerate(plan.drill):
         for key, there in (("kernels", plan.kernels), ("loads", plan.loads)):
             for name in getattr(drill, key) or []:
@@ -408,7 +408,7 @@ def _drills(plan: MatchPlan, kernels: Mapping[str, MatchKernel]) -> Iterator[_Co
 
 
 def _why_not(plan: MatchPlan, combination: _Combination, kernels: Mapping[str, MatchKernel]) -> str:
-    """Say why the plan leaves a combination out; empty where it does not.
+    """Say why the plan leaves a combination out; empty if it does not.
 
     Of what is only about answers, such as a bottom half, a drill has none: that skips no drill.
     """
@@ -423,7 +423,7 @@ def _why_not(plan: MatchPlan, combination: _Combination, kernels: Mapping[str, M
 
 
 def _impossible(kernel: MatchKernel, combination: _Combination) -> str:  # noqa: PLR0911 (a reason each)
-    """Say why a combination cannot be played; empty where it can."""
+    """Say why a combination cannot be played; empty if it can."""
     if combination.load not in load_folder.names(kernel.system):
         return f"the load {combination.load} is not for {load_folder.CALLED[kernel.system]}"
     if combination.drill:

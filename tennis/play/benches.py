@@ -26,7 +26,7 @@ NONE = "-"
 
 
 class _BenchRow(BaseModel):
-    """A bench of the list, in words; ``trouble`` is empty where nothing is wrong."""
+    """A bench of the list, in words; ``trouble`` is empty if nothing is wrong."""
 
     bench: str
     reachable: bool
@@ -133,7 +133,7 @@ def until(lease: state.LeaseAnswer) -> str:
 def restore(name: str, holder: str, *, check: bool) -> int:
     """Provision one bench; return how many things that changed, or with ``check`` would have.
 
-    Its data are put aside first. Raises BenchError where somebody else holds the bench, or a task
+    Its data are put aside first. Raises BenchError if somebody else holds the bench, or a task
     failed.
     """
     known = read_inventory()

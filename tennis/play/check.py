@@ -88,7 +88,7 @@ def check_rally(
     ``kernel`` is the built tree of a rally that was played on one, ``racquet`` the source of one
     that was played with a Racquet of somebody's own, ``program`` what answered in its place. Of a
     rally that did not come to its end what it holds is compared. Raises UsageError for what cannot
-    be played again, RallyError where it is not what it claims to be, BenchError, and
+    be played again, RallyError if it is not what it claims to be, BenchError, and
     KeyboardInterrupt when told to stop.
     """
     rally = open_folder(path)

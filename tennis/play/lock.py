@@ -15,7 +15,7 @@ LOCK = ".lock"
 
 @contextlib.contextmanager
 def locked(out: Path) -> Iterator[None]:
-    """Keep a second player out of the folder. Raises RallyError where there is one, or no locks."""
+    """Keep a second player out of the folder. Raises RallyError if there is one, or no locks."""
     with writing(out):
         # the folder may come from somebody else: neither through a link, nor wait for a FIFO
         flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK
@@ -27,7 +27,7 @@ def locked(out: Path) -> Iterator[None]:
 
 
 def check_folder(out: Path, record: str, what: str) -> None:
-    """Raise UsageError where ``out`` holds other things than ``what``, whose file is ``record``."""
+    """Raise UsageError if ``out`` holds other things than ``what``, whose file is ``record``."""
     if out.exists() and not out.is_dir():
         raise UsageError(f"{out} is not a folder", next_step="choose another --out")
     strange = out.exists() and not (out / record).exists()

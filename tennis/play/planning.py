@@ -102,7 +102,7 @@ def bench_again(  # noqa: PLR0913 (what a user may name)
 
 
 def plan_for(request: RallyRequest, serving: Serving) -> Plan:
-    """Return a plan. Raises UsageError where what was asked for does not go together.
+    """Return a plan. Raises UsageError if what was asked for does not go together.
 
     A setting that nobody asked for is the usual one on the virtual bench, and on a managed
     ``target``. It is unknown on any other target.
@@ -194,7 +194,7 @@ PULSE_MAX_NS = 4_000_000_000
 
 
 def drill_plan_for(drill: Drill, repetitions: int, seed: int, request: RallyRequest) -> Plan:
-    """Return the plan of a drill. Raises UsageError where it cannot be."""
+    """Return the plan of a drill. Raises UsageError if it cannot be."""
     known = drills.find(drill.name)
     by_program = "program" in request.explicit
     if by_program and PROGRAM not in known.about.contexts:

@@ -50,9 +50,9 @@ def play(bench: Bench, plan: Plan, out: Path, watch: Watch) -> Rally:
 
     If it is stopped, what was played is sealed, and ``resume`` goes on. A fault of the bench is
     recorded and makes the rally suspect, which is sealed all the same. Raises UsageError or
-    BenchError before anything is written where the plan cannot be played, RallyError where it names
+    BenchError before anything is written where the plan cannot be played, RallyError if it names
     versions that are no more,
-    DiskFullError where the disk gets full (``resume`` goes on).
+    DiskFullError if the disk gets full (``resume`` goes on).
     """
     if not out.name or out.name == "..":
         raise UsageError(f"--out {str(out)!r} names no folder", next_step="say --out NAME")
@@ -96,8 +96,8 @@ def resume(bench: Bench, out: Path, watch: Watch) -> Rally:
 
     On a bench that repeats, the rally is played again; what comes must be what the journal holds
     already, and then it goes on. The plan in the folder is played: the caller answers for it
-    (``planning.bench_again``), as the folder may come from somebody else. Raises UsageError where
-    there is nothing to resume, RallyError where the bench has changed since.
+    (``planning.bench_again``), as the folder may come from somebody else. Raises UsageError if
+    there is nothing to resume, RallyError if the bench has changed since.
     """
     plan = begun_plan(out)
     with RallyInPlay(out, plan) as in_play:
@@ -203,7 +203,7 @@ def _cut_ending(journal: Journal, *, repeats: bool, unclosed: bool = False) -> F
 def play_on(bench: Bench, in_play: RallyInPlay, watch: Watch) -> Rally:
     """Play a rally from its first ball, and seal it; what its journal holds must come again.
 
-    Raises RallyError where it does not, and whatever the bench and the disk raise.
+    Raises RallyError if it does not, and whatever the bench and the disk raise.
     """
     plan, journal = in_play.plan, in_play.journal
     progress = Progress(planned=plan.protocol.balls, listens=plan.drill is not None)

@@ -60,7 +60,7 @@ def changes(rally: Rally, versions: dict[str, str]) -> list[str]:
 
 
 def _refuse_another_kernel(rally: Rally, tree: str) -> None:
-    """Raise UsageError where a tree is not the one of a rally: two may have the same release."""
+    """Raise UsageError if a tree is not the one of a rally: two may have the same release."""
     if not catalogue.is_folder(Path(tree)):
         return  # the bench refuses it
     found = catalogue.find(tree)
@@ -97,7 +97,7 @@ def plan_again(
     program: Path | None = None,
     any_instrument: bool = False,
 ) -> Plan:
-    """Return the plan of a sealed rally. Raises UsageError where it cannot be played again.
+    """Return the plan of a sealed rally. Raises UsageError if it cannot be played again.
 
     ``any_instrument``: also of a rally with another one than the virtual bench's own.
 
@@ -190,7 +190,7 @@ def _refuse_what_does_not_repeat(rally: Rally) -> None:
 
 
 def _check_program(rally: Rally, program: Path | None) -> None:
-    """Raise UsageError where a program is not the one that answered in a rally."""
+    """Raise UsageError if a program is not the one that answered in a rally."""
     answered = rally.manifest.target.program
     if answered is None and program is not None:
         raise UsageError(f"--program: a Racquet answered in {rally.path}", next_step="leave it out")

@@ -109,7 +109,7 @@ def seal_played(bench: Bench, in_play: RallyInPlay, outcome: Ending) -> Rally:
 
 
 def _run_record(bench: Bench, in_play: RallyInPlay) -> RunRecord:
-    """Return what a bench knows behind a rally. Raises RallyError where its notes are no notes."""
+    """Return what a bench knows behind a rally. Raises RallyError if its notes are no notes."""
     try:
         return bench.circumstances(in_play.plan, in_play.part)
     except (KeyError, ValueError) as error:

@@ -36,7 +36,7 @@ REPEATS = "`tennis check` tells whether the rally repeats here"
 
 
 def ready_ns(rally: Rally) -> int:
-    """Return when a rally's target was ready. Raises UsageError where nobody knows."""
+    """Return when a rally's target was ready. Raises UsageError if nobody knows."""
     found = next((event["at_ns"] for event in rally.events if event["what"] == "ready"), None)
     if found is None:
         raise UsageError(
@@ -88,7 +88,7 @@ def shoot(
 
     ``extras``: what is added to the target.
     Returns served, rise and fall of each, int64, shape (instants, 3). Raises UsageError for an
-    instant at which the target was not ready, and BenchError where a ball did not come, or was not
+    instant at which the target was not ready, and BenchError if a ball did not come, or was not
     answered in time, or its child did not end.
     """
     if not every:
@@ -135,7 +135,7 @@ def _played(plan: Plan, extras: Extras, watch: Watch) -> NDArray[np.int64]:
 
 
 def _refuse_lost(payload: bytes) -> None:
-    """Raise BenchError where the child of a shot hung or broke: its row is no answer."""
+    """Raise BenchError if the child of a shot hung or broke: its row is no answer."""
     for at_ns, what, value in struct.iter_unpack(wire.EVENT, payload):
         if what not in SHOT_EVENTS:
             continue

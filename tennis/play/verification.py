@@ -79,7 +79,7 @@ class Verification:
 
     @property
     def largest_error_ticks(self) -> int | None:
-        """Return the largest error of any ball, either way; None where none was measured."""
+        """Return the largest error of any ball, either way; None if none was measured."""
         errors = [abs(p.error_ticks) for p in self.points if p.error_ticks is not None]
         return max(errors, default=None)
 

@@ -66,7 +66,7 @@ def verify(
 ) -> Verification:
     """Measure known delays. ``generator``: a second Pico that makes them.
 
-    ``done`` gets each setting that was measured. Raises BenchError where there is no instrument to
+    ``done`` gets each setting that was measured. Raises BenchError if there is no instrument to
     verify; whatever happens later is in the verdict.
     """
     hello = brickwall.end_play()  # for a host that was killed
@@ -113,7 +113,7 @@ def _loop(source: Source) -> Loop:
 def _generate(maker: Brickwall, setting: DelaySetting, source: str) -> int:
     """Let a generator make a setting; return the ticks of the synchroniser that it listens behind.
 
-    Raises BenchError where it listens without one to a wire.
+    Raises BenchError if it listens without one to a wire.
     """
     (rise_min, rise_max), (width_min, width_max) = setting.rise_ticks, setting.width_ticks
     answer = maker.command(
@@ -244,7 +244,7 @@ ENDS = {
 
 
 def _not_wired(brickwall: Brickwall, source: Source) -> tuple[Cause, str]:
-    """Say why known delays cannot reach the instrument; empty where they can."""
+    """Say why known delays cannot reach the instrument; empty if they can."""
     seen = brickwall.wires()
     ping, reply = seen["ping"], seen["reply"]
     if source == "internal":
@@ -373,7 +373,7 @@ def keep(record: VerificationRecord) -> Path | None:
 def run(request: VerifyRequest) -> tuple[Verification, VerificationRecord]:
     """Verify, and say now and then how far it is. What was found must still be kept (``keep``).
 
-    Raises TennisError where there is no instrument to verify, or no place for its record.
+    Raises TennisError if there is no instrument to verify, or no place for its record.
     """
     verifications.prepare()
     count = 0

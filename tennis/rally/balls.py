@@ -218,7 +218,7 @@ def check(path: Path, *, balls: int, tick_hz: int) -> list[int]:
 
     The last element is the number of balls.
 
-    Raises RallyError where it is not what ``write`` writes.
+    Raises RallyError if it is not what ``write`` writes.
     """
     with Reading(path):
         form = footer.read(path)

@@ -48,7 +48,7 @@ def read_table(
 ) -> tuple[pa.Table, About]:
     """Return a table of a rally, and what it is about; ``rows``: how many it may have.
 
-    Raises RallyError where the file is not this rally's, or not what ``write_table`` wrote.
+    Raises RallyError if the file is not this rally's, or not what ``write_table`` wrote.
     """
     path = rally.path / name
     check_file(rally.path, name)

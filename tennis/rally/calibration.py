@@ -11,7 +11,7 @@ VALID_FOR = timedelta(days=30)
 
 
 def doubt(instrument: Instrument, when: str) -> str:
-    """Say why the instrument counts as not verified at ``when`` (ISO 8601); empty where it does.
+    """Say why the instrument counts as not verified at ``when`` (ISO 8601); empty if it does.
 
     Only a Brickwall needs a verification record: the built-in instrument of the virtual bench is
     exact by construction.
@@ -25,7 +25,7 @@ def doubt(instrument: Instrument, when: str) -> str:
 
 
 def _record_doubt(record: VerificationRecord, instrument: Instrument, when: str) -> str:
-    """Say why a record does not speak for an instrument at ``when``; empty where it does."""
+    """Say why a record does not speak for an instrument at ``when``; empty if it does."""
     for differs, why in (
         (
             record.serial != instrument.serial,

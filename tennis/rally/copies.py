@@ -65,7 +65,7 @@ def _of_balls(rally: Rally) -> dict[Hashable, str]:
 def _gaps_of(rally: Rally) -> str:
     """Return what only copies of a boot share: its first gaps, with the answers between them.
 
-    Empty where gaps say nothing: an open loop has none that are drawn, nor has a drill.
+    Empty if gaps say nothing: an open loop has none that are drawn, nor has a drill.
     """
     protocol = rally.manifest.protocol
     if protocol.loop != "closed" or protocol.gap_max_ns - protocol.gap_min_ns < GAP_RANGE_NS:

@@ -30,7 +30,7 @@ def balls_for(cycle_ns: int, protocol: Protocol, drill: Drill | None = None) -> 
 def balls_in_whole_cycles(rally: Rally, at_most: int | None = None) -> int:
     """Return how many balls lie in whole cycles of the load, counted from the first serve.
 
-    All of them where the load has no cycle, or none that is known. 0 where the rally is shorter
+    All of them where the load has no cycle, or none that is known. 0 if the rally is shorter
     than one. ``at_most``: as if the rally had ended with so many balls. Raises RallyError.
     """
     cycle_ns = rally.manifest.load.cycle_ns

@@ -21,7 +21,7 @@ _FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 def writing(path: Path, then: str = "then try again") -> Iterator[None]:
     """Turn an OSError of the block into one line about ``path``; ``then`` says how to go on.
 
-    Raises DiskFullError where no space is left, RallyError for everything else.
+    Raises DiskFullError if no space is left, RallyError for everything else.
     """
     try:
         yield
@@ -40,7 +40,7 @@ def writing(path: Path, then: str = "then try again") -> Iterator[None]:
 def lock(file: int | IO[bytes], path: Path) -> bool:
     """Lock a file that is open, without waiting; tell whether it is this process's now.
 
-    False: another process has it. Raises RallyError where there are no locks at all: that passes
+    False: another process has it. Raises RallyError if there are no locks at all: that passes
     with no waiting.
     """
     try:
@@ -127,7 +127,7 @@ def refuse_existing(path: Path) -> None:
 def write_whole(path: Path, data: bytes, *, force: bool = False) -> None:
     """Write a file that appears complete under its name, or not at all.
 
-    Raises UsageError where it exists (unless ``force``), DiskFullError, RallyError.
+    Raises UsageError if it exists (unless ``force``), DiskFullError, RallyError.
     """
     write_pieces(path, (data,), force=force)
 

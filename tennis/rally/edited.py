@@ -58,7 +58,7 @@ class EditedError(ValueError):
 def text_of(data: bytes) -> str:
     """Return a file's text without its byte order mark; every line ends with a newline.
 
-    Raises EditedError where it is not UTF-8.
+    Raises EditedError if it is not UTF-8.
     """
     for mark, name in _MARKS:
         if data.startswith(mark):
@@ -162,9 +162,9 @@ def _printed(line: int, mark: str) -> EditedError:
 
 
 def read_edited(path: Path) -> dict[str, Any]:
-    """Return what a TOML file holds that people edit; nothing where there is none.
+    """Return what a TOML file holds that people edit; nothing if there is none.
 
-    Raises UsageError where somebody broke it, or where a copy of it lies beside: it is kept.
+    Raises UsageError if somebody broke it, or if a copy of it lies beside: it is kept.
     """
     if copies := copies_of(path):  # somebody edited one of them, and this one may be the other
         raise UsageError(

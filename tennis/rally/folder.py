@@ -107,7 +107,7 @@ class Rally:
         return self.manifest.counts.misses
 
     def file(self, name: str) -> Path | None:
-        """Return the path of a file that the manifest vouches for; None where it lists none."""
+        """Return the path of a file that the manifest vouches for; None if it lists none."""
         return self.path / name if name in self.manifest.files else None
 
     def batches(self, columns: list[str] | None = None) -> Iterator[pa.RecordBatch]:
@@ -146,7 +146,7 @@ class Rally:
     def each_event(self) -> Iterator[dict[str, Any]]:
         """Yield the events, in their order; there may be more than memory holds.
 
-        Raises RallyError where events.jsonl holds something else than JSON objects.
+        Raises RallyError if events.jsonl holds something else than JSON objects.
         """
         with (self.path / EVENTS).open("rb") as lines:
             number = 0
@@ -170,7 +170,7 @@ class Rally:
         return list(self.each_event())
 
     def console(self, limit: int = 1 << 16) -> str:
-        """Return the end of the target's console, at most ``limit`` bytes; empty where none."""
+        """Return the end of the target's console, at most ``limit`` bytes; empty if none."""
         path = self.file(CONSOLE)
         if path is None:
             return ""

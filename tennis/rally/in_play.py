@@ -84,7 +84,7 @@ def remove_part(part: Path) -> None:
 class RallyInPlay(AbstractContextManager["RallyInPlay"]):
     """A rally that is being played in the folder ``part``, and sealed as ``out``.
 
-    Its journal is locked until the block ends. Raises RallyError where another process plays it.
+    Its journal is locked until the block ends. Raises RallyError if another process plays it.
     """
 
     def __init__(self, out: Path, plan: Plan) -> None:

@@ -52,7 +52,7 @@ class Inside:
 def read_inside(rally: Rally) -> Inside:
     """Read what a drill measured by itself.
 
-    Raises RallyError where the folder is no drill's, or where the console does not hold all of it.
+    Raises RallyError if the folder is no drill's, or if the console does not hold all of it.
     """
     if rally.manifest.drill is None:
         raise RallyError(f"{rally.path} is a rally, and no drill", next_step="use `tennis stats`")

@@ -223,10 +223,10 @@ class Target(StrictModel):
     # of a target of the virtual bench that counts instructions; None: edition 0 did not say it
     instruction_ns: InstructionNs | None = None
     memory: MemoryKept = memory.NONE  # whose stalls were on the virtual clock
-    interrupt_cpu: Cpu | None = None  # where the Racquet's interrupt was pinned; None: it was not
+    interrupt_cpu: Cpu | None = None  # the processor of the Racquet's interrupt; None: not pinned
     top_half: TopHalf = "hard"  # Tennis 0.1 had no other
     bottom_half: BottomHalf
-    bottom_half_cpu: Cpu | None = None  # where its process was pinned; None: it was not
+    bottom_half_cpu: Cpu | None = None  # its process's processor; None: not pinned
     governor: Text | None = None
     # the PCIe link that a Pi 5's GPIO controller is behind; None: there is none, or nobody looked
     gpio_link: Literal["awake", "may sleep"] | None = None
@@ -256,7 +256,7 @@ class Target(StrictModel):
 
     @property
     def stage(self) -> Stage | None:
-        """Return the stage that answered; None where there is one only."""
+        """Return the stage that answered; None if there is one only."""
         if self.module in {f"racquet_{core}" for core in CORES}:
             return "out-of-band"
         two = self.kernel.partition("-")[0] in CORES and self.module == "racquet"
@@ -283,7 +283,7 @@ class LoadRecord(StrictModel):
     name: Text
     command: Text  # exactly as started; empty for idle
     options: dict[Text, int] = Field(default_factory=dict, max_length=64)  # as given
-    cpus: CpuList | None = None  # where it was pinned; None: it was not
+    cpus: CpuList | None = None  # its processors; None: not pinned
     started_ns: Ns | None = None  # on the instrument's clock; None: before the rally
     cycle_ns: Annotated[int, Field(ge=0, lt=2**63)] | None = None  # 0: it has none; None: not known
     # what its real-time tasks are; None: it has none, or the program did not say

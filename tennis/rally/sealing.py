@@ -52,7 +52,7 @@ def seal(
     at any moment, ``part`` is as it was (plus leftovers that the next ``seal`` replaces), or
     ``out`` is complete.
 
-    Raises UsageError where ``out`` exists, DiskFullError, RallyError.
+    Raises UsageError if ``out`` exists, DiskFullError, RallyError.
     """
     sealed, earlier = part / SEALED, part / INTERRUPTED
     with writing(out, f"then continue with `tennis resume {out}`"):
@@ -104,8 +104,8 @@ def finished(out: Path) -> Rally | None:
 
     What an interrupted rally takes to go on is no leftover.
 
-    None where ``out`` does not exist: there is still something to play, or to seal. Raises
-    RallyError where ``out`` is something else than a sound rally; then nothing is removed.
+    None if ``out`` does not exist: there is still something to play, or to seal. Raises
+    RallyError if ``out`` is something else than a sound rally; then nothing is removed.
     """
     if not os.path.lexists(out):
         return None

@@ -176,7 +176,7 @@ class Samples:
 
 
 def samples(rally: Rally) -> list[Samples]:
-    """Return what a rally's witness saw. Raises UsageError where there was none, RallyError."""
+    """Return what a rally's witness saw. Raises UsageError if there was none, RallyError."""
     witness = rally.manifest.target.witness
     if witness == "none":
         raise UsageError(

@@ -22,7 +22,7 @@ def find_mechanisms(
     """Explain the latest ball of each side that was compared; what is known already stays.
 
     ``kernels``: built trees by the plan's names. A line is said for each. What was found is kept in
-    the match's folder after each ball, so that the same call goes on. Raises UsageError where no
+    the match's folder after each ball, so that the same call goes on. Raises UsageError if no
     rally of the match can be played again.
     """
     match = replication.match

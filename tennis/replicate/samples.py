@@ -140,7 +140,7 @@ def _tasks(kind: str | None) -> str:
 
 
 def mixed(rallies: Sequence[Rally]) -> str:
-    """Say which part of the bench had two versions among rallies; empty where none had."""
+    """Say which part of the bench had two versions among rallies; empty if none had."""
     seen: dict[tuple[str, str], str] = {}
     for rally in rallies:
         versions, kernel = rally.manifest.tool.versions, rally.manifest.target.kernel

@@ -90,7 +90,7 @@ class ClaimPart:
     interval: tuple[float | None, float | None] | None = None  # None at an end: unbounded
     levels: tuple[Level, ...] = ()
     largest: float | None = None  # the same ratio of the largest of all balls
-    largest_position: Position | None = None  # where it lies; "both": within a ranking's margin
+    largest_position: Position | None = None  # its place; "both": within a ranking's margin
     # whether anybody looked at what made the side late that must be late; empty: nothing must
     cause: Cause = ""
     sides: tuple[_SideFigures, ...] = ()
@@ -528,7 +528,7 @@ class Replication:
         return self._cells[sample.name]
 
     def _advice(self, boots: int | None) -> tuple[str, str]:
-        """Say what to play to decide it, and with which command; empty where none helps."""
+        """Say what to play to decide it, and with which command; empty if none helps."""
         if boots is None:
             return "no number of boots is likely to: what was measured is at the rule's edge", ""
         return f"play {boots} boots a cell", self.command_for(str(boots))

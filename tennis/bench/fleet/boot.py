@@ -37,7 +37,7 @@ class _InstalledKernel(BaseModel):
 
 
 class _Running(BaseModel):
-    """The kernel that runs; its flavour is None where provisioning did not install it."""
+    """The kernel that runs; its flavour is None if provisioning did not install it."""
 
     model_config = ConfigDict(extra="ignore")
 
@@ -92,7 +92,7 @@ def boot(  # noqa: PLR0913
     ``holder``: in whose name. The target refuses while somebody else holds it, or a rally plays.
     ``keep``: make it the default once it has come up. ``again``: reboot even if it runs already.
     ``stop``: is asked often whether to stop waiting.
-    Raises BenchError with what runs instead where it did not come up, where nothing came up, and
+    Raises BenchError with what runs instead where it did not come up, if nothing came up, and
     where somebody stops the waiting.
     """
     before = kernels_of(target)

@@ -108,7 +108,7 @@ def _quoted(value: object) -> str:
 
 
 def _way_of(boot: Path) -> Way:
-    """Say how an image is told about its first boot. Raises UsageError where nobody knows."""
+    """Say how an image is told about its first boot. Raises UsageError if nobody knows."""
     try:
         named = firmware_files.command_line(boot)
     except firmware_files.Unclear as unclear:
@@ -249,7 +249,7 @@ def _kernel(boot: Path) -> Finding:
 
 
 def _text(path: Path) -> str | None:
-    """Return a file's text, None where there is none."""
+    """Return a file's text, None if there is none."""
     try:
         with open_below(path.parent, path.name) as file:
             return file.read(SIZE_MAX).decode(errors="replace")

@@ -40,7 +40,7 @@ class Unclear(Exception):  # noqa: N818 (it is no error of the program)
 
 @dataclass(frozen=True)
 class _Entry:
-    """A line of config.txt. ``applies`` is None where nobody but the board can tell."""
+    """A line of config.txt. ``applies`` is None if nobody but the board can tell."""
 
     name: str
     value: str
@@ -205,7 +205,7 @@ def command_line(folder: Path, model: str = "") -> str | None:
     """Return the name of the file that is the command line of a board's own kernel.
 
     The name is relative to the boot partition ``folder``. It is that without tennis-boot's block:
-    the kernels of that block have copies. None where there is no config.txt. Raises Unclear.
+    the kernels of that block have copies. None if there is no config.txt. Raises Unclear.
     """
     if not (folder / CONFIG).is_file():
         return None

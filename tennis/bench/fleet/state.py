@@ -92,8 +92,8 @@ def ask(
 ) -> Any:
     """Run ``tennis-bench`` on a target and return the JSON that it prints, None for nothing.
 
-    Raises SshError where the target cannot be reached or hangs, NotProvisionedError where there is
-    no such program, BenchError where it refuses.
+    Raises SshError if the target cannot be reached or hangs, NotProvisionedError if there is
+    no such program, BenchError if it refuses.
     """
     line = as_root([PROGRAM, *request]) if root else shlex.join([PROGRAM, *request])
     done = target.attempt(line, what=what, timeout_s=timeout_s, limit=ANSWER_MAX)
@@ -107,7 +107,7 @@ def ask(
 def output_of(done: CommandResult, host: str, program: str) -> str:
     """Return what a program that provisioning installed printed.
 
-    Raises NotProvisionedError where a host does not have it, BenchError where it refuses.
+    Raises NotProvisionedError if a host does not have it, BenchError if it refuses.
     """
     if done.code == 127 or re.search(f"{program}: (command )?not found", done.errors):
         raise NotProvisionedError(
@@ -226,7 +226,7 @@ def _picos_of(fleet: Fleet, name: str, patience: Patience) -> list[str]:
 
 
 def skew_of(now: int) -> str:
-    """Say how a target's clock (seconds since 1970) is wrong; empty where it is right."""
+    """Say how a target's clock (seconds since 1970) is wrong; empty if it is right."""
     ahead_s = now - int(time.time())
     if abs(ahead_s) <= SKEW_MAX_S:
         return ""

@@ -150,7 +150,7 @@ class Receiver:
 
 
 def _object_of(payload: bytes) -> dict[str, Any] | None:
-    """Return the JSON object of a payload; None where it is something else."""
+    """Return the JSON object of a payload; None if it is something else."""
     try:
         content = json.loads(payload)
     except (ValueError, RecursionError):  # brackets in thousands of brackets

@@ -80,8 +80,8 @@ class Brickwall:
     def hello(self, patience_s: float = BOOT_S) -> Hello:
         """Return what the Brickwall says about itself.
 
-        Raises NobodyError where there is none (the line says what there is instead), BenchError
-        where it does not speak this version's language, LinkLostError.
+        Raises NobodyError if there is none (the line says what there is instead), BenchError
+        if it does not speak this version's language, LinkLostError.
         """
         # ends a line that somebody else may have begun
         self.link.write(b"\n")
@@ -111,7 +111,7 @@ class Brickwall:
     def command(self, verb: str, /, patience_s: float = 5, **values: int | str) -> dict[str, Any]:
         """Send a command; return what the Brickwall answered.
 
-        Raises CommandError where it refused, NobodyError, LinkLostError.
+        Raises CommandError if it refused, NobodyError, LinkLostError.
         """
         return self._ask(verb, values, patience_s)
 
@@ -234,7 +234,7 @@ class Brickwall:
     def play(self, play: Play) -> Iterator[Frame | None]:
         """Play, and yield the frames in their order; None now and then while nothing comes.
 
-        Raises CommandError where the Brickwall refuses, LinkLostError where the line does not come
+        Raises CommandError if the Brickwall refuses, LinkLostError if the line does not come
         back in time.
         """
         hello = self._hello or self.hello()
@@ -380,7 +380,7 @@ class Brickwall:
     def _come_back(self, before: Hello, lost: LinkLostError) -> Generator[None, None, Hello | None]:
         """Wait until the line is there again; return what the Brickwall says then.
 
-        None where somebody wants to stop. Raises LinkLostError after too long.
+        None if somebody wants to stop. Raises LinkLostError after too long.
         """
         self.note("line_lost", str(lost))
         waited_s = 0.0

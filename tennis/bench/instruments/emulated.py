@@ -35,7 +35,7 @@ PROGRAM_SIZE = 256
 def check() -> str:
     """Return the versions of Node.js and of the emulator's library.
 
-    Raises BenchError with what to do where one is missing.
+    Raises BenchError with what to do if one is missing.
     """
     text = run(["node", "--version"], what="Node.js, which runs the emulated Pico").strip()
     major = re.match(r"v(\d+)\.", text)

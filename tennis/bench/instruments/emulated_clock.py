@@ -28,13 +28,13 @@ def parted(url: str) -> tuple[str, tuple[str, int] | None]:
 
 
 class EmulatedClock:
-    """The clock of an emulated Pico, asked over TCP. Raises OSError where nobody answers."""
+    """The clock of an emulated Pico, asked over TCP. Raises OSError if nobody answers."""
 
     def __init__(self, address: tuple[str, int]) -> None:
         self._line = socket.create_connection(address, timeout=STANDSTILL_S)
 
     def now_s(self) -> float:
-        """Return the emulated time. Raises LinkLostError where the emulator has ended."""
+        """Return the emulated time. Raises LinkLostError if the emulator has ended."""
         try:
             self._line.sendall(b"?")
             answer = b""
@@ -64,7 +64,7 @@ class ClockWait:
         self._first = True
 
     def next_wait_s(self) -> float | None:
-        """Return how long to wait at most before asking again, None where it is enough."""
+        """Return how long to wait at most before asking again, None if it is enough."""
         if self._clock is None:
             wait_s = self._wait_s if self._first else None
             self._first = False

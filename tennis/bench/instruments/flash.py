@@ -86,7 +86,7 @@ class _Bounded:
         return int(self._port.in_waiting)
 
     def read(self, size: int) -> bytes:
-        """Return so many bytes. Raises TransportError where they do not come."""
+        """Return so many bytes. Raises TransportError if they do not come."""
         self._check()
         data = bytes(self._port.read(size))
         if len(data) < size:
@@ -94,7 +94,7 @@ class _Bounded:
         return data
 
     def write(self, data: bytes) -> None:
-        """Send all of ``data``. Raises TransportError where nobody takes it."""
+        """Send all of ``data``. Raises TransportError if nobody takes it."""
         self._check()
         try:
             self._port.write(data)
@@ -214,7 +214,7 @@ def _leave(port: str) -> None:
 
 @contextlib.contextmanager
 def _prompt(port: str) -> Iterator[SerialTransport]:
-    """Open MicroPython's raw prompt. Raises BenchError where there is none."""
+    """Open MicroPython's raw prompt. Raises BenchError if there is none."""
     printed = io.StringIO()  # mpremote prints what it did not expect
     board: SerialTransport | None = None
     try:
@@ -281,7 +281,7 @@ def _check_interpreter(board: SerialTransport, port: str) -> str:
 
 
 def interpreter(port: str) -> str:
-    """Return the version of the MicroPython at a port. Raises BenchError where there is none.
+    """Return the version of the MicroPython at a port. Raises BenchError if there is none.
 
     A Brickwall that answers is to be asked itself: this ends what it does.
     """

@@ -19,14 +19,14 @@ class Link(Protocol):
     def read(self, timeout_s: float) -> bytes:
         """Return what has come; wait for it up to ``timeout_s`` (of the instrument's time).
 
-        Empty where nothing came. Raises LinkLostError.
+        Empty if nothing came. Raises LinkLostError.
         """
 
     def write(self, data: bytes) -> None:
         """Send all of ``data``. Raises LinkLostError."""
 
     def reopen(self) -> None:
-        """Open the line again after it was lost. Raises LinkLostError where it is still gone."""
+        """Open the line again after it was lost. Raises LinkLostError if it is still gone."""
 
     def close(self) -> None:
         """Give the line up. Safe to call twice."""

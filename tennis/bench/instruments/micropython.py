@@ -47,7 +47,7 @@ MANIFEST = 'freeze("$(PORT_DIR)/modules")\ninclude("$(MPY_DIR)/extmod/asyncio")\
 def firmware() -> Path:
     """Return MicroPython's image for the Pico's flash (firmware.bin); build it the first time.
 
-    Raises BenchError with what to do where it cannot be built.
+    Raises BenchError with what to do if it cannot be built.
     """
 
     def build(folder: Path) -> None:

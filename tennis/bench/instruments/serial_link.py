@@ -24,7 +24,7 @@ READ_MAX = 1 << 16  # bytes
 class SerialLink:
     """A port of which this process is the only user.
 
-    Raises BenchError where it cannot be opened: its line says why, and what to do.
+    Raises BenchError if it cannot be opened: its line says why, and what to do.
     """
 
     def __init__(self, name: str) -> None:

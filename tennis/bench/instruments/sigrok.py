@@ -44,7 +44,7 @@ class _Analyser:
     def covering(self, pulse_ns: int, needed_s: float) -> "_Analyser":
         """Return the analyser with those of its rates at which its memory covers a rally.
 
-        Raises UsageError where none of them sees the ping.
+        Raises UsageError if none of them sees the ping.
         """
         if self.continuous or self.samples_max is None:
             return self
@@ -85,7 +85,7 @@ class Settings:
     seconds: float | None = None  # None: until it is stopped
 
     def warnings(self, pulse_ns: int, needed_s: float | None) -> list[str]:
-        """Say what this capture cannot do for a rally; empty where all is well."""
+        """Say what this capture cannot do for a rally; empty if all is well."""
         lines = []
         if self.rate_hz * pulse_ns < SAMPLES_A_PULSE * NS_PER_S:
             lines.append(
@@ -213,7 +213,7 @@ def _scan(spec: str | None = None) -> list[_Analyser]:
 def _choose(spec: str | None) -> _Analyser:
     """Return the analyser to use: the only one that is plugged in, or the one that is named.
 
-    Raises BenchError where there is none, UsageError where there are several.
+    Raises BenchError if there is none, UsageError if there are several.
     """
     analysers = _scan(spec)
     if spec is None:
@@ -249,7 +249,7 @@ def settings(
 def settings_for(spec: str | None, pulse_ns: int, needed_s: float) -> Settings:
     """Choose what covers a rally: what streams does until it is stopped, other memories so long.
 
-    Raises BenchError, UsageError where the analyser's memory does not cover it.
+    Raises BenchError, UsageError if the analyser's memory does not cover it.
     """
     analyser = _choose(spec).covering(pulse_ns, needed_s)
     return _settings_of(analyser, seconds=None if analyser.continuous else needed_s)

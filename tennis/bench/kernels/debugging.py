@@ -48,7 +48,7 @@ def is_built() -> bool:
 def build(*, again: bool = False) -> Kernel:
     """Build it, about ten minutes, or return it where it is; ``again``: from the newest source.
 
-    Raises BenchError where a program, room or Debian's source is missing.
+    Raises BenchError if a program, room or Debian's source is missing.
     """
     packages.check_tools()
 
@@ -82,7 +82,7 @@ def build(*, again: bool = False) -> Kernel:
 
 
 def find() -> Kernel:
-    """Return it. Raises BenchError where it was not built."""
+    """Return it. Raises BenchError if it was not built."""
     what, fetch = "the kernel for debugging is", "tennis kernels fetch debug"
     folder = kept("debug-kernels", _key(), what, fetch)
     record = json.loads((folder / "kernel.json").read_text())

@@ -50,7 +50,7 @@ NO_MEMORY = re.compile(r"(?m)^virtual memory exhausted: |: out of memory allocat
 
 @dataclass(frozen=True)
 class OwnModule:
-    """What came of building: ``module`` is None where there were errors."""
+    """What came of building: ``module`` is None if there were errors."""
 
     module: Path | None
     symbols: Path | None  # the same with its lines
@@ -64,7 +64,7 @@ def build(source: Path, kernel: Kernel) -> OwnModule:
     One that does not end compiling, or takes too much memory, is not built if a small module is,
     right afterwards, within the same limits: then it is not this machine that is slow.
 
-    Raises UsageError for no such file, BenchError where this machine could not build it.
+    Raises UsageError for no such file, BenchError if this machine could not build it.
     """
     text = read_source(source.resolve(), SOURCE_MAX)
 
@@ -157,7 +157,7 @@ def _functions(own: OwnModule) -> list[_Function]:
 
 
 def line_of(own: OwnModule, name: str, offset: int) -> str:
-    """Return ``racquet.c:57`` for a place in a function of the module; empty where unknown."""
+    """Return ``racquet.c:57`` for a place in a function of the module; empty if unknown."""
     found = next((one for one in _functions(own) if one.name == name), None)
     if found is None or not 0 <= offset < max(found.size, 1):
         return ""
@@ -173,7 +173,7 @@ def line_of(own: OwnModule, name: str, offset: int) -> str:
 
 
 def line_at(own: OwnModule, offset: int) -> str:
-    """Return ``racquet.c:57`` for a place in the module's code; empty where unknown."""
+    """Return ``racquet.c:57`` for a place in the module's code; empty if unknown."""
     for one in _functions(own):
         if one.section == ".text" and one.start <= offset < one.start + one.size:
             return line_of(own, one.name, offset - one.start)

@@ -58,7 +58,7 @@ def built(brought: Brought, packages: Path | None = None) -> OwnProgram:
 
     ``packages``: where those that it is compiled with are unpacked; None: it needs none.
     Raises NotBuiltError with the compiler's first words where its source cannot be compiled,
-    BenchError where this machine could not do it.
+    BenchError if this machine could not do it.
     """
     about = brought.about
     files = {place: brought.files[place] for place in about.files if place != TOML}

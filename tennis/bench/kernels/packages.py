@@ -192,7 +192,7 @@ def package(
 
     ``base``: ``defconfig``, another name of arch/arm64/configs, ``allnoconfig``, or a file. Upon it
     come ``fragments`` in their order, and then what the flavour's requirements say. Raises
-    UsageError, and BenchError where a program is missing, an option was not taken or the compiler
+    UsageError, and BenchError if a program is missing, an option was not taken or the compiler
     failed.
     """
     if flavour not in get_args(Flavour):
@@ -267,7 +267,7 @@ def _kept_tree(name: str) -> Iterator[Path]:
 
 
 def check_tools() -> None:
-    """Raise BenchError where a program is missing that builds kernels."""
+    """Raise BenchError if a program is missing that builds kernels."""
     missing = [tool for tool in TOOLS if not shutil.which(tool)]
     if missing:
         raise BenchError(
@@ -299,7 +299,7 @@ def clean(tree: Path) -> None:
 
 
 def check_taken(tree: Path, fragment: Path) -> None:
-    """Raise BenchError where Kconfig dropped an option without a word."""
+    """Raise BenchError if Kconfig dropped an option without a word."""
     taken = read_config((tree / ".config").read_text())
     wanted = read_config(fragment.read_text())
     lost = [name for name, value in wanted.items() if taken.get(name) != value]

@@ -65,7 +65,7 @@ def root_of(names: Iterable[str]) -> Path | None:
 def versions(names: Iterable[str]) -> dict[str, str]:
     """Return package -> version of all that lies on the target for a program; fetched once.
 
-    Raises BenchError where the suite has no such package.
+    Raises BenchError if the suite has no such package.
     """
     if not names:
         return {}

@@ -45,7 +45,7 @@ def priorities_of(program: OwnProgram, priorities: str) -> tuple[str, str, str]:
 def record(recorded: Mapping[str, str], facts: Mapping[str, str]) -> manifest.Program | None:
     """Return what a manifest says of a program, from a rally's versions and its console's facts.
 
-    None where none answered.
+    None if none answered.
     """
     if "program_sha256" not in recorded:
         return None

@@ -207,7 +207,7 @@ def check_config(requirements: _Requirements, config: Mapping[str, str]) -> Iter
 
 
 def check_witness(witness: Witness, kernel: Kernel) -> None:
-    """Raise UsageError where this kernel was built without what is to look on."""
+    """Raise UsageError if this kernel was built without what is to look on."""
     option = witnesses.OPTIONS.get(witness)
     options = kernel.options
     if not option or options.get(option) == "y":

@@ -252,7 +252,7 @@ class PiBench(ResumableBench, PreparingBench):
     def prepare(self, plan: Plan, stop: Callable[[], bool] = lambda: False) -> None:
         """Boot the target into the plan's kernel, anew even if it runs: a match's rally begins so.
 
-        Raises BenchError where somebody else holds the target, or it does not come back with it.
+        Raises BenchError if somebody else holds the target, or it does not come back with it.
         """
         try:
             leases.refuse_if_held(self.target, self._holder, playing=False)
@@ -304,8 +304,8 @@ class PiBench(ResumableBench, PreparingBench):
         """Return which programs somebody built for this flavour, "NAME.FLAVOUR SHA256" each.
 
         Besides: what their tasks are, or those of what is built here. A build in the load's folder
-        on this machine comes first, then one on the target. Raises BenchError where there is none,
-        UsageError where its tasks are not the core's: tasks of Linux would not load it.
+        on this machine comes first, then one on the target. Raises BenchError if there is none,
+        UsageError if its tasks are not the core's: tasks of Linux would not load it.
         """
         builds, tasks = [], None
         if any(part.file.flavours and flavour not in part.file.flavours for part in load.parts):
@@ -587,7 +587,7 @@ def _other_interrupts(
 
 
 def _drill_module(plan: Plan, facts: snapshot.Snapshot) -> str:
-    """Return which module is loaded; empty where a drill is a process."""
+    """Return which module is loaded; empty if a drill is a process."""
     if plan.drill is None:
         return facts.module
     return plan.drill.name if plan.drill.in_kernel else ""

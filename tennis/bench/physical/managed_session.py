@@ -55,7 +55,7 @@ class PiSession:
     def frames(self) -> Iterator[Frame | None]:
         """Yield the instrument's frames; where the target is in trouble, the instrument is ended.
 
-        Raises BenchError where the target does not get ready.
+        Raises BenchError if the target does not get ready.
         """
         yield None
         if not self._stopped:
@@ -92,7 +92,7 @@ class PiSession:
     def _see_where_pings_come(self) -> Iterator[None]:
         """Let some pings come before the first ball, where the target must see on which processor.
 
-        Raises BenchError where they come to another one than they should, or not at all.
+        Raises BenchError if they come to another one than they should, or not at all.
         """
         if not self._agent.has_fact("to_be_counted") or self._stopped:
             return

@@ -129,7 +129,7 @@ def sources(plugin: Plugin) -> list[Path]:
 
 
 def check_exports(qemu: Qemu, plugin: Plugin, purpose: str) -> None:
-    """Raise BenchError where this QEMU lacks what a plugin needs; ``purpose``: what it is for."""
+    """Raise BenchError if this QEMU lacks what a plugin needs; ``purpose``: what it is for."""
     needed = set[str]().union(*map(_externs, sources(plugin)))
     missing = sorted(needed - _exported_symbols(qemu.path))
     flushes = {"tb_flush", "queue_tb_flush"}

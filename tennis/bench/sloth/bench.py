@@ -88,7 +88,7 @@ class SlothBench:
     def versions(self, plan: Plan) -> dict[str, str]:
         """Return the versions on which the bytes of a rally depend.
 
-        Raises UsageError or BenchError where the plan cannot be played.
+        Raises UsageError or BenchError if the plan cannot be played.
         """
         built = self._application(plan)
         own = [*sorted(Path(__file__).parent.glob("*.py")), *shared()]
@@ -155,7 +155,7 @@ class SlothBench:
 
 
 def _check(plan: Plan) -> None:
-    """Raise UsageError for what SLOTH has not, BenchError where QEMU has not its board."""
+    """Raise UsageError for what SLOTH has not, BenchError if QEMU has not its board."""
     if plan.kernel == PICO2:
         raise UsageError(
             f"there is no emulator of a Pico 2 here: --kernel {PICO2} plays on a board",
@@ -179,7 +179,7 @@ def _check(plan: Plan) -> None:
 
 
 def _check_pico(plan: Plan) -> None:
-    """Raise UsageError for what two emulated Picos have not, BenchError where they cannot be."""
+    """Raise UsageError for what two emulated Picos have not, BenchError if they cannot be."""
     if plan.instrument != "pico":
         raise UsageError(
             f"the built-in instrument is in QEMU, and --kernel {PICO} plays on an emulated Pico",

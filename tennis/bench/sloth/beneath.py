@@ -97,7 +97,7 @@ def module(kernel: Kernel) -> Path:
 def add_to_device_tree(blob: Path) -> None:
     """Add what Linux must know to QEMU's device tree, a file.
 
-    Raises BenchError where the machine has no virtual GICv2.
+    Raises BenchError if the machine has no virtual GICv2.
     """
     own = run(["dtc", "-q", "-I", "dtb", "-O", "dts", blob], what="reading QEMU's device tree")
     if GIC_INTERRUPT not in own:

@@ -112,7 +112,7 @@ def own_image(
     """Build an application of somebody's own, FILE.c with FILE.h beside it; return the ELF file.
 
     The place in the box is always the same: the same source gives the same bytes. Raises UsageError
-    where a file cannot be read, NotBuiltError with the compiler's first complaint, BenchError where
+    if a file cannot be read, NotBuiltError with the compiler's first complaint, BenchError if
     this machine could not build it.
     """
     if application.suffix != ".c":

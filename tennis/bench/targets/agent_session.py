@@ -204,7 +204,7 @@ class AgentSession:
     def count(self) -> Iterator[None]:
         """Let the target count the pings that came since it was ready; yield until it has.
 
-        Raises BenchError where none came, or they came to another processor than they should.
+        Raises BenchError if none came, or they came to another processor than they should.
         """
         self._tell(b"count\n")
         deadline = time.monotonic() + self._target.patience.ready_s

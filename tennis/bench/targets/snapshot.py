@@ -31,7 +31,7 @@ class Snapshot:
         return [line for line in self.facts.get(name, []) if line.strip()]
 
     def line(self, name: str) -> str | None:
-        """Return the first line of a fact, in plain text; None where there is none."""
+        """Return the first line of a fact, in plain text; None if there is none."""
         lines = self.lines(name)
         return plain(lines[0], 4000) if lines else None
 
@@ -42,7 +42,7 @@ class Snapshot:
 
     @cached_property
     def config(self) -> dict[str, str]:
-        """Return the kernel's configuration; empty where the target does not tell it."""
+        """Return the kernel's configuration; empty if the target does not tell it."""
         return read_config("\n".join(self.facts.get("config", [])))
 
     @property
@@ -70,7 +70,7 @@ class Snapshot:
 
 
 def read(text: str) -> Snapshot:
-    """Read what ``target/snapshot`` wrote. Raises BenchError where it is cut off or too long."""
+    """Read what ``target/snapshot`` wrote. Raises BenchError if it is cut off or too long."""
     facts: dict[str, list[str]] = {}
     lines: list[str] = []
     if len(text) > SIZE_MAX or text.count("\n") > LINES_MAX:

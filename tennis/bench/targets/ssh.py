@@ -119,7 +119,7 @@ class SshTarget:
         """Run a line of shell on the target and return what it said; ``what`` names it in errors.
 
         ``root``: as root, through sudo if the login is not root. ``stdin`` is what it reads. Raises
-        SshError where the target cannot be reached, RemoteError where the command failed.
+        SshError if the target cannot be reached, RemoteError if the command failed.
         """
         done = self.attempt(command, root=root, stdin=stdin, timeout_s=timeout_s, what=what)
         if done.code:
@@ -288,7 +288,7 @@ class SshTarget:
         raise SshError(f"{last} (waited {timeout_s:g} s)")
 
     def _address(self) -> tuple[str, int] | None:
-        """Return where its SSH port is; None where only ssh finds the way (a jump host)."""
+        """Return where its SSH port is; None if only ssh finds the way (a jump host)."""
         done = self._ssh(["-G"], [], timeout_s=self.patience.connect_s, shared=False)
         if done.code:
             raise self.failure(done.errors)
@@ -461,7 +461,7 @@ _OF_TARGET = [
 
 
 def _meaning_of_ssh(host: str, errors: str) -> str | None:
-    """Return what it means that ssh said this of a host; None where nobody knows."""
+    """Return what it means that ssh said this of a host; None if nobody knows."""
     for pattern, meaning in _OF_SSH:
         if re.search(pattern, errors, re.IGNORECASE):
             return meaning.replace("HOST", host)
@@ -469,7 +469,7 @@ def _meaning_of_ssh(host: str, errors: str) -> str | None:
 
 
 def _meaning_on_target(errors: str) -> str | None:
-    """Return what it means that a command on a target said this; None where nobody knows."""
+    """Return what it means that a command on a target said this; None if nobody knows."""
     for pattern, meaning in _OF_TARGET:
         if re.search(pattern, errors):
             return meaning

@@ -78,7 +78,7 @@ class _BuiltInSession(PipedSession):
         self.started()
 
     def frames(self) -> Iterator[Frame | None]:
-        """Yield the instrument's frames. Raises BenchError where shots end before their time."""
+        """Yield the instrument's frames. Raises BenchError if shots end before their time."""
         for frame in super().frames():
             if frame and frame.kind == wire.BALLS:
                 self._waits, self.doing = False, ""

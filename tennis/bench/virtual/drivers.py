@@ -17,7 +17,7 @@ DRIVERS = {"CONFIG_VIRTIO_PCI": "virtio_pci", "CONFIG_VIRTIO_NET": "virtio_net"}
 def network(kernel: Kernel) -> dict[str, bytes]:
     """Return the modules to load for the network, in their order: name -> module.
 
-    Empty where all is built in. Raises UsageError for a kernel that lacks something.
+    Empty if all is built in. Raises UsageError for a kernel that lacks something.
     """
     options = kernel.options
     missing = [

@@ -142,7 +142,7 @@ class Machine:
         return self._process.poll() is None
 
     def refuse_silence(self) -> None:
-        """Raise BenchError where the kernel has not said its first word in time; call it often."""
+        """Raise BenchError if the kernel has not said its first word in time; call it often."""
         if self._spoke or self._worked_s() < self._patience.first_word_s:
             return
         self._spoke = self._said.exists() and self._said.stat().st_size > 0

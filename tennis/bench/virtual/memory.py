@@ -188,7 +188,7 @@ class _Profile(StrictModel):
 
 
 def _sets(name: str, cache: _Cache, line_bytes: int) -> int:
-    """Return a cache's number of sets. Raises ValueError where its sizes make none."""
+    """Return a cache's number of sets. Raises ValueError if its sizes make none."""
     sets, rest = divmod(cache.kib.value * 1024, cache.ways.value * line_bytes)
     if rest or not sets or sets & (sets - 1):
         raise ValueError(

@@ -149,7 +149,7 @@ class Profile:
     def waits(self) -> Iterator[list[Phase]]:
         """Yield both phases of each window, of all processors, in order of time.
 
-        Raises BenchError where they are not whole.
+        Raises BenchError if they are not whole.
         """
         self._out.seek(0)
         phases = self._phases()

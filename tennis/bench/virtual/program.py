@@ -72,7 +72,7 @@ def init(way: Way = GPIO, processors: int = 1) -> bytes:
     """Return the target's init for a program: with what looks after it, without the kit's answer.
 
     That is the Racquet, or its process where the program is behind the Racquet. Of several
-    ``processors`` it also tells where pings came to. Raises ValueError where init is not what this
+    ``processors`` it also tells where pings came to. Raises ValueError if init is not what this
     file takes it for.
     """
     text = INIT.read_text()
@@ -112,7 +112,7 @@ class Places:
 def files(
     program: OwnProgram | None, start: Path | None, places: Places
 ) -> dict[str, bytes | Path | Link]:
-    """Return what lies on the target for a program, by place; nothing where there is none."""
+    """Return what lies on the target for a program, by place; nothing if there is none."""
     if program is None or start is None:
         return {}
     way = program.brought.about.way

@@ -54,7 +54,7 @@ def parameters(descriptor: int, children: Children, *, absolute: bool) -> dict[s
 def _side_by_side(processors: int | None = None, free_bytes: int | None = None) -> int:
     """Return how many children run side by side here: one a processor, if memory allows it.
 
-    Raises UsageError where it allows none.
+    Raises UsageError if it allows none.
     """
     count = processors or share.processors()
     free = share.free_memory_bytes() if free_bytes is None else free_bytes

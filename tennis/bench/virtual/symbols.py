@@ -82,7 +82,7 @@ def functions(parts: Parts, facts: Mapping[str, str]) -> list[Symbol]:
 def fixed(parts: Parts) -> tuple[list[Symbol], int, dict[str, int]]:
     """Return what a kernel without KASLR has where: its functions by address, its beginning, heads.
 
-    Heads are those of the lists. Raises BenchError where the kernel does not tell.
+    Heads are those of the lists. Raises BenchError if the kernel does not tell.
     """
     text = _kernel(parts)
     heads = {

@@ -312,7 +312,7 @@ def own_rally(work: Work, own: str, beside: str) -> Rally:
 
     ``own``, ``beside``: names of the lab's rallies, the second one with the kit's Racquet, or a
     program of the lab's. Raises Wrong if the student's fails, Inconclusive where the other does,
-    too, BenchError where this machine plays neither.
+    too, BenchError if this machine plays neither.
     """
     rally, said = None, ""
     is_program = next(one for one in work.lab.rallies if one.name == own).program is not None

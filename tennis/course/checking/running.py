@@ -129,7 +129,7 @@ def run_checks(  # noqa: PLR0913 (all of them named)
     ``plays``: where the marker's own rallies are kept, which marks are computed from; None: nothing
     is played, and the folder's are read. ``boards``: the class has some.
     The folder is read in the checks' own process: what it may do there, it does not do here.
-    Raises WorkError if the folder is none, or not ``lab``'s, BenchError where this machine
+    Raises WorkError if the folder is none, or not ``lab``'s, BenchError if this machine
     could not run the checks.
     """
     with tempfile.TemporaryDirectory(prefix="tennis-checks-") as scratch:

@@ -77,8 +77,8 @@ def _seen_by_cluster(
     """Let a cluster play rallies of the virtual bench; each is yielded when it is there.
 
     Ends early where told to stop: what is being played then is dropped, what is in the store is
-    taken home by the same command. Raises UsageError where the rallies cannot be played elsewhere,
-    BenchError where the cluster or the store cannot be reached, or is no more.
+    taken home by the same command. Raises UsageError if the rallies cannot be played elsewhere,
+    BenchError if the cluster or the store cannot be reached, or is no more.
     """
     store = Place(cluster.store)
     check_address(cluster.address)
@@ -167,7 +167,7 @@ class _Foreman:
     def see_to(
         self, missing: list[ScheduledRally], check_every: int
     ) -> Iterator[tuple[ScheduledRally, RallyOutcome]]:
-        """Yield each rally when it is there. Raises BenchError where the cluster is no more."""
+        """Yield each rally when it is there. Raises BenchError if the cluster is no more."""
         yield from self._play(missing)
         sampled = sample([planned.name for planned in missing], check_every)
         doubtful = self._compare([p for p in missing if p.name in sampled and self._is_home(p)])
@@ -337,7 +337,7 @@ class _Foreman:
 
     @staticmethod
     def _said_by(future: Any) -> dict[str, str]:
-        """Return what a worker said. Raises BenchError where the scheduler forgot the job."""
+        """Return what a worker said. Raises BenchError if the scheduler forgot the job."""
         if future.status in {"cancelled", "lost"}:
             raise gone(f"it forgot {future.key}", GO_ON)
         error = future.exception()

@@ -78,7 +78,7 @@ def _checkout() -> str:
 
 
 def _unlike(versions: dict[str, str]) -> str:
-    """Say in what this machine differs from the one that asks; empty where it does not."""
+    """Say in what this machine differs from the one that asks; empty if it does not."""
     try:
         mine = describe()
     except TennisError as error:

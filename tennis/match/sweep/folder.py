@@ -110,7 +110,7 @@ class _PlayedRate:
 
 
 def open_rate(record: SweepRecord, folder: Path, rate_hz: int) -> _PlayedRate | None:
-    """Open the rally of a rate; None where it was interrupted.
+    """Open the rally of a rate; None if it was interrupted.
 
     Raises RallyError, also where it is another rally than the sweep's.
     """

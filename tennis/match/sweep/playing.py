@@ -47,8 +47,8 @@ def play_sweep(
 ) -> _Swept:
     """Play into the folder ``out`` the rates that are not there yet.
 
-    A line is said for each rate. Raises UsageError where the plan cannot be played, RallyError
-    where ``out`` holds another sweep, BenchError where a rate cannot be played (the target died,
+    A line is said for each rate. Raises UsageError if the plan cannot be played, RallyError
+    if ``out`` holds another sweep, BenchError if a rate cannot be played (the target died,
     say): what was played is kept, and the same call goes on. Raises DiskFullError likewise.
     """
     plan, span = request.plan, request.range

@@ -68,7 +68,7 @@ class Range(StrictModel):
 
 @dataclass(frozen=True)
 class Breaking:
-    """Between which two rates pairing breaks; None where the sweep has no such rate."""
+    """Between which two rates pairing breaks; None if the sweep has no such rate."""
 
     holds_hz: int | None  # the highest rate below the other one
     breaks_hz: int | None  # the lowest rate at which it is broken

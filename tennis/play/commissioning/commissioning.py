@@ -67,8 +67,8 @@ def _today() -> str:
 class Commissioning:
     """A folder that is begun, or gone on with.
 
-    Raises RallyError where the folder is none that this tennis can go on with, AlteredError where
-    somebody changed it, UsageError where it is about another target.
+    Raises RallyError if the folder is none that this tennis can go on with, AlteredError if
+    somebody changed it, UsageError if it is about another target.
     """
 
     def __init__(
@@ -189,7 +189,7 @@ class Commissioning:
     def do(self, name: str) -> StepResult:
         """Do a step, once more if it was done; what stands on it counts no longer if it fails.
 
-        Raises UsageError where another step must pass first.
+        Raises UsageError if another step must pass first.
         """
         self.refuse_if_lacking(name)
         if first := self.missing(name):

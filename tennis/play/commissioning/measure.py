@@ -277,7 +277,7 @@ def reply(work: Work) -> Outcome:
 
 
 def _count(trial: WireTrial, where: str, failure: str) -> str:
-    """Say what a failure is known from, besides the pads; empty where nothing was played."""
+    """Say what a failure is known from, besides the pads; empty if nothing was played."""
     if (where, failure) == ("ping", "short"):
         return trial.short
     if not trial.balls:

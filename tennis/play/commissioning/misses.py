@@ -75,7 +75,7 @@ def script(*, with_balls: bool) -> str:
 
 
 def counted(output: str) -> Misses:
-    """Return what ``script`` output. Raises BenchError where the processor does not count that."""
+    """Return what ``script`` output. Raises BenchError if the processor does not count that."""
     found = {}
     for name in EVENTS:
         line = re.search(rf"^([^,\n]*),[^,\n]*,{name}(?::\w+)?,", output, re.MULTILINE)
@@ -92,7 +92,7 @@ def counted(output: str) -> Misses:
 
 
 def of_a_ball(with_balls: Misses, without: Misses) -> dict[str, float]:
-    """Return how often a ball misses, by event. Raises BenchError where no balls came."""
+    """Return how often a ball misses, by event. Raises BenchError if no balls came."""
     balls = with_balls.balls - without.balls
     if balls < 1:
         raise BenchError("no ball came while the processor counted", next_step="use more --balls")

@@ -73,7 +73,7 @@ class Record(StrictModel):
     files: dict[Text, Sha256] = Field(default={}, max_length=40)
 
     def result(self, name: str) -> StepResult | None:
-        """Return what came of a step; None where it was not done."""
+        """Return what came of a step; None if it was not done."""
         return next((result for result in self.steps if result.name == name), None)
 
     def passed(self, name: str) -> bool:
@@ -87,7 +87,7 @@ class Record(StrictModel):
         return next((n for n in result.numbers if n.name == name), None) if result else None
 
     def fact(self, where: str, name: str) -> str:
-        """Return a fact of a step, empty where there is none."""
+        """Return a fact of a step, empty if there is none."""
         result = self.result(where)
         return plain(result.facts.get(name, ""), 120) if result else ""
 

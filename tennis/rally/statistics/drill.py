@@ -161,7 +161,7 @@ def spans_of(rally: Rally) -> _Spanned:
 def _periods_in(intervals: Spans, period_ns: int) -> NDArray[np.int64]:
     """Return how many periods each interval took, to the nearest: 1 unless some were left out.
 
-    0 where a repetition came again at once, to catch up. int64, the shape of ``intervals``.
+    0 if a repetition came again at once, to catch up. int64, the shape of ``intervals``.
     """
     return np.rint(intervals / period_ns).astype(np.int64)
 
@@ -210,7 +210,7 @@ def by_size(
 
 
 def summarize_drill(rally: Rally) -> DrillSummary:
-    """Return what is said of a drill. Raises RallyError where it is none, or damaged."""
+    """Return what is said of a drill. Raises RallyError if it is none, or damaged."""
     both = spans_of(rally)
     manifest, inside = rally.manifest, both.inside
     drill, about = manifest.drill, told_of(manifest)

@@ -19,7 +19,7 @@ FIGURES = {
 
 
 def primary(summary: DrillSummary) -> SpansByClock | None:
-    """Return the spans that a drill is about; None where there was one repetition only."""
+    """Return the spans that a drill is about; None if there was one repetition only."""
     return summary.interval_ns if summary.span == "period" else summary.duration_ns
 
 

@@ -31,7 +31,7 @@ def quantile_ranks(
     """Return the ranks (from 1) whose values enclose the true p-quantile, or None.
 
     Of all rallies of n balls, at least the share ``confidence`` encloses it, whatever the
-    distribution. None where n values do not suffice for that.
+    distribution. None if n values do not suffice for that.
     """
     if n < 1:
         return None

@@ -51,7 +51,7 @@ class Pairing:
 
     @property
     def share(self) -> float:
-        """Return the share of pings that are paired, 0 where there are no pings."""
+        """Return the share of pings that are paired, 0 if there are no pings."""
         return self.paired / self.pings if self.pings else 0.0
 
 

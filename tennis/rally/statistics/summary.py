@@ -52,7 +52,7 @@ Interval = tuple[int | None, int | None]  # None: that end lies among the missed
 
 @dataclass(frozen=True)
 class Latency(Figures):
-    """The statistics of one latency; nanoseconds, None where there are no (or too few) balls.
+    """The statistics of one latency; nanoseconds, None if there are no (or too few) balls.
 
     Quantiles are observed values: the smallest that at least that share of all balls does not
     exceed, missed ones among them.
@@ -72,7 +72,7 @@ class Latency(Figures):
     sd: float | None  # of the sample: divided by n - 1
     jitter: int | None  # max - min, as in the thesis
     # 95 % intervals of q1, median, q3, p99, p999, if balls are independent of each other; None
-    # where there are too few balls for one
+    # if there are too few balls for one
     ci: dict[str, Interval | None]
     # at 95 %, the rate of answers later than max is below this; None: no claim may be made
     exceedance_bound_95: float | None
@@ -115,7 +115,7 @@ class Summary:
     given_up_ns: int | None  # so long a missed ball was waited for, at least; None: nobody knows
     suspect: bool
     faults: tuple[str, ...]
-    doubt: str  # why the instrument counts as not verified; empty where it does
+    doubt: str  # why the instrument counts as not verified; empty if it does
     program: str  # what answered, and did meanwhile, if it was a program; empty: a Racquet did
     behind_racquet: bool  # a program answered, and its first reply is the Racquet's handler's
     interrupt_ns: Latency
@@ -123,7 +123,7 @@ class Summary:
 
     @property
     def unfinished(self) -> str:
-        """Say that the rally is not all that was planned; empty where it is."""
+        """Say that the rally is not all that was planned; empty if it is."""
         reasons = {"interrupted": "Interrupted", "fault": "Ended by a fault"}
         if self.ended not in reasons or (self.ended == "fault" and self.balls >= self.planned):
             return ""

@@ -37,7 +37,7 @@ class _DrillSection:
 def write_drill_report(drills: Sequence[Rally], out: Path, *, title: str = "Tennis drills") -> None:
     """Write one self-contained HTML page about the drills.
 
-    Raises UsageError where ``out`` exists, DiskFullError, RallyError.
+    Raises UsageError if ``out`` exists, DiskFullError, RallyError.
     """
     write_whole(out, drill_report(drills, title).encode())
 

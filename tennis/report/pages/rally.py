@@ -104,7 +104,7 @@ class _Section:
 def write_report(rallies: Sequence[Rally], out: Path, *, title: str = "Tennis report") -> None:
     """Write one self-contained HTML page about the rallies.
 
-    Raises UsageError where ``out`` exists, DiskFullError, RallyError.
+    Raises UsageError if ``out`` exists, DiskFullError, RallyError.
     """
     write_whole(out, report(rallies, title).encode())
 
