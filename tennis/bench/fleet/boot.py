@@ -1,10 +1,10 @@
 # SPDX-FileCopyrightText: The Tennis authors
 # SPDX-License-Identifier: MIT
-"""Boot a target into one of its kernels, and be sure which one it came up with.
+"""Boot a target into one of its kernels, and check which one came up.
 
-The choice is made on the target by ``tennis-boot`` (ansible/roles/kernel): the kernel is taken
-once, and only made the default after this program has seen it run. Whatever goes wrong in between,
-the next reset brings the default back.
+``tennis-boot`` on the target (ansible/roles/kernel) selects the kernel for one boot. It becomes the
+default only after this program has seen it run. If anything fails in between, the next reset boots
+the default again.
 """
 
 import json
@@ -46,7 +46,7 @@ class _Running(BaseModel):
 
 
 class _Kernels(BaseModel):
-    """What ``tennis-boot list`` says."""
+    """The answer of ``tennis-boot list``."""
 
     model_config = ConfigDict(extra="ignore")
 
@@ -60,7 +60,7 @@ class _Kernels(BaseModel):
 
 @dataclass(frozen=True)
 class _Booted:
-    """The kernel that runs now, and whether the target had to be rebooted for it."""
+    """The kernel that runs now, and whether it needed a reboot."""
 
     release: str
     rebooted: bool
@@ -91,9 +91,8 @@ def boot(  # noqa: PLR0913
 
     ``holder``: in whose name. The target refuses while somebody else holds it, or a rally plays.
     ``keep``: make it the default once it has come up. ``again``: reboot even if it runs already.
-    ``stop``: is asked often whether to stop waiting.
-    Raises BenchError with what runs instead where it did not come up, if nothing came up, and
-    where somebody stops the waiting.
+    ``stop``: is asked often whether to stop waiting. Raises BenchError, naming the kernel that runs
+    instead, if the kernel did not come up, if nothing came up, or if ``stop`` ended the waiting.
     """
     before = kernels_of(target)
     wanted = _release_of(target, before, flavour)

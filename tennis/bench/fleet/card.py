@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The Tennis authors
 # SPDX-License-Identifier: MIT
-"""A Raspberry Pi's card before its first boot: who may log in, how, and whether it says so.
+"""A Raspberry Pi's card before its first boot: its user, the key, and whether it announces itself.
 
 Which files Raspberry Pi OS reads depends on the image, not on a version: rpi-imager's page
 doc/os_customisation_formats.md names them. An image of Debian 13 has cloud-init, and comes with
@@ -39,7 +39,7 @@ HEAD = "#cloud-config\n"
 
 @dataclass(frozen=True)
 class Card:
-    """Whom a card lets in. Raises UsageError for what cannot be a name, a user or a key."""
+    """The host name, user and key of a card. Raises UsageError for a malformed one."""
 
     host: str
     user: str
@@ -108,7 +108,7 @@ def _quoted(value: object) -> str:
 
 
 def _way_of(boot: Path) -> Way:
-    """Say how an image is told about its first boot. Raises UsageError if nobody knows."""
+    """Return how an image is set up for its first boot. Raises UsageError if that is unclear."""
     try:
         named = firmware_files.command_line(boot)
     except firmware_files.Unclear as unclear:
@@ -129,7 +129,7 @@ def _way_of(boot: Path) -> Way:
         return "firstboot"
     raise UsageError(
         f"{boot} has neither cloud-init's user-data nor a first boot in {plain(named, 100)}: it "
-        "was booted already, or its image is told in another way",
+        "was booted already, or its image is configured in another way",
         next_step="write Raspberry Pi OS Lite (64-bit) again, or use Raspberry Pi Imager 2",
     )
 
@@ -163,7 +163,7 @@ def check_card(boot: Path) -> Iterator[Finding]:
         problem, _, advice = str(error).rpartition(": ")
         yield Finding("bad", "image", problem, advice)
         return
-    yield Finding("good", "image", f"Raspberry Pi OS, told by {way}")
+    yield Finding("good", "image", f"Raspberry Pi OS, configured by {way}")
     yield _kernel(boot)
     for number in firmware_files.cut_off(boot):
         yield Finding(
@@ -207,7 +207,7 @@ def check_card(boot: Path) -> Iterator[Finding]:
         yield Finding(
             "note",
             "password",
-            "its hash lies in the boot partition, for everybody who has the card",
+            "its hash is in the boot partition, readable for everybody who has the card",
             "provisioning locks it; tennis card writes none",
         )
     if way == "cloud-init" and not re.search(
@@ -249,7 +249,7 @@ def _kernel(boot: Path) -> Finding:
 
 
 def _text(path: Path) -> str | None:
-    """Return a file's text, None if there is none."""
+    """Return a file's text, or None if it cannot be read."""
     try:
         with open_below(path.parent, path.name) as file:
             return file.read(SIZE_MAX).decode(errors="replace")

@@ -1,18 +1,18 @@
 #!/usr/bin/python3 -I
 # SPDX-FileCopyrightText: The Tennis authors
 # SPDX-License-Identifier: MIT
-"""Which files a Raspberry Pi's firmware reads, by its documentation: one rule for all.
+"""The files that a Raspberry Pi's firmware reads, by its documentation: one rule for all.
 
 ``tennis card`` imports this. The role ``tuning`` runs it on the target, and ``tennis-boot`` has it
 beside itself there (ansible/roles/*/files/tennis-firmware): it needs Python and nothing else.
 
   tennis-firmware FOLDER   print, as JSON, the name of the file that is the command line of the
-                           board's own kernel; null where FOLDER has no config.txt
+                           board's own kernel; null if FOLDER has no config.txt
 
 Sources: Raspberry Pi's documentation (config_txt/what_is_config_txt: a line's form and length,
 include; conditional; boot: cmdline, os_prefix, upstream_kernel; autoboot), and
-docs/hardware-sources.md for what is said elsewhere. What depends on a monitor, on a pin, or on what
-nobody says is ``Unclear`` if it could change the answer.
+docs/hardware-sources.md for what other sources say. A line that depends on a monitor, a pin or
+something undocumented is ``Unclear`` if it could change the answer.
 """
 
 import json
@@ -40,7 +40,7 @@ class Unclear(Exception):  # noqa: N818 (it is no error of the program)
 
 @dataclass(frozen=True)
 class _Entry:
-    """A line of config.txt. ``applies`` is None if nobody but the board can tell."""
+    """A line of config.txt. ``applies`` is None if only the board can tell."""
 
     name: str
     value: str
@@ -119,7 +119,7 @@ def _blocks(text: str, instead: Callable[[re.Match[str]], str]) -> str:
 
 
 def _lines_of(folder: Path, name: str, *, ours: bool = False) -> list[str]:
-    """Return a file's lines as far as the firmware reads them; none where there is no file."""
+    """Return a file's lines as far as the firmware reads them; none if the file is missing."""
     try:
         with (folder / name).open("rb") as file:
             data = file.read(FILE_MAX + 1)
@@ -161,7 +161,7 @@ def entries(
             if not line or line.startswith(("#", "[")) or filters.applies is False:
                 continue
             word, _, rest = line.partition(" ")
-            if word == "include":  # its lines stand in this one's place, and so do its filters
+            if word == "include":  # its lines replace this one, and so do its filters
                 includes += 1
                 if includes > FILES_MAX:
                     raise Unclear(f"{where}: more than {FILES_MAX} files are included")
@@ -204,8 +204,8 @@ def value_of(lines: list[_Entry], name: str, default: str = "") -> str:
 def command_line(folder: Path, model: str = "") -> str | None:
     """Return the name of the file that is the command line of a board's own kernel.
 
-    The name is relative to the boot partition ``folder``. It is that without tennis-boot's block:
-    the kernels of that block have copies. None if there is no config.txt. Raises Unclear.
+    The name is relative to the boot partition ``folder``. tennis-boot's block is ignored: the
+    kernels of that block have copies. None if config.txt is missing. Raises Unclear.
     """
     if not (folder / CONFIG).is_file():
         return None

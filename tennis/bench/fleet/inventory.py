@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: MIT
 """The benches of an Ansible inventory: where they are, and how to log in.
 
-The inventory is the one source of names and addresses; ``ansible-inventory`` reads it, in whatever
-form it is.
+The inventory is the one source of names and addresses; ``ansible-inventory`` reads it in any of its
+forms.
 """
 
 import json
@@ -61,7 +61,7 @@ class ListedBench:
         return SshTarget(self.name, options, patience=patience)
 
     def _plain(self, name: str) -> str:
-        """Return a variable's value, empty if there is none; only Ansible knows the others."""
+        """Return a variable's value or an empty text; UsageError if only Ansible can compute it."""
         value = self.variables.get(name)
         if isinstance(value, dict):
             raise UsageError(

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The Tennis authors
 # SPDX-License-Identifier: MIT
-"""Who holds a bench."""
+"""The leases of benches: who holds which."""
 
 import getpass
 import os
@@ -66,10 +66,9 @@ def give_back(bench: ListedBench, holder: str) -> bool:
 
 
 def refuse_if_held(target: SshTarget, holder: str, *, playing: bool = True) -> Status | None:
-    """Raise BenchError if somebody else holds this target; return what it says of itself.
+    """Raise BenchError if somebody else holds this target; return its status.
 
-    One without leases is free (None). ``playing``: whether it is all right that a rally is being
-    played there.
+    One without leases is free (None). ``playing``: allow that a rally is being played there.
     """
     _check_holder(holder)
     try:

@@ -1,8 +1,8 @@
 # SPDX-FileCopyrightText: The Tennis authors
 # SPDX-License-Identifier: MIT
-"""What benches say of themselves: ``tennis-bench`` answers, which the base role installed.
+"""The status of benches, from ``tennis-bench``, which the base role installs.
 
-Its answers are treated as what a student's machine says: bounded and checked.
+Its answers are bounded and checked: a student may control that machine.
 """
 
 import json
@@ -27,7 +27,7 @@ PROGRAM = "/usr/local/sbin/tennis-bench"
 ANSWER_S = 60
 # the list of all benches must not wait for one that hangs; a small board under a load of real-time
 # tasks takes its time, too
-AT_ONCE = 64  # so many machines are asked at the same time
+AT_ONCE = 64  # machines that are asked at the same time
 ANSWER_MAX = 1 << 16  # bytes
 SKEW_MAX_S = 120
 HOLDER = r"[A-Za-z0-9][A-Za-z0-9._@-]{0,63}"
@@ -45,7 +45,7 @@ class NotProvisionedError(BenchError):
 
 
 class Lease(BaseModel):
-    """Who holds a bench; times in seconds since 1970, by the target's clock."""
+    """The holder of a bench; times in seconds since 1970, by the target's clock."""
 
     model_config = ConfigDict(extra="ignore")
 
@@ -68,7 +68,7 @@ class LeaseAnswer(Lease):
 
 
 class Status(BaseModel):
-    """What ``tennis-bench status`` says; ``plays``: a rally is being played there."""
+    """The answer of ``tennis-bench status``; ``plays``: a rally is being played there."""
 
     model_config = ConfigDict(extra="ignore")
 
@@ -90,10 +90,10 @@ def ask(
     root: bool = True,
     timeout_s: float = ANSWER_S,
 ) -> Any:
-    """Run ``tennis-bench`` on a target and return the JSON that it prints, None for nothing.
+    """Run ``tennis-bench`` on a target and return the JSON that it prints, or None.
 
-    Raises SshError if the target cannot be reached or hangs, NotProvisionedError if there is
-    no such program, BenchError if it refuses.
+    Raises SshError if the target cannot be reached or hangs, NotProvisionedError if the program is
+    missing, BenchError if it refuses.
     """
     line = as_root([PROGRAM, *request]) if root else shlex.join([PROGRAM, *request])
     done = target.attempt(line, what=what, timeout_s=timeout_s, limit=ANSWER_MAX)
@@ -105,9 +105,9 @@ def ask(
 
 
 def output_of(done: CommandResult, host: str, program: str) -> str:
-    """Return what a program that provisioning installed printed.
+    """Return the output of a program that provisioning installed.
 
-    Raises NotProvisionedError if a host does not have it, BenchError if it refuses.
+    Raises NotProvisionedError if a host lacks it, BenchError if it refuses.
     """
     if done.code == 127 or re.search(f"{program}: (command )?not found", done.errors):
         raise NotProvisionedError(
@@ -141,7 +141,7 @@ def ask_status(target: SshTarget, *, timeout_s: float = ANSWER_S) -> Status:
 
 @dataclass(frozen=True)
 class BenchState:
-    """What was seen of a bench, or why nothing was; and where its Pico should be."""
+    """The observed state of a bench, or why there is none; and where its Pico should be."""
 
     bench: ListedBench
     status: Status | None

@@ -1,3 +1,3 @@
 # SPDX-FileCopyrightText: The Tennis authors
 # SPDX-License-Identifier: MIT
-"""What times the balls."""
+"""Instruments, which time the balls."""

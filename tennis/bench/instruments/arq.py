@@ -1,10 +1,10 @@
 # SPDX-FileCopyrightText: The Tennis authors
 # SPDX-License-Identifier: MIT
-"""Frames in their order, each once, whatever the line does to them: the host's half of the ARQ.
+"""Frames in order, each once, over a line that may damage them: the host's half of the ARQ.
 
-The instrument numbers its frames and holds them until they are acknowledged. Here what is broken,
-missing or repeated is noticed and counted; what must be said to the instrument is in ``acks`` and
-``resends``. Nothing here reads, writes or waits.
+The instrument numbers its frames and holds them until they are acknowledged. This half notices and
+counts broken, missing and repeated frames; ``acks`` and ``resends`` hold what the host must send.
+Nothing here reads, writes or waits.
 """
 
 import json
@@ -22,7 +22,7 @@ HALF = 1 << 31
 
 @dataclass
 class LineCounts:
-    """What the line did, all of it repaired."""
+    """Errors of the line, all of them repaired."""
 
     broken: int = 0  # times that something else than a frame came
     garbage_bytes: int = 0
@@ -83,7 +83,7 @@ class Receiver:
         return self._in_order(decoded, before)
 
     def quiet(self) -> list[Frame]:
-        """Nothing came for a while: what looks like the beginning of a frame is none."""
+        """Handle silence: an unfinished frame was only garbage."""
         before = self._decoder.garbage_bytes
         return self._in_order(self._decoder.finish(), before)
 

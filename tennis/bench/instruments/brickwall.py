@@ -29,7 +29,7 @@ from tennis.rally.journal import Frame
 from tennis.rally.text import plain
 
 TICK_S = 0.1  # a read that brings nothing
-QUIET_TICKS = 3  # what is held of a frame by now is none
+QUIET_TICKS = 3  # so long without a byte: an unfinished frame is garbage
 PROBE_TICKS = 10  # a play is silent: ask whether something got lost
 SILENT_TICKS = 60  # no answer to that: the line, or the instrument, is gone
 BABBLE_S = 60.0  # a play brings bytes and no frame: it is no Brickwall's
@@ -78,10 +78,10 @@ class Brickwall:
     # --- commands ---
 
     def hello(self, patience_s: float = BOOT_S) -> Hello:
-        """Return what the Brickwall says about itself.
+        """Return the Brickwall's greeting.
 
-        Raises NobodyError if there is none (the line says what there is instead), BenchError
-        if it does not speak this version's language, LinkLostError.
+        Raises NobodyError if there is no Brickwall (the message says what is there), BenchError if
+        it does not speak this version's language, LinkLostError.
         """
         # ends a line that somebody else may have begun
         self.link.write(b"\n")
@@ -109,7 +109,7 @@ class Brickwall:
         return self._hello
 
     def command(self, verb: str, /, patience_s: float = 5, **values: int | str) -> dict[str, Any]:
-        """Send a command; return what the Brickwall answered.
+        """Send a command; return the Brickwall's answer.
 
         Raises CommandError if it refused, NobodyError, LinkLostError.
         """
@@ -378,9 +378,9 @@ class Brickwall:
     # --- what happens to a line ---
 
     def _come_back(self, before: Hello, lost: LinkLostError) -> Generator[None, None, Hello | None]:
-        """Wait until the line is there again; return what the Brickwall says then.
+        """Wait until the line is there again; return the Brickwall's new greeting.
 
-        None if somebody wants to stop. Raises LinkLostError after too long.
+        None if the session is stopping. Raises LinkLostError after too long.
         """
         self.note("line_lost", str(lost))
         waited_s = 0.0

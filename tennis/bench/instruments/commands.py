@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The Tennis authors
 # SPDX-License-Identifier: MIT
-"""What a Brickwall is told to play, what it says of itself and its wires, and what it refuses."""
+"""The Brickwall's commands, its greeting, its report about the wires, and its refusals."""
 
 from dataclasses import dataclass
 from typing import Annotated, Literal
@@ -16,7 +16,7 @@ DeviceText = Annotated[str, AfterValidator(lambda text: plain(text, 100))]
 
 
 class Hello(BaseModel):
-    """What a Brickwall says about itself."""
+    """A Brickwall's greeting."""
 
     model_config = ConfigDict(extra="ignore", frozen=True)
 
@@ -68,7 +68,7 @@ class _Driven(BaseModel):
 
 
 class PadReadings(BaseModel):
-    """What the Brickwall's pads tell about the wires."""
+    """The levels of the Brickwall's pads, which show how the wires are connected."""
 
     ping: _Driven
     reply: _DrivenHigh
@@ -82,7 +82,7 @@ class PadReadings(BaseModel):
 
 @dataclass(frozen=True)
 class Play:
-    """What the command ``play`` takes."""
+    """The arguments of the command ``play``."""
 
     balls: int
     seed: int
@@ -125,7 +125,7 @@ class CommandError(BenchError):
 
 
 class NobodyError(BenchError):
-    """No Brickwall is on the port; ``silent`` where nothing at all is."""
+    """No Brickwall is on the port; ``silent``: nothing at all answers."""
 
     def __init__(self, message: str, *, silent: bool) -> None:
         super().__init__(message)

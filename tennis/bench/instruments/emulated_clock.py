@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The Tennis authors
 # SPDX-License-Identifier: MIT
-"""How far an emulated Pico is: patience with it counts its own time, not the wall's.
+"""The clock of an emulated Pico: timeouts count its own time, not the wall's.
 
 On a busy machine an emulated Pico may run at a tenth of its speed, or stand still for seconds.
 """
@@ -28,7 +28,7 @@ def parted(url: str) -> tuple[str, tuple[str, int] | None]:
 
 
 class EmulatedClock:
-    """The clock of an emulated Pico, asked over TCP. Raises OSError if nobody answers."""
+    """The clock of an emulated Pico, asked over TCP. Raises OSError if nothing answers."""
 
     def __init__(self, address: tuple[str, int]) -> None:
         self._line = socket.create_connection(address, timeout=STANDSTILL_S)
@@ -55,7 +55,7 @@ class EmulatedClock:
 
 
 class ClockWait:
-    """Waits until a time of the instrument's has passed; the wall's where it is a real one."""
+    """Waits until a time of the instrument's has passed; on a real one, the wall's."""
 
     def __init__(self, clock: EmulatedClock | None, wait_s: float) -> None:
         self._clock, self._wait_s = clock, wait_s
@@ -64,7 +64,7 @@ class ClockWait:
         self._first = True
 
     def next_wait_s(self) -> float | None:
-        """Return how long to wait at most before asking again, None if it is enough."""
+        """Return how long to wait at most before asking again, or None if the time has passed."""
         if self._clock is None:
             wait_s = self._wait_s if self._first else None
             self._first = False

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The Tennis authors
 # SPDX-License-Identifier: MIT
-"""What is flashed onto a Pico: this checkout's files, and the hash by which they are known."""
+"""The firmware to flash onto a Pico: this checkout's files, and the hash that identifies them."""
 
 import hashlib
 from functools import cache

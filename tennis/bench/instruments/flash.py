@@ -69,7 +69,7 @@ class _Bounded:
         self.limit(PROMPT_S, f"no MicroPython prompt on {name}")
 
     def limit(self, limit_s: float, why: str) -> None:
-        """Say how long whatever comes now may take, and what it means where it takes longer."""
+        """Set the time limit of the next transfer, and the error message if it takes longer."""
         self._limit_s, self._why = limit_s * self._times, why
         self._until = time.monotonic() + self._limit_s
 
@@ -86,7 +86,7 @@ class _Bounded:
         return int(self._port.in_waiting)
 
     def read(self, size: int) -> bytes:
-        """Return so many bytes. Raises TransportError if they do not come."""
+        """Return ``size`` bytes. Raises TransportError if they do not come."""
         self._check()
         data = bytes(self._port.read(size))
         if len(data) < size:
@@ -94,7 +94,7 @@ class _Bounded:
         return data
 
     def write(self, data: bytes) -> None:
-        """Send all of ``data``. Raises TransportError if nobody takes it."""
+        """Send all of ``data``. Raises TransportError if the port does not take it."""
         self._check()
         try:
             self._port.write(data)
@@ -106,7 +106,7 @@ class _Bounded:
         self._port.close()
 
 
-class _Transport(SerialTransport):  # type: ignore[misc] # mpremote says nothing of types
+class _Transport(SerialTransport):  # type: ignore[misc] # mpremote has no types
     """mpremote's way to a board, with patience for one that is emulated on a busy machine."""
 
     def __init__(self, port: str) -> None:
@@ -135,9 +135,9 @@ class _Transport(SerialTransport):  # type: ignore[misc] # mpremote says nothing
 
 
 def flash(port: str | None, *, remove_others: bool = False) -> Hello:
-    """Bring a Pico to this checkout's firmware; return what the Brickwall says then.
+    """Bring a Pico to this checkout's firmware; return the Brickwall's greeting.
 
-    What is there already is not written again. Raises UsageError, BenchError.
+    A file that is already there is not written again. Raises UsageError, BenchError.
     """
     if port is None and not picos() and bootsel():
         raise BenchError(f"a Pico waits in BOOTSEL mode, without MicroPython: {UF2}")
@@ -195,7 +195,7 @@ def _hear(board: SerialTransport, port: str) -> None:
 
 
 def _leave(port: str) -> None:
-    """Let a Brickwall that is at work come to its end; what else is there is left alone."""
+    """End the rally of a Brickwall that is playing; do nothing to other firmware."""
     link = SerialLink(port)
     brickwall = Brickwall(link)
     try:
@@ -283,7 +283,7 @@ def _check_interpreter(board: SerialTransport, port: str) -> str:
 def interpreter(port: str) -> str:
     """Return the version of the MicroPython at a port. Raises BenchError if there is none.
 
-    A Brickwall that answers is to be asked itself: this ends what it does.
+    Do not use it on a Brickwall that answers: it ends the Brickwall's program.
     """
     with _prompt(port) as board:
         version = _check_interpreter(board, port)

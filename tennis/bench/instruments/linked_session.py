@@ -43,7 +43,7 @@ class LinkedSession:
         return self._brickwall.hello()
 
     def frames(self) -> Iterator[Frame | None]:
-        """Yield the Brickwall's frames; None every now and then while there are none."""
+        """Yield the Brickwall's frames; None now and then while none comes."""
         play = play_of(self._protocol)
         begun = False
         for frame in self._brickwall.play_when_ready(play, self._link.at_ready):
@@ -51,7 +51,7 @@ class LinkedSession:
             if frame is None:
                 yield None
                 if self._ending is not None and not begun:
-                    # nobody told the Brickwall to play, so it has nothing to say
+                    # the Brickwall got no command to play, so it sends no END
                     yield Frame(wire.END, 0, struct.pack(wire.END_FORMAT, self._ending, *[0] * 6))
                     return
                 continue
@@ -71,7 +71,7 @@ class LinkedSession:
             yield None
 
     def _look_after_the_target(self) -> None:
-        """Let the Brickwall end where the guest has ended: what it holds still comes."""
+        """End the play if the guest has ended: the Brickwall still sends what it holds."""
         for note in self._link.notes:
             if note in ENDINGS and self._ending is None:
                 self._ending = ENDINGS[note]

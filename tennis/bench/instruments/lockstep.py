@@ -41,7 +41,7 @@ class LockstepLink:
         self.faults: list[str] = []
         # called every second in which nothing comes; what it raises ends the wait
         self.waiting: Callable[[], None] = lambda: None
-        self.notes: list[str] = []  # what the emulator said besides: "target_ended"
+        self.notes: list[str] = []  # the emulator's other messages: "target_ended"
         self._to, self._from = to_pico, from_pico
         self._clock_hz = clock_hz
         self._ended = ended

@@ -21,7 +21,7 @@ from tennis.kit.share import processors
 SUITE = "trixie"
 BOARD = "RPI_PICO"
 PREFIX = "arm-none-eabi-"
-# What changes the firmware that comes out; a new number builds it anew.
+# The version of the steps below; a new number builds the firmware again.
 RECIPE = "2"
 
 # file -> (what, in place of what)
@@ -36,7 +36,7 @@ CHANGES = {
         (r"^(#define MICROPY_PY_HASHLIB_SHA1) .*", r"\1 (0)"),
         (r"^(#define MICROPY_PY_CRYPTOLIB) .*", r"\1 (0)"),
     ],
-    # the names of a pin are a set there: a table in flash had one of two orders, by chance
+    # the names of a pin are a set there: a table in flash came out in one of two orders
     "tools/boardgen.py": [
         (r" in pin\._board_pin_names:", " in sorted(pin._board_pin_names):"),
     ],
@@ -77,7 +77,7 @@ def _name() -> str:
 
 
 def compiler_version() -> str:
-    """Return the first line that the Pico's compiler says of itself."""
+    """Return the first line of the Pico's compiler's ``--version``."""
     return run([f"{PREFIX}gcc", "--version"], what="the Pico's compiler").splitlines()[0]
 
 

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The Tennis authors
 # SPDX-License-Identifier: MIT
-"""What the levels of a pad tell about the far end of its wire."""
+"""Deduces from the levels of a pad what is at the far end of its wire."""
 
 from typing import Any, Literal
 
@@ -8,11 +8,11 @@ FarEnd = Literal["low", "high", "pulled", "open"]
 
 
 def far_end(pad: dict[str, Any]) -> FarEnd:
-    """Say what the far end of a wire does to its pad, which drives it and then lets go.
+    """Return what is at the far end of a wire, from its pad, which drives it and then releases it.
 
-    ``pad``: as ``wires`` of the Brickwall answers. A pad that is let go of is low at once through
-    330 Ω (an output, a short), after a microsecond through the pull of an input, and not at all
-    where the wire ends nowhere. An RP2350 of stepping A2 takes a pull for no end (erratum E9).
+    ``pad``: as ``wires`` of the Brickwall answers. A released pad is low at once through 330 Ω (an
+    output, a short), after a microsecond through the pull of an input, and not at all if the wire
+    is open. An RP2350 of stepping A2 reads a pull as an open wire (erratum E9).
     """
     if pad["pulled_down"] == 1:
         return "high"

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The Tennis authors
 # SPDX-License-Identifier: MIT
-"""Which serial ports there are, and which of them are Picos."""
+"""The serial ports, and which of them are Picos."""
 
 from dataclasses import dataclass
 from pathlib import Path

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The Tennis authors
 # SPDX-License-Identifier: MIT
-"""The umpire: which logic analyser sigrok-cli finds, and how it shall sample."""
+"""The umpire: the logic analyser that sigrok-cli finds, and its sampling."""
 
 import re
 import shutil
@@ -170,7 +170,7 @@ def _parse_scan(text: str) -> list[_Analyser]:
 
 
 def _parse_show(analyser: _Analyser, text: str) -> _Analyser:
-    """Add what ``sigrok-cli --show`` says of it."""
+    """Add the properties that ``sigrok-cli --show`` prints."""
     lines = text.splitlines()
     rates: list[int] = []
     any_rate = False

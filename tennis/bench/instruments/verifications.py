@@ -33,7 +33,7 @@ def path_of(serial: str) -> Path:
 
 
 def read(serial: str) -> VerificationRecord | None:
-    """Return an instrument's last verification record; None if there is none to be read."""
+    """Return an instrument's last verification record; None if none is readable."""
     path = path_of(serial)
     # Tennis 0.1 called them certificates
     for candidate in (path, path.parents[1] / "certificates" / path.name):

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The Tennis authors
 # SPDX-License-Identifier: MIT
-"""What differs on a board between the beginning of a rally and its end."""
+"""The differences of a board between a rally's beginning and its end."""
 
 from collections.abc import Iterator
 

@@ -2,10 +2,10 @@
 # SPDX-License-Identifier: MIT
 """The managed physical bench: a Brickwall on a serial port, and a target that is reached over SSH.
 
-What the target is stands in ``target-before.txt`` and ``target-after.txt`` of the rally. Something
-unsound that was so all the time (a governor, another interrupt) is a part of what was measured: it
-is said before the rally and kept as an event. Something that changed during the rally makes it two
-measurements in one: that is a fault, and the rally is suspect.
+The rally's ``target-before.txt`` and ``target-after.txt`` describe the target. A permanent flaw (a
+governor, another interrupt) is a part of what was measured: Tennis warns before the rally and keeps
+an event. A change during the rally mixes two measurements: that is a fault, and the rally is
+suspect.
 """
 
 import hashlib
@@ -237,7 +237,7 @@ class PiBench(ResumableBench, PreparingBench):
 
     @classmethod
     def of(cls, plan: Plan, access: Access) -> "PiBench":
-        """Return the bench. Raises UsageError if nobody said which board it is."""
+        """Return the bench. Raises UsageError if no target was named."""
         if access.target is None:
             raise UsageError(
                 f"{plain(str(plan.target), 80)}: you did not name this target here",
@@ -250,9 +250,9 @@ class PiBench(ResumableBench, PreparingBench):
         return self._wired.time_note(plan)
 
     def prepare(self, plan: Plan, stop: Callable[[], bool] = lambda: False) -> None:
-        """Boot the target into the plan's kernel, anew even if it runs: a match's rally begins so.
+        """Boot the target into the plan's kernel, also if it runs: each rally of a match begins so.
 
-        Raises BenchError if somebody else holds the target, or it does not come back with it.
+        Raises BenchError if somebody else holds the target, or the kernel does not come up.
         """
         try:
             leases.refuse_if_held(self.target, self._holder, playing=False)
@@ -262,9 +262,9 @@ class PiBench(ResumableBench, PreparingBench):
             raise
 
     def versions(self, plan: Plan) -> dict[str, str]:
-        """Return what must stay the same while a rally is played: instrument, kernel, module, load.
+        """Return the versions that a rally must keep: instrument, kernel, module, load.
 
-        What would spoil the rally is said; what makes it impossible raises UsageError, BenchError.
+        Warns about what would spoil the rally. Raises UsageError, BenchError if it is impossible.
         """
         try:
             load = load_folder.find(plan.load, plan.load_options)
@@ -301,11 +301,11 @@ class PiBench(ResumableBench, PreparingBench):
             raise
 
     def _builds_there(self, load: load_folder.Load, flavour: str) -> tuple[list[str], str | None]:
-        """Return which programs somebody built for this flavour, "NAME.FLAVOUR SHA256" each.
+        """Return the user's builds for this flavour, "NAME.FLAVOUR SHA256" each, and their tasks.
 
-        Besides: what their tasks are, or those of what is built here. A build in the load's folder
-        on this machine comes first, then one on the target. Raises BenchError if there is none,
-        UsageError if its tasks are not the core's: tasks of Linux would not load it.
+        The tasks are those of the builds, or of the programs built here. A build in the load's
+        folder on this machine comes first, then one on the target. Raises BenchError if there is no
+        build, UsageError if its tasks are not the core's: tasks of Linux would not load it.
         """
         builds, tasks = [], None
         if any(part.file.flavours and flavour not in part.file.flavours for part in load.parts):
@@ -450,7 +450,7 @@ class PiBench(ResumableBench, PreparingBench):
         agent.doing = f"waiting for {self.target.host}"
 
     def circumstances(self, plan: Plan, folder: Path) -> RunRecord:
-        """Return what took part, what the target said, and what changed there."""
+        """Return the record of the run: who took part, the target's report, the changes there."""
         known = self._wired.circumstances(plan, folder)
         recorded = plan.versions
         report = Console(folder / CONSOLE).report()
@@ -565,11 +565,11 @@ def _placed(plan: Plan, facts: Mapping[str, str]) -> int | None:
 
 
 def _kept_snapshot(path: Path) -> snapshot.Snapshot | None:
-    """Return what a rally's folder holds of the target; None if there is none, or half of it."""
+    """Return the snapshot of the target in a rally's folder; None if missing or incomplete."""
     try:
         with path.open(encoding="utf-8", errors="replace") as file:
             return snapshot.read(file.read(snapshot.SIZE_MAX))
-    except (OSError, BenchError):  # there is none, or its end was lost with the connection
+    except (OSError, BenchError):  # missing, or its end was lost with the connection
         return None
 
 
@@ -587,7 +587,7 @@ def _other_interrupts(
 
 
 def _drill_module(plan: Plan, facts: snapshot.Snapshot) -> str:
-    """Return which module is loaded; empty if a drill is a process."""
+    """Return the module to load; empty for a drill that is a process."""
     if plan.drill is None:
         return facts.module
     return plan.drill.name if plan.drill.in_kernel else ""

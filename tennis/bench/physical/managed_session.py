@@ -18,7 +18,7 @@ DRILL_OVER_S = 5.0  # then every pulse of a drill that ended has come
 
 @dataclass(frozen=True)
 class SetUpSteps:
-    """How a board is set up: steps before the target's side begins, and a look when it is ready."""
+    """The set-up of a board: steps before the target's side begins, and a check at the end."""
 
     steps: Callable[[], None]
     confirm: Callable[[], None]
@@ -53,7 +53,7 @@ class PiSession:
         return self._wired.doing if self._plays else self._agent.doing
 
     def frames(self) -> Iterator[Frame | None]:
-        """Yield the instrument's frames; where the target is in trouble, the instrument is ended.
+        """Yield the instrument's frames; end the instrument if the target is in trouble.
 
         Raises BenchError if the target does not get ready.
         """
@@ -73,7 +73,7 @@ class PiSession:
         waits = self._drill is not None
         over_s: float | None = None  # since when the drill is
         for frame in self._wired.frames():
-            if waits and frame is not None:  # the Brickwall said that it listens
+            if waits and frame is not None:  # the Brickwall listens
                 waits = False
                 self._agent.go()
             if over_s is None and self._agent.has_fact("drill_done"):
@@ -90,9 +90,9 @@ class PiSession:
                 self._wired.stop()
 
     def _see_where_pings_come(self) -> Iterator[None]:
-        """Let some pings come before the first ball, where the target must see on which processor.
+        """Send some pings before the first ball if the target must count where they arrive.
 
-        Raises BenchError if they come to another one than they should, or not at all.
+        Raises BenchError if they come to a wrong one, or not at all.
         """
         if not self._agent.has_fact("to_be_counted") or self._stopped:
             return

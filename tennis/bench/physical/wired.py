@@ -1,8 +1,8 @@
 # SPDX-FileCopyrightText: The Tennis authors
 # SPDX-License-Identifier: MIT
-"""The physical bench: a Brickwall on a serial port, and whatever is wired to it.
+"""The physical bench: a Brickwall on a serial port, and any target wired to it.
 
-Nobody manages the target here: what the manifest says about it is what the operator said.
+Tennis does not manage the target here: the manifest describes it in the operator's words.
 """
 
 import json
@@ -189,7 +189,7 @@ def _check(plan: Plan, hello: Hello) -> None:
 class WiredSession:
     """A rally that is being played through a Brickwall."""
 
-    garbage_bytes = 0  # the line's is repaired, and counted with what else it did
+    garbage_bytes = 0  # the line's is repaired, and counted with its other errors
 
     def __init__(self, brickwall: Brickwall, play: Play, notes: "_Notes") -> None:
         self._brickwall = brickwall
@@ -203,7 +203,7 @@ class WiredSession:
         return self._brickwall.doing
 
     def frames(self) -> Iterator[Frame | None]:
-        """Yield the Brickwall's frames, each once and in their order; None while there are none."""
+        """Yield the Brickwall's frames, each once and in their order; None while none comes."""
         if self._play.first:
             self._notes.add("resumed", f"with ball {self._play.first}", self._play.clock_ticks)
         yield from self._brickwall.play(self._play)
@@ -226,7 +226,7 @@ class WiredSession:
 
 
 class _Notes:
-    """What happened on the host's side, kept as it happens: a line of JSON each."""
+    """Notes of the host's side, kept as they happen: a line of JSON each."""
 
     def __init__(self, path: Path, tick_hz: int) -> None:
         self._path = path
