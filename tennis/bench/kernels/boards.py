@@ -1,8 +1,9 @@
 # SPDX-FileCopyrightText: The Tennis authors
 # SPDX-License-Identifier: MIT
-"""What a board cannot do with its kernel, whatever its settings: from the sources of both.
+"""The limits of boards with their kernels, which no setting removes: from the sources of both.
 
-Where each is said, and of which version: ``docs/hardware-sources.md``. No board has shown it yet.
+``docs/hardware-sources.md`` has the source and version of each. We have not yet seen them on a
+board.
 """
 
 import re
@@ -78,9 +79,9 @@ def _isolation(snapshot: Snapshot) -> Finding | None:
 
 
 def gpio_link(snapshot: Snapshot) -> Link | None:
-    """Return whether the PCIe link to the GPIO controller may sleep; None: none, or not told.
+    """Return whether the PCIe link to the GPIO controller may sleep; None: no link, or unknown.
 
-    Linux keeps a link awake by the policy performance, or where no state of sleep is enabled.
+    Linux keeps a link awake by the policy performance, or if no state of sleep is enabled.
     """
     told = snapshot.pairs("gpio_link")
     states = [value for name, value in told.items() if name.endswith("_aspm")]

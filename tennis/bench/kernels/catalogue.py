@@ -162,7 +162,7 @@ def _kbuild(headers: Package) -> str:
 
 
 def _mend_headers(folder: Path, release: str) -> None:
-    """Make unpacked headers work from where they are, and on an older host.
+    """Make unpacked headers work in their folder, and on an older host.
 
     The build tools (modpost, fixdep) may want a newer C library than the host's: each gets a
     wrapper that starts it with the C library of its own suite.

@@ -46,7 +46,7 @@ def is_built() -> bool:
 
 
 def build(*, again: bool = False) -> Kernel:
-    """Build it, about ten minutes, or return it where it is; ``again``: from the newest source.
+    """Build it in ten minutes or so, or take it from the cache; ``again``: from the newest source.
 
     Raises BenchError if a program, room or Debian's source is missing.
     """

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The Tennis authors
 # SPDX-License-Identifier: MIT
-"""Where a target's Racquet gets its two lines from, and which GPIO chips could have them."""
+"""The GPIO chip that has the Racquet's two lines, and the chips that could have them."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -142,7 +142,7 @@ def _chips(snapshot: Snapshot) -> Iterator[tuple[GpioChip, list[tuple[str, int]]
 
 
 def racquet_lines(snapshot: Snapshot) -> RacquetLines | None:
-    """Return the lines that a loaded Racquet holds; None if the target tells of none."""
+    """Return the lines that a loaded Racquet holds; None if the target reports none."""
     for chip, lines in _chips(snapshot):
         offsets = dict(lines)
         if {"ping", "reply"} <= offsets.keys():

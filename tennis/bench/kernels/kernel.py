@@ -15,9 +15,9 @@ from tennis.bench.configuration import Flavour
 class Kernel:
     """A kernel that can be booted and for which modules can be built."""
 
-    name: str  # as asked for; of a tree flavour and release, whatever its folder is called
+    name: str  # as asked for; of a tree: flavour and release, independent of its folder's name
     release: str  # uname -r
-    origin: str  # package and version; of a tree nothing of where it lies
+    origin: str  # package and version; of a tree: nothing about its path
     image: Path
     build: Path  # where `make -C` builds modules
     config: Path

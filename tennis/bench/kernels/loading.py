@@ -1,10 +1,10 @@
 # SPDX-FileCopyrightText: The Tennis authors
 # SPDX-License-Identifier: MIT
-"""What decides whether a kernel takes a module of ours: looked at before a boot, or a rally.
+"""Checks, before a boot or a rally, whether a kernel will load a module of ours.
 
-Signatures, lockdown, the versions of symbols and with them the layout of structures. What decides
-when a kernel is configured stands in ``target/kernels/*.toml``; what decides when it is booted, and
-while it runs, is here.
+Signatures, lockdown, the versions of symbols and with them the layout of structures.
+``target/kernels/*.toml`` has the rules for its configuration; here are those for its boot and for a
+running kernel.
 """
 
 import re
@@ -41,7 +41,7 @@ def _keeps_out(word: str) -> str:
     if name == "lockdown" and value in LOCKED:
         return SIGNED
     if name in BLACKLISTS and any(one.startswith("racquet") for one in value.split(",")):
-        return "the kernel is told not to take the Racquet"
+        return "this word forbids the kernel to load the Racquet"
     return ""
 
 
@@ -58,8 +58,8 @@ def check_command_line(command_line: str) -> None:
 def check_known(command_line: str, kernel: str, image: Path) -> None:
     """Raise UsageError for a word that a kernel does not know, as far as its image tells.
 
-    A parameter's name is in the image as it is written, and ends there. Of a name with a dot only
-    the target tells, and of an image that is compressed (``image`` has no arm64 magic), too.
+    A parameter's name is in the image as it is written, and ends there. Only the target can check a
+    name with a dot, or a compressed image (``image`` has no arm64 magic).
     """
     own, _, _ = command_line.partition(" -- ")  # what is behind it goes to the first process
     words = [word for word in own.split() if "." not in _name(word)]

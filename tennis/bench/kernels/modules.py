@@ -29,7 +29,7 @@ UNTRACED = "CC_FLAGS_FTRACE="
 
 
 def misaligned(text: str) -> bool:
-    """Tell from what ``objdump -h -r`` says of a module whether it could make a kernel panic.
+    """Tell from a module's ``objdump -h -r`` whether it could make a kernel panic.
 
     Cold functions may begin at an odd place of their section, or their section at one of the
     module's. (The first of ``.init.text`` begins a page.)
@@ -43,7 +43,7 @@ def misaligned(text: str) -> bool:
 
 
 def compiler_version() -> str:
-    """Return the first line that the cross compiler says of itself."""
+    """Return the first line of the cross compiler's ``--version``."""
     return says_of_itself(f"{PREFIX}gcc", what="the arm64 compiler").splitlines()[0]
 
 

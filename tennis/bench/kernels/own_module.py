@@ -31,13 +31,13 @@ SOURCE_MAX = 1 << 18  # bytes
 LIMIT_S = 300.0
 SAID_MAX = 20  # lines
 RECIPE = 5  # another number builds everything again
-# built where somebody's source was not: whose fault it is
+# built if the user's source fails: shows whether the source or this machine is at fault
 CONTROL = b'#include <linux/module.h>\nMODULE_LICENSE("GPL");\n'
 # of DWARF 5, binutils 2.40 tells lines with the wrong file
 KBUILD = f"obj-m := {NAME}.o\nccflags-y := -gdwarf-4\n"
 OBJECT, SYMBOLS = f"{NAME}.ko", f"{NAME}-symbols.ko"
 SYSTEM = {Path("/etc/alternatives"): Path("/etc/alternatives")}  # links to /usr: which awk it is
-# what the compiler, or the kernel's modpost, says of this module
+# the messages of the compiler, or of the kernel's modpost, about this module
 SAID = re.compile(
     r"(?:\S*/)?(?P<file>[\w-]+\.(?:[chs]|cc|cpp|cxx|hh|hpp)):(?P<line>\d+):(?:\d+:)? "
     r"(?P<what>(?:fatal )?[Ee]rror|[Ww]arning): "
@@ -50,7 +50,7 @@ NO_MEMORY = re.compile(r"(?m)^virtual memory exhausted: |: out of memory allocat
 
 @dataclass(frozen=True)
 class OwnModule:
-    """What came of building: ``module`` is None if there were errors."""
+    """The result of a build: ``module`` is None if there were errors."""
 
     module: Path | None
     symbols: Path | None  # the same with its lines
@@ -125,7 +125,7 @@ def _compiled(text: bytes, kernel: Kernel) -> box.Ended:
 
 
 def built(source: Path, kernel: Kernel) -> Path:
-    """Return the module. Raises NotBuiltError with the compiler's first words where there is none.
+    """Return the module. Raises NotBuiltError with the first error if it does not compile.
 
     Raises BenchError as ``build``.
     """
@@ -138,7 +138,7 @@ def built(source: Path, kernel: Kernel) -> Path:
 
 @dataclass(frozen=True)
 class _Function:
-    """Where a function of a module lies; sections of a module all begin at 0."""
+    """The place of a function in a module, whose sections all begin at 0."""
 
     name: str
     section: str
@@ -181,7 +181,7 @@ def line_at(own: OwnModule, offset: int) -> str:
 
 
 def _tool_output(own: OwnModule, command: str) -> str:
-    """Return what a program says of the module; in a box, as the module may be anybody's."""
+    """Return a program's output about the module; it runs in a box: the module may be hostile."""
     if own.symbols is None:
         return ""
     with tempfile.TemporaryDirectory(prefix="tennis-lines-") as scratch:
@@ -215,7 +215,7 @@ def _script(kernel: Kernel) -> str:
 
 
 def _readable(kernel: Kernel) -> dict[Path, Path]:
-    """Return what of the kernel the build reads: of a named one all, of a tree of one's own it."""
+    """Return what the build reads: a named kernel's whole folder, or the user's own tree."""
     home = cache_folder()
     for kind in ("kernels", "debug-kernels", "kernel-sources"):
         if kernel.build.is_relative_to(home / kind):
@@ -231,7 +231,7 @@ def _readable(kernel: Kernel) -> dict[Path, Path]:
 
 
 def _diagnostics(words: str) -> Iterator[tuple[str, str]]:
-    """Yield what was said of the module: ``error`` or ``warning``, and a line."""
+    """Yield the messages about the module: ``error`` or ``warning``, and a line."""
     for line in words.splitlines():
         match = SAID.search(line)
         if not match:

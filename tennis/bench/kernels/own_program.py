@@ -1,10 +1,10 @@
 # SPDX-FileCopyrightText: The Tennis authors
 # SPDX-License-Identifier: MIT
-"""A program of somebody's own, made ready for a target of arm64: compiled, and where its files lie.
+"""A user's own program, made ready for an arm64 target: compiled, and the places of its files.
 
 Its source may come from anybody, and is compiled in a box: what the compiler reads would otherwise
 reach a message or the target. The place in the box is always the same, so that the same source
-gives the same bytes. It is static: nothing of it depends on what else is on the target.
+gives the same bytes. It is static: it depends on no file of the target.
 """
 
 import json
@@ -32,7 +32,7 @@ RECIPE = 1  # another number builds everything again
 FLAGS = ("-O2", "-static", "-fno-omit-frame-pointer", "-Wall", "-pthread", "-Wl,--build-id=none")
 LIBRARIES = ("-lrt", "-lm")
 COMPILERS = {True: f"{modules.PREFIX}gcc", False: f"{modules.PREFIX}g++"}  # of C only; of C++
-# built where somebody's source was not: whose fault it is
+# built if the user's source fails: shows whether the source or this machine is at fault
 CONTROL = {"control.c": b"int main(void) { return 0; }\n"}
 NO_HEADER = ".h: No such file or directory"
 HEADER = f"a library's header is in a package: name it in a {TOML}, in build_packages"
@@ -42,7 +42,7 @@ LINKER = re.compile(r"(?:undefined reference to .*|cannot find .*|multiple defin
 
 @dataclass(frozen=True)
 class OwnProgram:
-    """A program as it lies on the target; ``files``: place there -> content."""
+    """A program's files on the target; ``files``: place there -> content."""
 
     brought: Brought
     files: Mapping[str, bytes]
@@ -54,10 +54,10 @@ class OwnProgram:
 
 
 def built(brought: Brought, packages: Path | None = None) -> OwnProgram:
-    """Return a program as it lies on the target.
+    """Return a program's files for the target.
 
-    ``packages``: where those that it is compiled with are unpacked; None: it needs none.
-    Raises NotBuiltError with the compiler's first words where its source cannot be compiled,
+    ``packages``: the folder of the unpacked packages that it is compiled with; None: it needs none.
+    Raises NotBuiltError with the compiler's first words if its source cannot be compiled,
     BenchError if this machine could not do it.
     """
     about = brought.about

@@ -2,10 +2,10 @@
 # SPDX-License-Identifier: MIT
 """Kernels for physical targets: cross-built once on this machine into Debian packages.
 
-What decides the result decides its name: source, configuration, compiler. The release that
-``uname -r`` shows ends in that key, so that two builds never pass for each other and lie side by
-side on a target. The build tree is kept, without its object files: modules are built against it
-later, and ``tennis rally --kernel`` plays on it on the virtual bench.
+Its name has a key of all that determines the result: source, configuration, compiler. The release
+that ``uname -r`` shows ends in that key, so two builds are never confused, and both can be
+installed on a target. The build tree is kept, without its object files: modules are built against
+it later, and ``tennis rally --kernel`` plays on it on the virtual bench.
 """
 
 import json
@@ -62,7 +62,7 @@ set -e
 
 @dataclass(frozen=True)
 class _Source:
-    """Where a kernel's source is: a commit of a repository, an archive, or a folder."""
+    """The source of a kernel: a commit of a repository, an archive, or a folder."""
 
     folder: Path
     key: str  # changes when the source does
@@ -169,7 +169,7 @@ def _a_tree(folder: Path) -> Path:
 
 
 def _git(url: str, command: Sequence[str], what: str) -> str:
-    """Run git; what it says of a failure names the address, which may hold a password."""
+    """Run git; remove the password from the address that its error messages name."""
     try:
         return run(command, what=what)
     except BenchError as error:
@@ -178,7 +178,7 @@ def _git(url: str, command: Sequence[str], what: str) -> str:
 
 
 def _without_password(url: str) -> str:
-    """Return an address without what stands before an @ in it."""
+    """Return an address without the user and password before its @."""
     return re.sub(r"//[^/@]*@", "//", url)
 
 
@@ -242,10 +242,11 @@ def package(
 
 @contextmanager
 def _kept_tree(name: str) -> Iterator[Path]:
-    """Return where a kernel is built: beside the cache's whole folders, so that it may fail.
+    """Return the folder of a kernel's build: apart from the complete ones, as it may fail.
 
-    What was compiled stays there, to be looked at, and the next try goes on with it: of the same
-    source, configuration and compiler, which the name holds. Raises BenchError, which says where.
+    After a failure the object files stay there to be examined, and the next try continues with
+    them: the name holds source, configuration and compiler. Raises BenchError, which names the
+    folder.
     """
     tree = cache_folder() / "kernel-builds" / name
     if not tree.is_dir():

@@ -1,9 +1,9 @@
 # SPDX-FileCopyrightText: The Tennis authors
 # SPDX-License-Identifier: MIT
-"""Debian's packages of a program of somebody's own, for arm64: what it is built with, or needs.
+"""Debian's packages for a user's own program on arm64: those to build it with, or to run it.
 
-They come with all that they depend on, of the suite of the virtual target's own programs, and
-unpacked only: no script of theirs is run. What the target has already, the C library, it keeps.
+They come with their dependencies, from the suite of the virtual target's own programs. They are
+only unpacked: none of their scripts is run. The target keeps its own C library.
 """
 
 import json
@@ -55,7 +55,7 @@ def _folder(names: Iterable[str]) -> Path:
 
 
 def root_of(names: Iterable[str]) -> Path | None:
-    """Return the folder in which packages are unpacked, fetched once; None: there are none.
+    """Return the folder in which packages are unpacked, fetched once; None: no packages.
 
     Raises BenchError as ``versions``.
     """
@@ -63,7 +63,7 @@ def root_of(names: Iterable[str]) -> Path | None:
 
 
 def versions(names: Iterable[str]) -> dict[str, str]:
-    """Return package -> version of all that lies on the target for a program; fetched once.
+    """Return package -> version of a program's packages on the target; fetched once.
 
     Raises BenchError if the suite has no such package.
     """

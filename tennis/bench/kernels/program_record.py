@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The Tennis authors
 # SPDX-License-Identifier: MIT
-"""What a rally keeps of a program of somebody's own, from a target's words: on every bench."""
+"""A rally's record of a user's own program, from the target's console: on every bench."""
 
 import json
 import re
@@ -13,7 +13,7 @@ from tennis.rally.text import plain
 
 SIGNALS = 64
 SIGNAL = re.compile(r"^([^;]*) by signal (\d+)(?=;)")
-OVER = "program_over_s"  # the fact that all was told of it
+OVER = "program_over_s"  # this fact comes after all others about it
 
 
 def versions(program: OwnProgram, packages: Mapping[str, str]) -> dict[str, str]:
@@ -43,7 +43,7 @@ def priorities_of(program: OwnProgram, priorities: str) -> tuple[str, str, str]:
 
 
 def record(recorded: Mapping[str, str], facts: Mapping[str, str]) -> manifest.Program | None:
-    """Return what a manifest says of a program, from a rally's versions and its console's facts.
+    """Return a manifest's record of a program, from a rally's versions and its console's facts.
 
     None if none answered.
     """
@@ -104,4 +104,4 @@ def advice(facts: Mapping[str, str]) -> dict[str, str]:
     if said is None:
         return {}
     words = plain(said, 200) or "nothing"
-    return {"no_answer": f"the program has its lines, and said before the first ball: {words}"}
+    return {"no_answer": f"the program has its lines, and printed before the first ball: {words}"}

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The Tennis authors
 # SPDX-License-Identifier: MIT
-"""What a kernel of a flavour must be: ``target/kernels/*.toml``.
+"""The requirements of a kernel of a flavour: ``target/kernels/*.toml``.
 
 Two things come from there: the fragment with which such a kernel is built (``fragment``), and the
 check-list for one that runs (``check``).
@@ -76,7 +76,7 @@ class _KernelParameter(_Part):
 
 
 class _FactRule(_Part):
-    """What a fact of the snapshot should be."""
+    """A rule for a fact of the snapshot."""
 
     name: str
     title: str
@@ -91,7 +91,7 @@ class _FactRule(_Part):
     level: Level
     reason: str
     advice: str
-    missing: str = ""  # what to do where it is not told by who could
+    missing: str = ""  # what to do if a board that can report it does not
 
 
 class _Requirements(_Part):
@@ -107,7 +107,7 @@ class _Requirements(_Part):
     fact: list[_FactRule] = []
 
     def upon(self, base: "_Requirements") -> "_Requirements":
-        """Return these requirements with those that they extend; what is said here wins."""
+        """Return these requirements with those that they extend; these win."""
         own = {*self.required, *self.forbidden, *self.recommended}
         sections: dict[str, object] = {}
         for section in ("required", "forbidden", "recommended"):
@@ -125,7 +125,7 @@ class _Requirements(_Part):
 
 
 class _BenchNeeds(_Part):
-    """What any kernel needs to play on the virtual bench: ``target/kernels/virtual.toml``."""
+    """The needs of any kernel on the virtual bench: ``target/kernels/virtual.toml``."""
 
     about: str
     required: dict[str, _Option]
@@ -161,7 +161,8 @@ def requirements(flavour: str, folder: Path = FOLDER) -> _Requirements:
 def fragment(flavour: str) -> str:
     """Return a configuration fragment, as the kernel's scripts/kconfig/merge_config.sh takes it.
 
-    What is required, forbidden and recommended, each behind its reason. Raises UsageError.
+    It has the required, forbidden and recommended options, each behind its reason. Raises
+    UsageError.
     """
     known = requirements(flavour)
     lines = [f"# {known.flavour}: {known.about}", f"# from target/kernels/{known.flavour}.toml"]
@@ -207,7 +208,7 @@ def check_config(requirements: _Requirements, config: Mapping[str, str]) -> Iter
 
 
 def check_witness(witness: Witness, kernel: Kernel) -> None:
-    """Raise UsageError if this kernel was built without what is to look on."""
+    """Raise UsageError if this kernel was built without what the witness needs."""
     option = witnesses.OPTIONS.get(witness)
     options = kernel.options
     if not option or options.get(option) == "y":
@@ -223,9 +224,9 @@ def check_witness(witness: Witness, kernel: Kernel) -> None:
 
 
 def check_virtual(requirements: _Requirements, config: Mapping[str, str]) -> Iterator[Finding]:
-    """Yield what there is to say about a configuration (option -> value) on the virtual bench.
+    """Yield findings about a configuration (option -> value) on the virtual bench.
 
-    What the flavour requires, too, is said there.
+    An option that the flavour requires, too, is left to ``check_config``.
     """
     needs = virtual_needs()
 
@@ -257,7 +258,7 @@ def check_virtual(requirements: _Requirements, config: Mapping[str, str]) -> Ite
 
 
 def check(requirements: _Requirements, snapshot: Snapshot) -> Iterator[Finding]:
-    """Yield what there is to say about a kernel that runs, from what the target says of itself."""
+    """Yield findings about a running kernel, from the target's snapshot."""
     release = snapshot.line("release") or "of an unknown release"
     same = snapshot.flavour == requirements.flavour
     yield Finding(
@@ -273,7 +274,7 @@ def check(requirements: _Requirements, snapshot: Snapshot) -> Iterator[Finding]:
         yield Finding(
             "note",
             "configuration",
-            "not told: there is neither /proc/config.gz nor a file in /boot",
+            "unknown: there is neither /proc/config.gz nor a file in /boot",
             "build the kernel with CONFIG_IKCONFIG_PROC=y",
         )
     yield from boards.check(snapshot)
@@ -326,9 +327,9 @@ def _check_command_line(requirements: _Requirements, snapshot: Snapshot) -> Iter
 def _check_fact(rule: _FactRule, snapshot: Snapshot) -> Finding:
     lines = snapshot.lines(rule.name)
     if not lines and rule.told_by and rule.told_by in (snapshot.line("model") or ""):
-        return Finding("note", rule.title, f"not told, and a {rule.told_by} could", rule.missing)
+        return Finding("note", rule.title, f"not reported, a {rule.told_by} can", rule.missing)
     if not lines:
-        none = "none" if rule.allow == [] else "not told here"
+        none = "none" if rule.allow == [] else "not reported"
         advice = "" if rule.absent == "good" else rule.advice
         return Finding(rule.absent, rule.title, none, advice)
     judge = {

@@ -1,3 +1,3 @@
 # SPDX-FileCopyrightText: The Tennis authors
 # SPDX-License-Identifier: MIT
-"""What all benches in QEMU share: its plugins, and a session with the built-in instrument."""
+"""Shared by all benches in QEMU: its plugins, and a session with the built-in instrument."""

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The Tennis authors
 # SPDX-License-Identifier: MIT
-"""The device tree of a target in QEMU: QEMU's own, and what Linux is told besides."""
+"""The device tree of a target in QEMU: QEMU's own, with our additions for Linux."""
 
 import os
 from collections.abc import Sequence

@@ -20,7 +20,7 @@ def shared() -> list[Path]:
 
 
 class PipedSession:
-    """What every QEMU with the built-in instrument has; a bench says what runs inside.
+    """A session of a QEMU with the built-in instrument; a bench adds what runs inside.
 
     Its constructor starts QEMU with ``self.writer``, then calls ``self.started``.
     """
@@ -41,7 +41,7 @@ class PipedSession:
         return self._decoder.garbage_bytes
 
     def frames(self) -> Iterator[Frame | None]:
-        """Yield the instrument's frames; None every now and then while there are none."""
+        """Yield the instrument's frames; None now and then while none comes."""
         while True:
             ready, _, _ = select.select([self._reader], [], [], TICK_S)
             data = os.read(self._reader, 1 << 16) if ready else b""

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The Tennis authors
 # SPDX-License-Identifier: MIT
-"""What answers on SLOTH, and what it does besides: an application, built for a kernel's board."""
+"""The application that answers on SLOTH, with its load, built for a kernel's board."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

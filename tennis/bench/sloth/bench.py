@@ -117,7 +117,7 @@ class SlothBench:
         return SlothSession(built.elf, built.core, plan.protocol, folder, plan.instruction_ns)
 
     def circumstances(self, plan: Plan, folder: Path) -> RunRecord:
-        """Return what took part, as it was when the rally began, and what the console told."""
+        """Return the record of the run: its parts at the beginning, and the console's report."""
         recorded = plan.versions
         report = Console(folder / CONSOLE).report()
         target = Target(

@@ -1,9 +1,9 @@
 # SPDX-FileCopyrightText: The Tennis authors
 # SPDX-License-Identifier: MIT
-"""SLOTH beneath Linux: a monitor at EL2 in front of a kernel that nobody changed (target/slothful).
+"""SLOTH beneath Linux: a monitor at EL2 in front of an unchanged kernel (target/slothful).
 
-What the boot loader gets is one image: the monitor's 2 MiB, and behind it the kernel's own. Linux
-is told of the monitor's memory, and of its end of the pipes, by the device tree.
+The boot loader gets one image: the monitor's 2 MiB, followed by the kernel's own. The device tree
+describes the monitor's memory and Linux's end of the pipes.
 """
 
 import struct
@@ -47,7 +47,7 @@ def sources() -> list[Path]:
 
 
 def image(kernel: Kernel, application: Path | None = None, defines: Sequence[str] = ()) -> Path:
-    """Return one image of the monitor and a kernel; ``monitor.elf`` lies beside it.
+    """Return one image of the monitor and a kernel; ``monitor.elf`` is beside it.
 
     ``application``: for tests, a C file NAME.c with NAME-tasks.h beside it; None: the Racquet's
     tasks. ``defines`` are for tests, too. Raises BenchError for a kernel that is no plain arm64

@@ -75,7 +75,7 @@ RP2350 = _BoardLayout("board-rp2350.h", 0x2000_0000, 64 << 10, 0x2001_0000, 192 
 
 
 def compiler_version() -> str:
-    """Return the first line that the compiler says of itself. Raises BenchError."""
+    """Return the first line of the compiler's ``--version``. Raises BenchError."""
     return run([COMPILER, "--version"], what="the compiler for Cortex-M").splitlines()[0]
 
 
@@ -158,7 +158,7 @@ def _words(
         f"-mcpu={core.gcc}",
         *FLAGS,
         f'-DBOARD="{board.header}"',
-        f"-DCONFIG=<{name}.h>",  # not with quotes: those find what lies beside sloth.h
+        f"-DCONFIG=<{name}.h>",  # not with quotes: those find files beside sloth.h
         *(["-DSLOTH_CHECKED"] if checked else []),
         *(f"-D{name}={value}" for name, value in sorted(defines.items())),
         f"-Wl,--defsym=CODE={board.code:#x},--defsym=CODE_SIZE={board.code_size:#x}",

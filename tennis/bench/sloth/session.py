@@ -68,7 +68,7 @@ class SlothSession(PipedSession):
             self._process.terminate()
 
     def close(self) -> None:
-        """End QEMU; keep what it said with the target's console. Safe to call twice."""
+        """End QEMU; keep its messages with the target's console. Safe to call twice."""
         try:
             self._process.wait(timeout=2)
         except subprocess.TimeoutExpired:

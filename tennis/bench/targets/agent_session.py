@@ -1,9 +1,9 @@
 # SPDX-FileCopyrightText: The Tennis authors
 # SPDX-License-Identifier: MIT
-"""The host's hold on ``target/agent``: what it says is kept, and it is told that the host is there.
+"""The host's side of ``target/agent``: it keeps the agent's output and sends signs of life.
 
-It undoes everything when it is told that the rally is over, and also when nobody tells it anything
-any more. So whatever happens to the host or to the connection, the target becomes as it was.
+The agent undoes everything when the host ends the rally, and also when the host falls silent. So
+the target is restored even if the host or the connection fails.
 """
 
 import contextlib
@@ -41,8 +41,8 @@ AFTER = "tennis: after "  # a line of the snapshot behind the last ball
 class AgentSession:
     """``target/agent`` on a target, from its start until all is undone.
 
-    ``console``: where its words, and the kernel's, are appended; ``after``: where the snapshot
-    behind the last ball goes.
+    ``console``: the file to which its words, and the kernel's, are appended; ``after``: the file of
+    the snapshot after the last ball.
     """
 
     def __init__(self, target: SshTarget, console: Path, after: Path) -> None:
@@ -56,7 +56,7 @@ class AgentSession:
         self._facts: set[str] = set()
         self._words = threading.Condition()
         self._ended = False  # its output did
-        self._over = False  # it was told so
+        self._over = False  # it got the word to end
         self._copied = False
         self._worker: threading.Thread | None = None
         self._peer: subprocess.Popen[bytes] | None = None
@@ -81,7 +81,7 @@ class AgentSession:
     def set_up(self, steps: Callable[[], None]) -> Iterator[None]:
         """Take some steps, start the target's side, and yield now and then until it can play.
 
-        The steps are taken in a thread of their own, so that whoever iterates can stop at any time
+        The steps are taken in a thread of their own, so that the caller can stop at any time
         (``close`` then undoes what there is). Raises what a step raised, and BenchError with the
         target's reason where it does not get ready.
         """
@@ -119,7 +119,7 @@ class AgentSession:
 
     def start_peer(self, folder: Path, command: str) -> None:
         """Run what the load needs at the other end of the network: here. It ends with the rally."""
-        # nothing that lies there is run: it may have come with the rally
+        # files that are there are never run: they may have come with the rally
         shutil.rmtree(folder, ignore_errors=True)
         folder.mkdir()
         self._peer_folder = folder
@@ -221,16 +221,16 @@ class AgentSession:
         process = self._process
         assert process is not None  # noqa: S101 (it is ready)
         assert process.stdin is not None  # noqa: S101
-        with contextlib.suppress(OSError, ValueError):  # its end is told elsewhere
+        with contextlib.suppress(OSError, ValueError):  # another check reports its end
             process.stdin.write(word)
             process.stdin.flush()
 
     def has_fact(self, fact: str) -> bool:
-        """Tell whether the target said a fact."""
+        """Tell whether the target reported a fact."""
         return fact in self._facts
 
     def complain(self, code: str, message: str) -> None:
-        """Note a fault of the rally, once, as if the target had told it."""
+        """Note a fault of the rally, once, as if the target reported it."""
         if not self.trouble:
             self._append(f"tennis: error {code} {message}")
             self._trouble(f"{message} ({code})")
@@ -258,7 +258,7 @@ class AgentSession:
                 )
 
     def _peer_words(self) -> str:
-        """Return the last line that the load's other end said."""
+        """Return the last line that the load's other end wrote."""
         assert self._peer_folder is not None  # noqa: S101
         with (self._peer_folder / "errors").open("rb") as errors:
             lines = errors.read(1 << 16).decode(errors="replace").strip().splitlines()

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The Tennis authors
 # SPDX-License-Identifier: MIT
-"""What the virtual target's console tells: facts, tasks, errors, the kernel's own complaints."""
+"""The virtual target's console: facts, tasks, errors, the kernel's own complaints."""
 
 import re
 from dataclasses import dataclass, field
@@ -29,7 +29,7 @@ TASKS_MAX = 100
 CEILINGS_MAX = 64
 PROCESSORS_MAX = 256
 HEALTH_MAX = 64
-OVER = "over_s"  # the fact that the guest was told of the rally's end
+OVER = "over_s"  # this fact shows that the guest knows of the rally's end
 # facts of a check of the load that went well: before the first ball, and behind the last
 HEALTH_BEFORE, HEALTH_AFTER = "health_s", "healthy"
 WITNESS_ENDS = "tennis: witness ends"
@@ -38,7 +38,7 @@ HEALTH = re.compile(r"([\w-]{1,64}) (-?\d{1,12}(?:\.\d{1,6})?) (\S{1,64})")
 
 @dataclass
 class ConsoleReport:
-    """What was read from a console."""
+    """The contents of a console."""
 
     facts: dict[str, str] = field(default_factory=dict)
     tasks: list[tuple[str, str, int]] = field(default_factory=list)
@@ -50,7 +50,7 @@ class ConsoleReport:
     witness_ended: bool = False  # all that it saw is there
 
     def unchecked(self, witness: Witness) -> str:
-        """Say what was to be checked behind the last ball, and was not; empty: nothing."""
+        """Name the checks after the last ball that are missing; empty: none."""
         missing = []
         if HEALTH_BEFORE in self.facts and HEALTH_AFTER not in self.facts:
             missing.append("the load's health")
@@ -66,7 +66,7 @@ class Console:
         self.path = path
 
     def add_emulator_output(self, text: str) -> None:
-        """Keep what QEMU itself said, behind what the target said."""
+        """Append QEMU's own messages to the target's."""
         lines = [
             line
             for line in text.splitlines()
@@ -143,13 +143,13 @@ def _read_fact(name: str, value: str, report: ConsoleReport) -> None:
 
 
 def _add_pings(processor: int, times: int, report: ConsoleReport) -> None:
-    """Add what one processor took: a rally that goes on tells of each of its parts."""
+    """Add one processor's pings: a continued rally reports them for each of its parts."""
     if processor in report.pings or len(report.pings) < PROCESSORS_MAX:
         report.pings[processor] = report.pings.get(processor, 0) + times
 
 
 def _read_health(rest: str, report: ConsoleReport) -> None:
-    """Take a figure of the load's health: of the end once the target was told that it is over."""
+    """Take a figure of the load's health: of the end, if the target was informed of the end."""
     match = HEALTH.fullmatch(rest)
     if not match or len(report.health) >= HEALTH_MAX:
         return

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The Tennis authors
 # SPDX-License-Identifier: MIT
-"""What moves latency on a kernel that runs, and stands in no configuration: a fact for each.
+"""Settings of a running kernel that change latency and are in no configuration: a fact each.
 
 A preemption model that somebody chose through debugfs, a sysctl, an idle state that is off: two
 rallies of one kernel, one command line and one load may differ in these, and only in these.
@@ -22,9 +22,9 @@ MOVERS = ("irqbalance", "tuned", "power-profiles-", "thermald")
 
 
 def settings_of(snapshot: Snapshot) -> dict[str, str] | None:
-    """Return the settings that a target told, by name; None: it told none.
+    """Return the settings that a target reported, by name; None: it reported none.
 
-    What an older script wrote has none of them.
+    A snapshot of an older script has none.
     """
     told = snapshot.pairs("settings")
     if not told:
@@ -37,7 +37,7 @@ def settings_of(snapshot: Snapshot) -> dict[str, str] | None:
 
 
 def _idle_states(snapshot: Snapshot) -> Iterator[tuple[str, str]]:
-    """Yield which idle states may be entered: of all processors, or of each where they differ."""
+    """Yield which idle states may be entered: of all processors, or of each if they differ."""
     of_cpu: dict[str, list[str]] = defaultdict(list)
     for place, words in snapshot.pairs("idle_states").items():
         name, _, rest = words.partition(" ")

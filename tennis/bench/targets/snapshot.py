@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The Tennis authors
 # SPDX-License-Identifier: MIT
-"""What a target says about itself: the text that ``target/snapshot`` writes, read and bounded."""
+"""A target's description of itself: the text that ``target/snapshot`` writes, read and bounded."""
 
 import re
 from collections.abc import Mapping
@@ -27,11 +27,11 @@ class Snapshot:
     text: str
 
     def lines(self, name: str) -> list[str]:
-        """Return the lines of a fact; none where the target does not tell it."""
+        """Return the lines of a fact; none if the target does not report it."""
         return [line for line in self.facts.get(name, []) if line.strip()]
 
     def line(self, name: str) -> str | None:
-        """Return the first line of a fact, in plain text; None if there is none."""
+        """Return the first line of a fact, in plain text; or None."""
         lines = self.lines(name)
         return plain(lines[0], 4000) if lines else None
 
@@ -53,7 +53,7 @@ class Snapshot:
 
     @property
     def flavour(self) -> Flavour:
-        """Return the flavour of the kernel that runs; by other signs where no config is told."""
+        """Return the flavour of the kernel that runs; by other signs if there is no config."""
         if self.config:
             return flavour_of(self.config)
         if self.lines("evl"):

@@ -3,9 +3,9 @@
 """A target that is reached over SSH: run commands on it, copy files to it, wait until it is up.
 
 The client is OpenSSH's ``ssh``, so names, users, ports and keys are those of ``~/.ssh/config`` (or
-of the file that TENNIS_SSH_CONFIG names). Nothing is ever asked: keys only, host keys must be
-known. All commands to a target share one connection. What is sent and what comes back is kept
-nowhere by this module; only an error quotes the last lines of what the target said.
+of the file that TENNIS_SSH_CONFIG names). It never prompts: keys only, host keys must be known. All
+commands to a target share one connection. This module stores neither input nor output; only an
+error quotes the target's last lines.
 """
 
 import contextlib
@@ -56,7 +56,7 @@ class RemoteError(BenchError):
 
 
 class _TooMuchError(Exception):
-    """A command said more than anybody reads."""
+    """A command's output is over its limit."""
 
 
 @dataclass(frozen=True)
@@ -116,7 +116,7 @@ class SshTarget:
         stdin: bytes | Path = b"",
         timeout_s: float = 60,
     ) -> str:
-        """Run a line of shell on the target and return what it said; ``what`` names it in errors.
+        """Run a line of shell on the target and return its output; ``what`` names it in errors.
 
         ``root``: as root, through sudo if the login is not root. ``stdin`` is what it reads. Raises
         SshError if the target cannot be reached, RemoteError if the command failed.
@@ -138,7 +138,7 @@ class SshTarget:
     ) -> CommandResult:
         """Run a line of shell on the target and return how it ended.
 
-        Raises SshError, also where it says more than ``limit`` bytes.
+        Raises SshError, also if it prints more than ``limit`` bytes.
         """
         try:
             done = self._ssh(
@@ -146,7 +146,7 @@ class SshTarget:
             )
         except _TooMuchError:
             raise SshError(
-                f"{self.host}: {what} said more than {limit >> 10} kB, which is not sensible",
+                f"{self.host}: {what} printed more than {limit >> 10} kB, which is not sensible",
                 next_step="log in and see what answers there",
             ) from None
         except subprocess.TimeoutExpired:
@@ -174,7 +174,7 @@ class SshTarget:
         )
 
     def failure(self, errors: str) -> SshError:
-        """Return what it means that ssh failed and said this."""
+        """Return the error that explains this message of a failed ssh."""
         if meaning := _meaning_of_ssh(self.host, errors):
             return SshError(f"{self.host}: {meaning}")
         lines = [line for line in errors.splitlines() if line.strip()]
@@ -203,7 +203,7 @@ class SshTarget:
         root: bool = False,
         timeout_s: float = 600,
     ) -> None:
-        """Copy files into a folder of the target, which is made where it is missing.
+        """Copy files into a folder of the target, which is made if it is missing.
 
         ``files``: name below ``folder`` -> content, or a file, or a folder with all that is in it.
         Modes are kept; bytes are executable. Raises SshError, RemoteError.
@@ -220,7 +220,7 @@ class SshTarget:
             archive.flush()
             place = shlex.quote(folder)
             self.run(
-                # anybody may write where it lies: a folder that is there already is somebody else's
+                # anybody may write to the parent: an existing folder is somebody else's
                 f"mkdir {place} && tar -x -f - -C {place} --no-same-owner",
                 what=f"copying to {folder}",
                 root=root,
@@ -229,7 +229,7 @@ class SshTarget:
             )
 
     def scp_script(self, folder: str) -> str:
-        """Return a script that stands in for ``scp`` in a load's command: it sends to ``folder``.
+        """Return a script that replaces ``scp`` in a load's command: it sends to ``folder``.
 
         A load knows the target's address only; user, port and key are those of this target.
         """
@@ -386,13 +386,13 @@ def as_root(command: Sequence[str]) -> str:
 
 
 def _shell(command: str, *, root: bool = False) -> str:
-    """Return a line for whatever login shell there is: it starts ``sh``, as root where asked."""
+    """Return a line for any login shell: it starts ``sh``, as root if asked."""
     words = ["sh", "-c", command]
     return shlex.join(["sh", "-c", as_root(words)] if root else words)
 
 
 def why(result: CommandResult) -> str:
-    """Say why a command failed, from what it said."""
+    """Say why a command failed, from its errors."""
     if meaning := _meaning_on_target(result.errors):
         return meaning
     lines = [line.strip() for line in result.errors.splitlines() if line.strip()]
@@ -461,7 +461,7 @@ _OF_TARGET = [
 
 
 def _meaning_of_ssh(host: str, errors: str) -> str | None:
-    """Return what it means that ssh said this of a host; None if nobody knows."""
+    """Return the meaning of ssh's errors about a host; None if unknown."""
     for pattern, meaning in _OF_SSH:
         if re.search(pattern, errors, re.IGNORECASE):
             return meaning.replace("HOST", host)
@@ -469,7 +469,7 @@ def _meaning_of_ssh(host: str, errors: str) -> str | None:
 
 
 def _meaning_on_target(errors: str) -> str | None:
-    """Return what it means that a command on a target said this; None if nobody knows."""
+    """Return the meaning of a command's errors on a target; None if unknown."""
     for pattern, meaning in _OF_TARGET:
         if re.search(pattern, errors):
             return meaning

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The Tennis authors
 # SPDX-License-Identifier: MIT
-"""What answers on the virtual bench: a Racquet, SLOTH beneath Linux, a program, or a drill."""
+"""Answerers of the virtual bench: a Racquet, SLOTH beneath Linux, a program, or a drill."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -26,10 +26,10 @@ LINUX = {"mainline", "rt"}  # flavours without a second core
 
 @dataclass(frozen=True)
 class Answerer:
-    """What answers, found and built for a kernel."""
+    """A Racquet, drill or program that answers, found and built for a kernel."""
 
     name: str  # in a manifest
-    bottom_half: str  # as the target's side is told
+    bottom_half: str  # as the target's agent gets it
     parameters: str  # more of the kernel's command line, with a space before each
     racquet: Path | None  # None: a program answers, alone
     drill: Path | None = None  # a module or a program, in place of the Racquet
@@ -40,7 +40,7 @@ class Answerer:
 
     @property
     def files(self) -> Mapping[str, bytes | Path | Link]:
-        """Return what lies on the target for it, by place."""
+        """Return its files on the target, by place."""
         files: dict[str, bytes | Path | Link] = {}
         if self.racquet:
             files["/tennis/racquet.ko"] = self.racquet

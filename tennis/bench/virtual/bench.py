@@ -140,9 +140,9 @@ class VirtualBench:
         return cast(Session, parts.instrument.session(parts, self.extras, folder))
 
     def circumstances(self, plan: Plan, folder: Path) -> RunRecord:
-        """Return what took part, and what the console told.
+        """Return the record of the run: who took part, and the console's report.
 
-        What took part was recorded when the rally began; the checkout may have changed since.
+        The parts were recorded when the rally began; the checkout may have changed since.
         """
         recorded = plan.versions
         report = Console(folder / CONSOLE).report()
@@ -188,7 +188,7 @@ class VirtualBench:
                 for cpu, pings in sorted(report.pings.items())
                 if plan.program
             ],
-            # with a Brickwall the target is not told that the rally is over
+            # with a Brickwall the target does not learn that the rally is over
             unchecked="" if plan.instrument == "pico" else _unchecked(plan, report),
             advice=program_record.advice(facts) if plan.program else {},
         )
@@ -209,7 +209,7 @@ def _memory_versions(plan: Plan) -> dict[str, str]:
 
 
 def _load_tasks(parts: Parts) -> dict[str, str]:
-    """Return what the load's real-time tasks are, where the kernel decides about that."""
+    """Return the kinds of the load's real-time tasks, if they depend on the kernel."""
     programs = [p for part in parts.load.parts if part.file.flavours for p in part.file.programs]
     tasks = {load_folder.tasks_of(parts.load_programs[name].read_bytes()) for name in programs}
     kinds = " ".join(sorted(filter(None, tasks)))

@@ -41,7 +41,7 @@ def versions() -> dict[str, str]:
 
 
 def describe(recorded: Mapping[str, str]) -> Instrument:
-    """Return the instrument's entry in the manifest, of what ``versions`` said at the beginning."""
+    """Return the instrument's entry in the manifest, from ``versions`` at the beginning."""
     return plugins.describe(recorded["instrument_sha256"])
 
 

@@ -24,7 +24,7 @@ UNNAMED = "a function without a name"
 _FRAMES, _FRAMES_HEAD = ".eh_frame_hdr", b"\x01\x1b\x03\x3b"
 # a note of SystemTap's: its address is 24 bytes before these words
 _PROBE = b"python\0gc__start\0"
-_EXECUTABLE = 2  # e_type: it is where it says
+_EXECUTABLE = 2  # e_type: it is loaded at its own addresses
 _CODE = 4  # sh_flags: it is executed
 _SECTION = struct.Struct("<IIQQQQIIQQ")
 _ENTRY = struct.Struct("<IBBHQQ")

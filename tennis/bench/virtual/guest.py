@@ -1,9 +1,9 @@
 # SPDX-FileCopyrightText: The Tennis authors
 # SPDX-License-Identifier: MIT
-"""The guest's kernel, seen from outside (target/virtual/guest.c): what is sampled, what was seen.
+"""The guest's kernel, seen from outside (target/virtual/guest.c): samples, and what they show.
 
-What lies in memory is only seen of a kernel without KASLR (``symbols.in_place`` among its
-parameters); who made an edge, of any whose console says where it began.
+Memory is sampled only of a kernel without KASLR (``symbols.in_place`` among its parameters). The
+code that made an edge is known for any kernel whose console says where it began.
 """
 
 import os
@@ -23,7 +23,7 @@ from tennis.kit.errors import BenchError
 from tennis.rally.text import plain
 
 SAMPLE_NS = 1_000_000  # between two samples
-# each complaint of the kernel's, of whatever kind, comes through one of them
+# every complaint of the kernel calls one of them
 COMPLAINS = ("__warn", "die", "dump_stack_lvl", "panic")
 SIZE_MAX = 1 << 27  # bytes; the plugin ends at half of that
 
@@ -41,7 +41,7 @@ _ENDINGS: dict[int, Ending] = {6: "powered off", 7: "reset", 8: "panicked"}
 
 @dataclass(frozen=True)
 class MemorySample:
-    """What was in the kernel's memory at a time in ns; None: the list led nowhere."""
+    """The contents of the kernel's memory at a time in ns; None: the list led nowhere."""
 
     at_ns: int
     modules: frozenset[str] | None
@@ -112,9 +112,9 @@ class Guest:
         return QemuPlugin(self._plugin, self._parameters, descriptors)
 
     def trace(self, moved_by: int = 0) -> GuestTrace:
-        """Return what was seen. What came last may be cut: QEMU can be killed.
+        """Return the recording. Its last record may be cut off: QEMU can be killed.
 
-        ``moved_by``: how far KASLR moved the kernel, in bytes. Only edges are seen of one that was.
+        ``moved_by``: how far KASLR moved the kernel, in bytes. A moved kernel has edges only.
         """
         seen = GuestTrace()
         last = MemorySample(0, frozenset(), frozenset())

@@ -104,7 +104,7 @@ def programs(load_packages: Iterable[str] = ()) -> dict[str, Path]:
 
 
 def sha256_of_places(files: Mapping[str, Path | Link]) -> str:
-    """Return the SHA-256 of what lies at places of the target."""
+    """Return the SHA-256 of files at their places on the target."""
     return sha256_of_folder(
         {
             place: (file.to if isinstance(file, Link) else sha256_of(file)).encode()

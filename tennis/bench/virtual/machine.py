@@ -46,8 +46,8 @@ MEMORY_MB = 1024  # the root is in memory, and stress fills it
 
 # Two network cards of the guest on one hub: the network leads nowhere else, so that it repeats.
 # ioeventfd=off and tx=timer keep QEMU's other threads out of it: with the defaults no ball of a
-# rally was the same again. What a card sends leaves it 10 us (x-txtimer, in ns) after it was given
-# to it: about what 1500 bytes take on a wire of 1 Gbit/s. romfile= leaves out its boot ROM.
+# rally was the same again. A packet leaves the card 10 us (x-txtimer, in ns) after the guest sent
+# it: about what 1500 bytes take on a wire of 1 Gbit/s. romfile= leaves out its boot ROM.
 _CARD = "virtio-net-pci,romfile=,ioeventfd=off,tx=timer,x-txtimer=10000"
 _NETWORK = (
     *("-netdev", "hubport,id=target,hubid=0", "-netdev", "hubport,id=peer,hubid=0"),
@@ -58,7 +58,7 @@ _NETWORK = (
 
 @dataclass(frozen=True)
 class Extras:
-    """What tests, benchmarks and explanations add to a target.
+    """Additions of tests, benchmarks and explanations to a target.
 
     ``files``: path in the target -> content; ``/tennis/before`` and ``/tennis/after`` are run
     before the load and after the ready line. ``device_tree``: a blob in place of QEMU's own.
@@ -96,7 +96,7 @@ class Machine:
         self.console = Console(folder / CONSOLE)
         self._stderr = folder / "qemu.log"
         self._said = folder / CONSOLE
-        # of a rally that goes on: all of it is said again, and QEMU may not have begun to
+        # a continued rally prints all of it again, and QEMU may not have begun to
         self._said.unlink(missing_ok=True)
         self._patience = extras.patience
         self._spoke = False
@@ -142,13 +142,13 @@ class Machine:
         return self._process.poll() is None
 
     def refuse_silence(self) -> None:
-        """Raise BenchError if the kernel has not said its first word in time; call it often."""
+        """Raise BenchError if the kernel printed nothing in time; call it often."""
         if self._spoke or self._worked_s() < self._patience.first_word_s:
             return
         self._spoke = self._said.exists() and self._said.stat().st_size > 0
         if not self._spoke:
             raise BenchError(
-                f"the kernel said nothing within {self._patience.first_word_s:g} s of work: "
+                f"the kernel printed nothing within {self._patience.first_word_s:g} s of work: "
                 "it is no kernel for arm64, or it has no console (tennis kernels check DIR)"
             )
 
@@ -183,7 +183,7 @@ class Machine:
             self._process.send_signal(signal.SIGTERM)
 
     def close(self) -> None:
-        """End QEMU; keep what it said with the target's console. Safe to call twice."""
+        """End QEMU; keep its messages with the target's console. Safe to call twice."""
         try:
             self._process.wait(timeout=2)
         except subprocess.TimeoutExpired:
@@ -227,9 +227,9 @@ def command_line(parts: Parts, extras: Extras) -> str:
 def phase_us(plan: Plan, load: Load) -> int:
     """Return how long after the load's start the Racquet is loaded, beyond a second.
 
-    Of each seed another, so that no two boots meet their load in the same state: drawn from all of
-    the load's cycle. From one second where that is longer, and where the rally sees less than a
-    cycle: such a rally decides nothing, and would only take longer.
+    Each seed draws another time from the load's whole cycle, so that no two boots meet their load
+    in the same state. It is drawn from one second if that is longer, or if the rally is shorter
+    than a cycle: such a rally decides nothing, and would only take longer.
     """
     within_us = SECOND_US
     cycle_ns = load.cycle_ns(plan.instruction_ns, plan.memory) or 0

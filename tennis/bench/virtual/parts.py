@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The Tennis authors
 # SPDX-License-Identifier: MIT
-"""What a plan needs on the virtual bench, found and built."""
+"""The parts that a plan needs on the virtual bench, found and built."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -100,7 +100,7 @@ def instruments() -> list[str]:
 
 
 def _read_instrument(entry: Entry) -> Any:
-    """Return the instrument that an entry names. Raises EntryError for what is none."""
+    """Return the instrument that an entry names. Raises EntryError if it is incomplete."""
     found = entry.load()
     entry.check_has(found, ("plugin", "versions", "describe", "session"))
     return found

@@ -35,7 +35,7 @@ def versions() -> dict[str, str]:
 
 
 def describe(recorded: Mapping[str, str]) -> Instrument:
-    """Return the instrument's entry in the manifest, of what ``versions`` said at the beginning."""
+    """Return the instrument's entry in the manifest, from ``versions`` at the beginning."""
     return emulated.describe(recorded["firmware_sha256"])
 
 

@@ -19,8 +19,8 @@ NEEDED_MB = 400
 def prepare(names: Iterable[str], *, again: bool = False) -> None:
     """Fetch kernels and programs, and build the modules and the instrument for them.
 
-    Raises UsageError for an unknown name, before
-    anything is fetched, and BenchError if something cannot be had or built.
+    Raises UsageError for an unknown name, before anything is fetched, and BenchError if something
+    cannot be fetched or built.
     """
     names = list(dict.fromkeys(names))
     unknown = [name for name in names if name not in catalogue.catalogue()]

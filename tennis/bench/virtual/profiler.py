@@ -29,7 +29,7 @@ from tennis.rally.phases import (
     Symbol,
 )
 
-# where the processor begins to handle an exception: x30 is the interrupted code's there
+# entry points of exceptions: x30 is the interrupted code's there
 ENTRIES = re.compile(r"vectors|el[01][th]?_(64|32)_\w+|el[01]_\w+|ret_to_\w+|__bp_harden_\w+")
 ENTRY, SWITCH_TO, OF_PROGRAM = 1, 2, 4
 # what begins with these functions: locks' slow paths, interprocessor interrupts, the scheduler. No

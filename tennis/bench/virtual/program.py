@@ -1,9 +1,9 @@
 # SPDX-FileCopyrightText: The Tennis authors
 # SPDX-License-Identifier: MIT
-"""A program of somebody's own that answers alone: what lies on the target for it, what is recorded.
+"""A user's own program that answers alone: its files on the target, and its record.
 
 It has the GPIO character device, and no module of the kit's is in the kernel. It runs as an
-ordinary user's: the console, from which its record comes, is not its to write.
+ordinary user and cannot write to the console, from which its record comes.
 """
 
 import posixpath
@@ -36,8 +36,8 @@ LEFT_OUT = tuple(
     f"usr/share/{name}/" for name in ("doc", "man", "info", "lintian", "locale", "bug")
 )
 
-# The target's init does not know of programs, so that rallies without one keep each byte: what it
-# does for the Racquet, and what it does for a program. Each stands there once.
+# The target's init has no code for programs, so that rallies without one keep each byte. These are
+# its code for the Racquet and the replacement for a program. Each occurs there once.
 _RACQUET_BEGINS, _RACQUET_ENDS = '\nif [ -z "$drill" ]; then\n', "\nfi\n"
 _CHANGES = (
     # someone waits for the rally's end in any case
@@ -56,7 +56,7 @@ _CHANGES = (
 )
 
 
-# of several processors, where no Racquet moves and counts
+# for several processors: no Racquet moves and counts pings
 _PLACED = (
     ("\n. /tennis/program\n", "\n. /tennis/program\n. /tennis/program-places\nplace_begin\n"),
     ("\nprogram_begin\n", "\nprogram_begin\nplace_told\n"),
@@ -112,7 +112,7 @@ class Places:
 def files(
     program: OwnProgram | None, start: Path | None, places: Places
 ) -> dict[str, bytes | Path | Link]:
-    """Return what lies on the target for a program, by place; nothing if there is none."""
+    """Return a program's files on the target, by place; empty without a program."""
     if program is None or start is None:
         return {}
     way = program.brought.about.way
@@ -123,7 +123,7 @@ def files(
         **({"/tennis/move-ping.ko": places.mover} if places.mover else {}),
         "/tennis/program-start": start,
         "/tennis/program-command": _command(program, places.cpu),
-        # where it is started; a folder may bring nothing but a command
+        # the folder in which it is started; one may bring nothing but a command
         **({} if program.files else {f"{HOME}/{TOML}": program.brought.files[TOML]}),
         **_packaged(program.brought.about.packages),
         **program.files,
@@ -148,9 +148,9 @@ def _packaged(names: Iterable[str]) -> dict[str, Path | Link]:
 
 
 def executables(program: OwnProgram) -> dict[str, bytes]:
-    """Return a program's executables; of one that brings none that which its command starts.
+    """Return a program's executables, or the one that its command starts if it brings none.
 
-    That is one of its packages', such as Python.
+    That one is in its packages, such as Python.
     """
     own = {place: one for place, one in program.files.items() if one.startswith(ELF)}
     if own:

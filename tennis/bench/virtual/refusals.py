@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The Tennis authors
 # SPDX-License-Identifier: MIT
-"""What the virtual bench cannot play, said before anything is built or booted."""
+"""Refuses what the virtual bench cannot play, before anything is built or booted."""
 
 from tennis.bench import flavours, isolation
 from tennis.bench import loads as load_folder

@@ -38,7 +38,7 @@ def held_open(instants_ns: Sequence[int]) -> int:
 
 
 def parameters(descriptor: int, children: Children, *, absolute: bool) -> dict[str, int]:
-    """Return what the instrument is told of shots.
+    """Return the instrument's parameters for shots.
 
     ``absolute``: the instants are of the clock that begins with the machine, else behind the
     target's rest.

@@ -1,11 +1,11 @@
 # SPDX-FileCopyrightText: The Tennis authors
 # SPDX-License-Identifier: MIT
-"""The names of a virtual target's kernel functions: as the kernel itself tells them.
+"""The names of a virtual target's kernel functions: as the kernel itself prints them.
 
 The target is booted once more to read /proc/kallsyms: the kernel's own functions before the load
-starts, the modules' after the Racquet was loaded. KASLR puts kernel and modules elsewhere in each
-boot; the rally's console says where they began. The kernel's own are read with ``nokaslr``. The
-modules' are not: Linux 6.1 obeys it and calls it unknown, and such a target is not started.
+starts, the modules' after the Racquet was loaded. KASLR moves kernel and modules in each boot; the
+rally's console has their addresses. The kernel's own are read with ``nokaslr``. The modules' are
+not: Linux 6.1 obeys it and calls it unknown, and such a target is not started.
 ``tennis.explain.replayed`` checks that the Racquet is where the names then say. See
 docs/decisions/0011.
 """
@@ -106,7 +106,7 @@ def in_place(kernel: Kernel) -> str:
 
 
 def _kernel(parts: Parts) -> str:
-    """Return what a kernel tells of its own symbols, where they are without KASLR."""
+    """Return a kernel's own symbols, at their addresses without KASLR."""
     kernel = parts.kernel
     key = digest(
         kernel.fingerprint, kernel.image, parts.qemu.version, _DUMP, _FUNCTIONS, in_place(kernel)
@@ -121,7 +121,7 @@ def _kernel(parts: Parts) -> str:
 
 
 def table_of(text: str, facts: Mapping[str, str]) -> list[Symbol]:
-    """Return the functions that a target told, where a rally's kernel and modules were."""
+    """Return the functions that a target printed, at the addresses of a rally's boot."""
     lines = text.splitlines()
     begins = {match[1]: int(match[2], 16) for line in lines if (match := _MODULE.fullmatch(line))}
     begins["kernel"] = int(lines[0].split(" ")[0], 16) if lines else 0

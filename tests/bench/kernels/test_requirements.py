@@ -82,7 +82,7 @@ LOADING = "= loading\n vermagic 6.12.0-rt SMP preempt_rt mod_unload aarch64\n la
         ("= loading\n", "= loading\n lockdown confidentiality\n", "locked down (confid"),
         ("= loading\n", "= loading\n modules_disabled 1\n", "kernel.modules_disabled is 1"),
         ("console=tty1", "lockdown=integrity", "lockdown=integrity on the command line"),
-        ("console=tty1", "module_blacklist=x,racquet", "is told not to take the Racquet"),
+        ("console=tty1", "module_blacklist=x,racquet", "word forbids the kernel to load"),
         ("vermagic 6.12.0-rt SMP", "vermagic 6.12.0-rt SMP modversions", "the kernel is 6.12.0-rt"),
         ("racquet.sha256 0123", "racquet.layout 0x1235", "structures lie elsewhere"),
         ("racquet 6.12.0-rt", "racquet 6.6.0", "was built for the kernel 6.6.0, not for 6.12"),

@@ -55,7 +55,7 @@ def test_what_is_no_kernel_does_not_wait_for_ever(tmp_path, monkeypatch):
     kernel = replace(catalogue.find("mainline"), image=image)
     monkeypatch.setattr(catalogue, "find", lambda _: kernel)
     extras = Extras(patience=Patience(first_word_s=1.0))
-    with pytest.raises(BenchError, match="the kernel said nothing within 1 s"):
+    with pytest.raises(BenchError, match="the kernel printed nothing within 1 s"):
         played(tmp_path / "r", extras, balls=10)
 
 

@@ -193,7 +193,7 @@ BAD = {
     ),
     "never answers": (
         SILENT,
-        "the program has its lines, and said before the first ball: waits for GPIO17",
+        "the program has its lines, and printed before the first ball: waits for GPIO17",
     ),
     # the second answer to the last ball comes when the rally is over
     "answers twice": (TWICE, "the program raised its line 59 times for no ball: it answers before"),
