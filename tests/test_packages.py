@@ -6,13 +6,16 @@ import os
 import re
 import subprocess
 import sys
+import threading
+import warnings
 from pathlib import Path
 
 import pytest
 
 from tennis.grading.judged import Graded
+from tennis.kit import entries
 from tennis.kit.checkout import ROOT
-from tennis.kit.entries import load
+from tennis.kit.entries import Entry, EntryError, load
 from tennis.play.doctor.host import MORE
 from tennis.rally import open_rally
 from tennis.rally.statistics.balls import latencies_ns
@@ -262,6 +265,65 @@ def test_a_broken_package_is_named_and_breaks_nothing(tmp_path, source, said):
     environment = {**os.environ, "PYTHONPATH": str(site)}
     found = run_to_end([sys.executable, "-c", program], env=environment, check=True).stdout
     assert found.count("note broken the ") == (5 if said else 0)
+
+
+@pytest.mark.parametrize("listed", [b"# caf\xe9\n[tennis.benches]\nb=c", b"[tennis.benches]\nb\n"])
+def test_a_list_of_entries_that_cannot_be_read_breaks_nothing(tmp_path, listed):
+    """Every command ended with a traceback, and pydantic, which reads such lists, too."""
+    site = tmp_path / "site"
+    install(site, "broken", {"tennis.benches": {}})
+    (site / "broken-1.dist-info/entry_points.txt").write_bytes(listed)
+    rally = make_rally(tmp_path / "r", balls=30).path
+    for words in (("--help",), ("stats", rally), ("rally", "--help")):
+        done = tennis(site, *words)
+        assert (done.returncode, done.stderr) == (0, ""), words
+    program = "from tennis.kit.entries import entries; entries('tennis')[0].load()"
+    done = run_to_end([sys.executable, "-c", program], env={**os.environ, "PYTHONPATH": str(site)})
+    assert "the list entry_points.txt of the package broken cannot be read (" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("source", "said"),
+    [
+        ("import threading\nthreading.Event().wait()", "did not end within 0.5 s"),
+        ("raise KeyboardInterrupt", "is broken (KeyboardInterrupt: )"),
+        ("raise GeneratorExit", "is broken (GeneratorExit: )"),
+        ("raise type('E', (Exception,), {'__str__': lambda self: 1 / 0})", "is broken (E)"),
+        ("f = lambda: f()\nf()", "(RecursionError"),
+        ("import signal; signal.signal(signal.SIGTERM, print)", "(ValueError: signal only works"),
+        ("b = 1", ""),
+    ],
+)
+def test_what_an_import_does_stays_with_it(tmp_path, monkeypatch, capfd, source, said):
+    """It prints, moves, starts a thread without end, and then ends in one of many ways."""
+    changes = """
+import os, sys, threading, warnings
+print("of print"); os.write(1, b"of write\\n"); os.system("echo of a program")
+sys.stdout = None
+os.chdir("/"); os.umask(0o777); warnings.simplefilter("error")
+threading.Thread(target=threading.Event().wait).start()
+"""
+    site, name = tmp_path / "site", f"noisy{abs(hash(source))}"
+    install(site, name, {}, oops=changes + source)
+    monkeypatch.syspath_prepend(site)
+    monkeypatch.setattr(entries, "IMPORT_S", 0.5)
+    before = (Path.cwd(), sys.stdout, list(warnings.filters))
+    entry = Entry("tennis.benches", "b", f"{name}.oops:b", name)
+    if said:
+        with pytest.raises(EntryError, match=re.escape(said)):
+            entry.load()
+    else:
+        assert entry.load() == 1
+    assert (Path.cwd(), sys.stdout, list(warnings.filters)) == before
+    (tmp_path / "new").touch()
+    assert (tmp_path / "new").stat().st_mode & 0o600 == 0o600
+    said = capfd.readouterr()
+    assert (said.out, sorted(said.err.split("\n"))) == (
+        "",
+        ["", "of a program", "of print", "of write"],
+    )
+    left = [thread for thread in threading.enumerate() if thread is not threading.main_thread()]
+    assert all(thread.daemon for thread in left)  # the command ends
 
 
 def test_a_command_that_fails_is_not_called_a_defect_of_tennis(tmp_path):

@@ -7,17 +7,23 @@ A package names them as entry points, in groups such as ``tennis.benches``;
 """
 
 import importlib
+import os
+import sys
+import threading
+import warnings
 from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, redirect_stdout, suppress
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import Any, NoReturn
 
 from tennis.kit.checkout import DISTRIBUTION, IS_CHECKOUT
 from tennis.kit.errors import TennisError
 
 OWN = "tennis"  # the kit's own package
+IMPORT_S = 60.0  # how long the import of a package may take
 # Python module -> the extra of pyproject.toml that installs it, or the group of its development
 OPTIONAL = {
     **dict.fromkeys(("ipykernel", "jupyterlab", "jupytext", "nbclient", "nbconvert"), "lab"),
@@ -28,6 +34,9 @@ OPTIONAL = {
     "mpremote": "boards",
     "serial": "boards",
 }
+
+
+_LIST = "entry_points.txt"
 
 
 class EntryError(TennisError):
@@ -59,21 +68,50 @@ class Entry:
     name: str
     value: str
     package: str
+    trouble: str = ""  # why a package's list of entries cannot be read
 
     def load(self) -> Any:
-        """Import and return what was named. Raises EntryError."""
+        """Import and return what was named. Raises EntryError.
+
+        The import has a thread of its own, whose threads end with the command, and may take
+        IMPORT_S. An import that ends the process ends the command, too.
+        """
+        if self.trouble:
+            raise EntryError(f"{self} {self.trouble}", next_step=self.repair)
+        ended: list[tuple[Any, BaseException | None]] = []
+
+        def run() -> None:
+            try:
+                ended.append((load(self.value), None))
+            except BaseException as error:  # it may end by sys.exit, too
+                ended.append((None, error))
+
+        thread = threading.Thread(target=run, daemon=True)
+        with _kept_apart():
+            thread.start()
+            thread.join(IMPORT_S)
+        if not ended:
+            why = f"its import did not end within {IMPORT_S:g} s"
+            raise EntryError(f"{self} is broken ({why})", next_step=self.repair)
+        found, error = ended[0]
+        if error is not None:
+            self._refuse(error)
+        return found
+
+    def _refuse(self, ended: BaseException) -> NoReturn:
+        """Raise EntryError for what ended an import."""
         try:
-            return load(self.value)
+            raise ended
         except EntryError as error:
             raise EntryError(f"{self} {error.message}", next_step=error.next_step) from error
         except TennisError:
             raise
         except ModuleNotFoundError as error:
             raise EntryError(f"{self} {missing(error)}", next_step=how_to_get(error)) from error
-        except KeyboardInterrupt:
-            raise
-        except BaseException as error:  # an import may end by sys.exit, too
-            why = f"{type(error).__name__}: {error}"
+        except BaseException as error:
+            why = type(error).__name__
+            with suppress(Exception):  # a text that cannot be made
+                why += f": {error}"
             raise EntryError(f"{self} is broken ({why})", next_step=self.repair) from error
 
     def folder(self, *files: str) -> Path:
@@ -158,9 +196,40 @@ def _installed() -> Iterator[Entry]:
 
     seen = {DISTRIBUTION}  # one of an older version lists what is the kit's own now
     for one in distributions():
-        text = one.read_text("entry_points.txt")
-        if text and "[tennis." in text and one.name not in seen:
-            seen.add(one.name)
-            for point in one.entry_points:
-                if point.group.startswith("tennis."):
-                    yield Entry(point.group, point.name, point.value, one.name)
+        name = ""
+        try:
+            text = one.read_text(_LIST)
+            if not text or "[tennis." not in text:
+                continue
+            name = one.name
+            points = [point for point in one.entry_points if point.group.startswith("tennis.")]
+        except Exception as error:  # whatever Python's reader raises
+            with suppress(Exception):
+                name = one.name
+            why = f"cannot be read ({type(error).__name__}: {error})"
+            yield Entry("tennis.list", _LIST, "", name or str(one.locate_file("")), why)
+            continue
+        if name not in seen:
+            seen.add(name)
+            for point in points:
+                yield Entry(point.group, point.name, point.value, name)
+
+
+@contextmanager
+def _kept_apart() -> Iterator[None]:
+    """Let what an import changes of the process be as before; it prints to standard error."""
+    with suppress(ValueError, AttributeError):  # a stream that is closed
+        sys.stdout.flush()
+    folder, output = os.open(".", os.O_PATH | os.O_CLOEXEC), os.dup(1)
+    mask = os.umask(0o077)
+    os.umask(mask)
+    try:
+        os.dup2(2, 1)
+        with redirect_stdout(sys.stderr), warnings.catch_warnings():
+            yield
+    finally:
+        os.dup2(output, 1)
+        os.fchdir(folder)
+        os.umask(mask)
+        os.close(folder)
+        os.close(output)

@@ -38,6 +38,8 @@ SIGROK = ("SIGROK_FIRMWARE_DIR", "SIGROKDECODE_DIR", "XDG_DATA_HOME", "XDG_DATA_
 # of a Tennis that a Tennis starts: what its user told it, and how it speaks to that user
 OWN = ("LANG", "LC_ALL", "LC_CTYPE", "TZ", "NO_COLOR", "MPLCONFIGDIR", "VIRTUAL_ENV")
 _TILDE = re.compile(r"(?:^|(?<==))~(?=/|$)")
+# pydantic reads the lists of all packages, and lets any of them change what is valid
+_ALONE = {"PYDANTIC_DISABLE_PLUGINS": "1"}
 OWN_KINDS = ("TENNIS_", "XDG_")  # the first letters of names
 
 
@@ -48,6 +50,7 @@ def settle(words: Sequence[str]) -> list[str]:
     knows. Bash expands no ``~`` in ``--out=~/x``: a folder of that name is removed with ``rm -r``.
     """
     os.environ.pop("MPLBACKEND", None)
+    os.environ.update(_ALONE)
     for name in ("COLUMNS", "LINES"):
         if os.environ.get(name) == "0":
             del os.environ[name]
@@ -73,7 +76,7 @@ def for_sigrok() -> dict[str, str]:
 def for_tennis(**more: str) -> dict[str, str]:
     """Return the environment of another Python with Tennis; ``more`` comes last."""
     own = [name for name in os.environ if name.startswith(OWN_KINDS)]
-    return _present((*PLACES, *REACH, *OWN, *own)) | more
+    return _present((*PLACES, *REACH, *OWN, *own)) | _ALONE | more
 
 
 def completed(
