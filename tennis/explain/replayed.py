@@ -39,7 +39,7 @@ from tennis.play.rally import Watch
 from tennis.play.repeat import NONE, balls_of, changes, edges_of, plan_again, replay, unlike
 from tennis.play.shots import first_ball_at
 from tennis.rally import Rally
-from tennis.rally.drills import Span, told_of
+from tennis.rally.drills import Span, drill_about
 from tennis.rally.folder import CONSOLE
 from tennis.rally.manifest import NO_MODULE
 from tennis.rally.opening import open_folder
@@ -325,7 +325,7 @@ def _span(rally: Rally) -> Span | None:
     """Return what of a drill's repetitions is looked at; None of a rally."""
     if rally.manifest.drill is None:
         return None
-    return told_of(rally.manifest).span
+    return drill_about(rally.manifest).span
 
 
 def waits_of(rally: Rally, table: NDArray[np.int64]) -> NDArray[np.int64]:

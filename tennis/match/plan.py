@@ -47,7 +47,7 @@ from tennis.rally.manifest import (
 )
 from tennis.rally.plan import Plan
 from tennis.rally.serving import Balls, Serving, Settle
-from tennis.rally.settings import TOLD, USUAL, InstrumentKind, kind_of
+from tennis.rally.settings import OF_KIND, USUAL, InstrumentKind, kind_of
 from tennis.rally.text import plain
 
 SIZE_MAX = 1 << 20  # bytes
@@ -205,7 +205,7 @@ class MatchPlan(AxisSettings, _Played, _Lists):
 # what is published was measured with all else as usual, such as one processor
 _NEVER_PUBLISHED = tuple(
     row
-    for row in TOLD
+    for row in OF_KIND
     if "published or not" not in row.traits and row.name not in {"kernel", "load", *AXES.values()}
 )
 

@@ -19,7 +19,7 @@ from tennis import __version__
 from tennis.kit.units import NS_PER_S
 from tennis.match.sweep.folder import Sweep
 from tennis.rally import Rally
-from tennis.rally.drills import told_of
+from tennis.rally.drills import drill_about
 from tennis.rally.inside import LONGEST, read_inside
 from tennis.rally.text import plain
 
@@ -47,7 +47,7 @@ def of_drill(rally: Rally) -> Iterator[bytes]:
     A program of somebody's own tells nothing: its inside is empty. Raises RallyError.
     """
     inside = None if rally.manifest.target.program else read_inside(rally)
-    sizes = told_of(rally.manifest).sizes_bytes
+    sizes = drill_about(rally.manifest).sizes_bytes
     columns = ["repetition", "began_ns"]
     columns += ["interval_inside_ns", "interval_outside_ns"]
     columns += ["duration_inside_ns", "duration_outside_ns", *(["size_bytes"] if sizes else [])]

@@ -19,9 +19,10 @@ CONSOLE_MAX = 1 << 22  # bytes
 
 @dataclass(frozen=True)
 class _Apart:
-    """From when on two runs differ at the latest, and what tells; ns. ``at_ns`` None: nothing does.
+    """The latest time from which two runs surely differ, and its sign; ns. ``at_ns`` None: no sign.
 
-    ``same``: so many shots are the same in both, of ``shots``; ``first_ns``: the first shot's time.
+    ``same``: the number of shots that are the same in both, of ``shots``; ``first_ns``: the first
+    shot's time.
     """
 
     at_ns: int | None

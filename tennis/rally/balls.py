@@ -41,8 +41,9 @@ FIELDS = (
     pa.field("fall_ticks", pa.uint32()),
 )
 LATENCY_COLUMNS = ["rise_ticks", "fall_ticks"]
-# What any version wrote. Others (dictionaries, runs) unpack a few bytes into millions of balls.
-ENCODINGS = {"DELTA_BINARY_PACKED", "BYTE_STREAM_SPLIT", "RLE"}  # RLE: where nulls are
+# All encodings that any version wrote. Others (dictionaries, runs) unpack a few bytes into millions
+# of balls.
+ENCODINGS = {"DELTA_BINARY_PACKED", "BYTE_STREAM_SPLIT", "RLE"}  # RLE: the places of nulls
 CODECS = {"ZSTD", "LZ4", "LZ4_RAW"}
 TICK_HZ_KEY = b"tick_hz"
 
@@ -124,7 +125,7 @@ def batches_from_frames(payloads: Iterable[bytes], tick_hz: int) -> Iterator[pa.
 
 @dataclass(frozen=True)
 class _Written:
-    """What was written to ``balls.parquet``."""
+    """The numbers of balls in a written ``balls.parquet``."""
 
     balls: int
     misses: int
@@ -275,7 +276,7 @@ def _check_columns(there: pa.Schema, tick_hz: int) -> None:
 
 
 class TableError(ValueError):
-    """What ``balls.parquet`` holds is not a rally's; ``Reading`` puts the file's name before it."""
+    """The table in ``balls.parquet`` is not a rally's; ``Reading`` adds the file's name."""
 
     def __init__(self, message: str, next_step: str) -> None:
         super().__init__(message)

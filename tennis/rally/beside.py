@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The Tennis authors
 # SPDX-License-Identifier: MIT
-"""Tables beside a rally's balls: files of Parquet that say of which balls they are."""
+"""Tables beside a rally's balls: Parquet files that name the balls they describe."""
 
 from pathlib import Path
 from typing import TypeVar
@@ -22,7 +22,7 @@ _BALLS_KEY, _ABOUT_KEY = b"balls_sha256", b"about"
 
 
 class StrictAbout(BaseModel):
-    """What a table is about, in its metadata; this one says nothing."""
+    """The description of a table, in its metadata; this base class has no fields."""
 
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
 

@@ -18,11 +18,10 @@ _WITH_THE_KERNEL = ("kernel", "load", "load_options", "command_line", "instructi
 
 
 def command_of(manifest: Manifest) -> str:
-    """Return the command of a rally or a drill, without ``--out``; empty if there is none.
+    """Return the command of a rally or a drill, without ``--out``; empty if it has no command.
 
-    What a manifest does not tell is a word in capitals: HOST, DIR (a kernel's tree), FILE.c,
-    PROGRAM.
-    A recorded rally that was played again has no command: the recording's own is the one.
+    Values that a manifest lacks are words in capitals: HOST, DIR (a kernel's tree), FILE.c,
+    PROGRAM. A recorded rally that was played again has no command: use the recording's.
     """
     words = _drilled(manifest) if manifest.drill else _command_of_rally(manifest)
     return "" if manifest.bench == "replay" else shlex.join(words)
@@ -31,7 +30,7 @@ def command_of(manifest: Manifest) -> str:
 def _command_of_rally(manifest: Manifest) -> list[str]:
     target = manifest.target
     words = ["tennis", "rally", *_bench(manifest), *_played_on(manifest)]
-    own = target.module == OWN  # it says itself where it answers from
+    own = target.module == OWN  # its code decides from where it answers
     if own:
         words += ["--racquet", "FILE.c"]
     if target.program:
@@ -100,13 +99,13 @@ def _is_tree(target: Target) -> bool:
 
 
 def _serving(manifest: Manifest) -> list[str]:
-    """Return how balls were served, where that is not as usual."""
+    """Return the serving options that differ from the defaults."""
     protocol = manifest.protocol
     timeout_ms = protocol.timeout_ns / 1_000_000
     usual: dict[str, tuple[object, object]] = {}
     if protocol.loop == "open" and protocol.rate_hz:
         usual |= {"loop": ("open", "closed"), "rate-hz": (protocol.rate_hz, None)}
-        # an answer later than a period is a miss, whatever was asked for
+        # an answer later than a period is always a miss
         longest_ms = min(SERVING.timeout_ms, 1000 / protocol.rate_hz)
         usual["timeout-ms"] = (timeout_ms if timeout_ms < longest_ms - 1e-6 else None, None)
     else:

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The Tennis authors
 # SPDX-License-Identifier: MIT
-"""What a reader adds to a kernel's command line: ``threadirqs rcu_nocbs=0``."""
+"""Words that a user adds to a kernel's command line: ``threadirqs rcu_nocbs=0``."""
 
 import hashlib
 import re
@@ -44,7 +44,7 @@ def _name(word: str) -> str:
 
 
 def file_name(command_line: str) -> str:
-    """Return a command line as a part of a folder's name: its words, cut, and told apart."""
+    """Return a command line as part of a folder's name: its words, or cut ones with a digest."""
     if not command_line:
         return ""
     words = re.sub(r"[^A-Za-z0-9._+-]", "", command_line.replace(" ", "+").replace("=", "."))

@@ -23,7 +23,7 @@ def _without_copy(name: str) -> str:
 
 
 def copies_of(path: Path) -> list[str]:
-    """Return what lies beside a file or a folder, and is called as a copy of it would be."""
+    """Return the names beside a file or folder that look like copies of it."""
     wanted = {path.name.lower(), f"{path.name}.txt".lower()}
     try:
         beside = sorted(one.name for one in path.parent.iterdir())

@@ -1,10 +1,10 @@
 # SPDX-FileCopyrightText: The Tennis authors
 # SPDX-License-Identifier: MIT
-"""Copies of a boot, found by its gaps and its answers, whatever else was altered.
+"""Copies of a boot, found by its gaps and its answers, even if other parts were altered.
 
 A boot that is counted several times makes any verdict sure. Hashes of files and of whole columns
-find copies to the byte; whoever shifts all times by a nanosecond, or writes another seed, has other
-files. Two boots that were both played never share their gaps or their answers.
+find copies to the byte; but a copy with all times shifted by a nanosecond, or with another seed,
+has other files. Two boots that were both played never share their gaps or their answers.
 """
 
 import hashlib
@@ -28,7 +28,7 @@ class Copies:
 
     def __init__(self) -> None:
         self._known: dict[Hashable, str] = {}
-        # those whose latencies are the same, in whatever order; mostly one each
+        # rallies whose latencies are the same in any order; mostly one each
         self._alike: dict[str, list[Rally]] = {}
 
     def original_of(self, rally: Rally) -> str:
@@ -80,7 +80,7 @@ def _gaps_of(rally: Rally) -> str:
 
 
 def answers_of(rally: Rally) -> str:
-    """Return a hash of all answers in their order; with the times of serving where they say little.
+    """Return a hash of all answers in order, with the times of serving if answers say little.
 
     A kernel that answers each ball alike has the same answers in every boot.
     """

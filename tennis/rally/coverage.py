@@ -1,10 +1,10 @@
 # SPDX-FileCopyrightText: The Tennis authors
 # SPDX-License-Identifier: MIT
-"""Which instants of a boot were played, what they met, and what that says of all others.
+"""The instants of a boot that were played, their latencies, and bounds for all others.
 
 Three things are known, each under its own condition:
 
-- A played instant met what it met. Of another one, that alone says nothing.
+- The latency of a played instant is known. That alone says nothing about another one.
 - The first instants were drawn at random. So with 95 % of chance at most a certain share of the
   time is later than the worst of them, whatever the target does (the rule of three).
 - An answer to a later ping does not come before that to an earlier ping, because one interrupt
@@ -26,8 +26,8 @@ CHANCE = 0.95
 class Played:
     """Instants of [low, high) that were played, rising, and the latency at each; ns.
 
-    ``drawn``: so many of them were drawn at random before anything was known; ``step_ns``: what an
-    instruction takes: there is no instant between two.
+    ``drawn``: the number drawn at random before anything was known; ``step_ns``: the time of an
+    instruction, the least distance of two instants.
     """
 
     at: Times
@@ -66,8 +66,8 @@ class Played:
     def may_be(self) -> Times:
         """Return how late a ping behind each played instant, and before the next, may be.
 
-        Shape (instants - 1,): the first instant that was not played there is the latest. 0: there
-        is none.
+        Shape (instants - 1,): the first instant that was not played there is the latest. 0: none
+        lies between.
         """
         answered = (self.at + self.latency)[1:] + self.overtaken_ns
         inside = np.diff(self.at) > self.step_ns

@@ -1,9 +1,9 @@
 # SPDX-FileCopyrightText: The Tennis authors
 # SPDX-License-Identifier: MIT
-"""A load's cycle: how many balls see all of it, and which balls of a rally lie in whole ones.
+"""A load's cycle: how many balls cover it, and which balls of a rally are in whole cycles.
 
-Where a load comes in waves, what is late comes with them. Balls of a part of a wave would say how
-often that part was met, and not how late balls are under the load.
+If a load comes in waves, late balls come with them. Balls of a part of a wave would show how often
+that part was met, and not how late balls are under the load.
 """
 
 from math import ceil, sqrt
@@ -28,10 +28,10 @@ def balls_for(cycle_ns: int, protocol: Protocol, drill: Drill | None = None) -> 
 
 
 def balls_in_whole_cycles(rally: Rally, at_most: int | None = None) -> int:
-    """Return how many balls lie in whole cycles of the load, counted from the first serve.
+    """Return how many balls are in whole cycles of the load, counted from the first serve.
 
-    All of them where the load has no cycle, or none that is known. 0 if the rally is shorter
-    than one. ``at_most``: as if the rally had ended with so many balls. Raises RallyError.
+    All of them if the load has no cycle, or an unknown one. 0 if the rally is shorter than one.
+    ``at_most``: use only that many balls from the beginning. Raises RallyError.
     """
     cycle_ns = rally.manifest.load.cycle_ns
     balls = rally.balls if at_most is None else min(at_most, rally.balls)
@@ -79,7 +79,7 @@ def too_short(rally: Rally) -> str:
 
 
 def cycle_words(load: str, cycle_ns: int, balls: int, enough: int) -> str:
-    """Say that so many balls see less than a cycle, and how many are enough."""
+    """Say that ``balls`` are less than a cycle, and how many are enough."""
     return (
         f"has {format_count(balls, 'ball')}, less than a cycle of {load} "
         f"({cycle_ns / 1e9:.3g} s): {enough:,} would do"

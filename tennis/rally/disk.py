@@ -140,7 +140,7 @@ def write_pieces(path: Path, pieces: Iterable[bytes], *, force: bool = False) ->
     with writing(path):
         try:
             temporary.unlink(missing_ok=True)
-            with temporary.open("xb") as file:  # through no link that lies there
+            with temporary.open("xb") as file:  # never through an existing link
                 file.writelines(pieces)
             sync(temporary)
             temporary.replace(path)

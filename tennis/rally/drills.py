@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The Tennis authors
 # SPDX-License-Identifier: MIT
-"""Which drills there are, and what is known of each: ``target/drills/drills.toml``.
+"""The drills, with a description of each: ``target/drills/drills.toml``.
 
 A rally may hold a drill that this Tennis does not have: of another version, or of a package that
 brought drills until 0.3. It is read in plain words.
@@ -27,7 +27,7 @@ Span = Literal["period", "duration"]
 
 @dataclass(frozen=True)
 class _DrillAbout:
-    """What is known of a drill: its table in ``drills.toml``."""
+    """The description of a drill: its table in ``drills.toml``."""
 
     title: str  # what a repetition is, in `tennis drill --help`
     words: str  # above its figures, as in "sending took"
@@ -75,7 +75,7 @@ def names() -> list[DrillName]:
 
 
 def find(name: str) -> _KnownDrill:
-    """Return a drill. Raises UsageError if there is none of this name."""
+    """Return a drill. Raises UsageError for an unknown name."""
     for one in every():
         if one.name == name:
             return one
@@ -88,7 +88,7 @@ def is_here(manifest: Manifest) -> bool:
     return drill is not None and drill.name in names() and PACKAGE not in manifest.tool.versions
 
 
-def told_of(manifest: Manifest) -> _DrillAbout:
+def drill_about(manifest: Manifest) -> _DrillAbout:
     """Return what is known of a rally's drill; PLAIN if this Tennis does not have it."""
     if manifest.drill is None or not is_here(manifest):
         return PLAIN

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The Tennis authors
 # SPDX-License-Identifier: MIT
-"""Text that people edit: whatever editor saved it, it is read alike, or refused with the reason.
+"""Text that people edit: files of all editors are read alike, or refused with the reason.
 
 An editor may put a byte order mark in front, end lines in its own way, save in another encoding,
 or turn quotation marks into those of a printed text.
@@ -36,9 +36,9 @@ _AS_TYPED = "write ' or \" there, in an editor for plain text"
 _STRANGE = frozenset(
     "\u00a0\u00ad\u2002\u2003\u2009\u200b\u200c\u200d\u202f\u2060\u3000\ufeff\u2212\u2013\uff1d"
 )
-# a key of so many parts takes Python hours
+# a key of this many parts takes Python hours
 _LONG_KEY = re.compile(r"""(?<![\w"'-])(?:(?:[\w-]+|"[^"\n]*"|'[^'\n]*')[ \t]*\.[ \t]*){64}""")
-# as Python says that a key, or a table, stands there a second time
+# Python's words for a key or a table that occurs a second time
 _TWICE = ("Cannot overwrite a value", "Cannot declare ", "Duplicate inline table key ")
 _KEY = re.compile(r"\s*\[*\s*([\w.-]+)\s*(?:=(?!\s*\{)|\])")
 _PLACE = re.compile(r"\(at line (\d+), column (\d+)\)")
@@ -75,7 +75,7 @@ def text_of(data: bytes) -> str:
 
 
 def toml_of(data: bytes, next_step: str = "correct that line") -> dict[str, Any]:
-    """Return what stands in a TOML file; ``next_step`` is what to do where it is none.
+    """Return the contents of a TOML file; ``next_step`` is what to do if it is malformed.
 
     Raises EditedError with the line.
     """
@@ -113,16 +113,16 @@ def write_readable(path: Path, data: bytes) -> None:
 
 
 def nearest(word: str, names: Iterable[str]) -> str:
-    """Return what to write in place of a word that is none of the ``names`` ones."""
+    """Return what to write in place of a word that is not among ``names``."""
     listed = list(names)
     close = difflib.get_close_matches(word, listed, 1)
     return f"write {close[0]}" if close else f"use {', '.join(listed)}"
 
 
 def _holds_large_number(value: object) -> bool:
-    """Tell whether some number is none of TOML's: Python reads larger ones, and cannot print them.
+    """Tell whether a number is too large for TOML: Python reads it, but cannot print it.
 
-    What is in one another is bounded: TOML of more levels was refused.
+    The recursion is bounded: TOML with more levels was refused before.
     """
     if isinstance(value, dict):
         return any(map(_holds_large_number, value.values()))
@@ -146,7 +146,7 @@ def _why(text: str, reason: str, next_step: str) -> EditedError:
     if there in _STRANGE:
         what = f"has U+{ord(there):04X} in line {number}, column {column}, which TOML does not know"
         return EditedError(what, "type that line again, in an editor for plain text")
-    # a text that never ended, or that ended too late: its own quotation marks stand before
+    # a text that never ended, or that ended too late: its own quotation marks come before
     for before, line in enumerate(lines[:number], 1):
         marks = line.partition("=")[2].strip() or line.strip()
         if marks[:1] in _PRINTED or (len(marks) < 10 and set(marks) <= _PRINTED | {"'", '"'}):
@@ -162,9 +162,9 @@ def _printed(line: int, mark: str) -> EditedError:
 
 
 def read_edited(path: Path) -> dict[str, Any]:
-    """Return what a TOML file holds that people edit; nothing if there is none.
+    """Return the contents of a TOML file that people edit; empty if it is missing.
 
-    Raises UsageError if somebody broke it, or if a copy of it lies beside: it is kept.
+    Raises UsageError if somebody broke it, or if a copy of it is beside it: both are kept.
     """
     if copies := copies_of(path):  # somebody edited one of them, and this one may be the other
         raise UsageError(

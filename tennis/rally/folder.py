@@ -1,16 +1,16 @@
 # SPDX-FileCopyrightText: The Tennis authors
 # SPDX-License-Identifier: MIT
-"""A rally folder: how it becomes visible (``seal``) and how it is believed (``open_rally``).
+"""A rally folder: how it is published (``seal``) and how it is verified (``open_rally``).
 
 While a rally is played, ``OUT.part/`` holds the plan, the journal of frames and the console.
 Sealing writes the final files into ``OUT.part/sealed/``, waits until they are on the disk, renames
-that folder to ``OUT`` and only then removes ``OUT.part``. So there is at every moment either a
+that folder to ``OUT`` and only then removes ``OUT.part``. So at every moment there is either a
 whole journal in ``OUT.part`` or a whole rally in ``OUT``; after a crash it is enough to seal again,
 unless ``finished`` finds that nothing is left to do.
 
-A rally that somebody interrupted is sealed, and ``OUT.part`` stays: it can be gone on with, too.
-What was sealed first then waits in ``OUT.part/interrupted/`` until the longer rally is sealed. If
-that does not hold its balls, or is suspect where it was sound, it is kept as ``OUT.interrupted-N``.
+A rally that somebody interrupted is sealed, and ``OUT.part`` stays: it can be continued, too. The
+first sealed rally then waits in ``OUT.part/interrupted/`` until the longer one is sealed. It is
+kept as ``OUT.interrupted-N`` if the longer one lacks its balls, or is suspect while it was sound.
 """
 
 import hashlib
@@ -35,13 +35,13 @@ BALLS = "balls.parquet"
 EVENTS = "events.jsonl"
 CONSOLE = "console.log"
 CAPTURE = "capture.sr"
-# what a managed target said about itself before the rally and behind its last ball
+# snapshots of a managed target before the rally and after its last ball
 BEFORE = "target-before.txt"
 AFTER = "target-after.txt"
 # made afterwards, by `tennis explain`
 STAGES = "stages.parquet"
 INSTANTS = "instants.parquet"
-PEER = "peer"  # where a load's other end works; a folder
+PEER = "peer"  # a folder for the load's other end
 PLAN = "plan.json"
 JOURNAL = "frames.bin"
 SEALED = "sealed"

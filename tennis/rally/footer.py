@@ -1,10 +1,10 @@
 # SPDX-FileCopyrightText: The Tennis authors
 # SPDX-License-Identifier: MIT
-"""What the footer of a Parquet file says of its row groups, read without pyarrow.
+"""The footer of a Parquet file, which describes its row groups, read without pyarrow.
 
-pyarrow ends the whole process, without an exception, where it is asked for the description of a
-column chunk and that was damaged. So a file is judged here first. Formats: parquet.thrift, and the
-compact protocol of Apache Thrift.
+pyarrow ends the whole process, without an exception, if the description of a column chunk is
+damaged. So a file is judged here first. Formats: parquet.thrift, and the compact protocol of Apache
+Thrift.
 """
 
 import struct
@@ -52,7 +52,7 @@ CODECS = {
 
 @dataclass(frozen=True)
 class _Chunk:
-    """How the numbers of one column are stored in one row group."""
+    """The storage of one column's numbers in one row group."""
 
     encodings: frozenset[str]
     codec: str
@@ -64,7 +64,7 @@ class _Chunk:
 
 @dataclass(frozen=True)
 class Footer:
-    """What a Parquet file says of its row groups."""
+    """The row groups of a Parquet file."""
 
     rows: int
     groups: list[int]  # rows of each row group
@@ -72,14 +72,15 @@ class Footer:
 
 
 def column_bytes(rows: int) -> int:
-    """Return how many bytes a column of so many rows takes at most, unpacked."""
+    """Return how many bytes a column of ``rows`` rows takes at most, unpacked."""
     return rows * 128 + (1 << 20)
 
 
 def read(path: Path) -> Footer:
     """Read the footer of a Parquet file, and the heads of its pages.
 
-    Raises OSError, and ValueError if there is none, or if a column unpacks to more than it can be.
+    Raises OSError, and ValueError if it is no Parquet file or a column would unpack to more than it
+    may.
     """
     with open_below(path.parent, path.name) as file:
         end = file.seek(0, 2)

@@ -1,8 +1,8 @@
 # SPDX-FileCopyrightText: The Tennis authors
 # SPDX-License-Identifier: MIT
-"""What a drill measured by itself, as the target's console holds it (target/drills/drill.h).
+"""A drill's own measurements, from the target's console (target/drills/drill.h).
 
-The console may come from somebody else: everything is bounded, and nothing is believed.
+The console may come from somebody else: everything is bounded and checked.
 """
 
 import binascii
@@ -25,7 +25,7 @@ HEADER = struct.Struct("<IIQQQQQQQ")
 REPETITION = np.dtype([("since_last", "<u4"), ("duration", "<u4")])
 VERSION = 1
 LONGEST = 2**32 - 1  # stands for all that is longer; ns
-OVERHEADS = 1000  # so many of each were timed together
+OVERHEADS = 1000  # the number of each that were timed together
 REPETITIONS_MAX = 10_000_000
 _SIZE_MAX = HEADER.size + REPETITIONS_MAX * REPETITION.itemsize
 
@@ -106,7 +106,7 @@ def is_drill_complete(console: Path) -> bool:
 
 
 def _times_on_console(console: Path) -> tuple[bytes, bytes]:
-    """Return what a console says of the times, still packed, and the hash that was announced."""
+    """Return the times on a console, still packed, and the announced hash."""
     parts, told = [], b""
     with console.open("rb") as file:
         for line in file.read(SIZE_LIMITS[CONSOLE]).splitlines():

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: MIT
 """The instants that a search played, beside the rally: ``instants.parquet``.
 
-A row is an instant of the rally's machine without a ball. The metadata say of which balls it is,
-how many instants were drawn at random, and from which time.
+A row is an instant of the rally's machine without a ball. The metadata name the balls, the number
+of instants drawn at random, and the span of time.
 """
 
 from pathlib import Path
@@ -43,7 +43,7 @@ class About(StrictAbout):
 
 
 class Instants:
-    """What was played so far: of each instant both edges; about which of them it was."""
+    """The instants played so far, with both edges of each; ``about`` describes the search."""
 
     def __init__(self, about: About, rows: NDArray[np.int64]) -> None:
         self.about, self.rows = about, rows  # rows: at, rise, fall; shape (instants, 3), rising

@@ -80,7 +80,7 @@ class Journal:
             raise
 
     def frames(self) -> Iterator[Frame]:
-        """Read the frames back, one at a time, in bounded memory; stop where one is broken."""
+        """Read the frames back, one at a time, in bounded memory; stop at a broken one."""
         with self.path.open("rb") as file:
             held = b""
             while chunk := file.read(1 << 20):

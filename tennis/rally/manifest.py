@@ -35,7 +35,7 @@ Count = Annotated[int, Field(ge=0, le=2**40)]
 Ns = Annotated[int, Field(ge=0, le=10**15)]
 PositiveNs = Annotated[int, Field(gt=0, le=10**15)]
 # "task": SLOTH's. "program": there are no halves, a program of somebody's own answers alone.
-# "unknown": on a target that tennis does not manage, where nobody said
+# "unknown": on a target that tennis does not manage, if the operator gave none
 BottomHalf = Literal["tasklet", "thread", "workqueue", "user", "task", "program", "unknown"]
 
 
@@ -48,21 +48,21 @@ def _top_half(value: Any) -> Any:
 TopHalf = Annotated[
     Literal["hard", "forced", "explicit", "program", "unknown"], BeforeValidator(_top_half)
 ]
-THREADED = ("forced", "explicit")  # top halves that run in a thread, and are said on every title
+THREADED = ("forced", "explicit")  # top halves that run in a thread, and are named in every title
 # by which instruments may give a ball up before its time: to even ticks, and one from edge to edge
 ROUNDED_TICKS = 4
 # Dovetail's: Linux and its modules are in-band, what a second core (EVL, Cobalt) runs out-of-band
 Stage = Literal["in-band", "out-of-band"]
 IN_BAND: Stage = "in-band"
 CORES = ("evl", "cobalt")  # flavours with two stages; a kernel's name begins with its flavour
-OWN = "racquet, one's own"  # the target's module, where somebody else wrote it
+OWN = "racquet, one's own"  # the target's module, if the user wrote it
 NO_MODULE = "none"  # of the kit's was in the target's kernel: a program answered
-PROGRAM: Literal["program"] = "program"  # both halves, where it did
+PROGRAM: Literal["program"] = "program"  # both halves, if a program answered
 # what is beneath Linux on the same processor
 Beneath = Literal["none", "sloth"]
 Witness = Literal["none", "cyclictest", "timerlat", "osnoise"]
-# A preset, or a map. "native": the answering task belongs to EVL or Cobalt, and its priority is
-# that core's highest; or to SLOTH, and it is the one of its configuration
+# A preset, or a map. "native": the answering task runs on EVL or Cobalt with that core's highest
+# priority; or on SLOTH with the one of its configuration
 Priorities = Annotated[Text, BeforeValidator(priority_map.canonical)]
 # as taskset and the kernel write it: 0, 2-3, 0,2-3
 CpuList = Annotated[
@@ -80,8 +80,8 @@ MemoryProfile = Annotated[MemoryKept, BeforeValidator(memory.canonical)]
 CommandLine = Annotated[Text, BeforeValidator(parameters.canonical)]
 # the kit's are virtual, pi and replay; a package may bring others, and readers take any word
 BenchKind = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9_-]{0,39}$")]
-# on which a boot is the same whenever it is played. Of a package's bench a reader does not know
-# that, and takes it for a board
+# benches on which a boot is the same at any time. A reader cannot know that about a package's
+# bench, and takes it for a board
 TIMELESS = frozenset({"virtual", "replay"})
 
 
@@ -108,7 +108,7 @@ Verdict = Literal["pass", "fail", "inconclusive", "not run"]
 
 
 class VerificationRecord(StrictModel):
-    """What ``tennis brickwall verify`` found out about an instrument with known delays."""
+    """The result of ``tennis brickwall verify`` for an instrument, with known delays."""
 
     serial: Text
     firmware_sha256: Sha256
@@ -132,7 +132,7 @@ class VerificationRecord(StrictModel):
 
 
 class Instrument(StrictModel):
-    """What timed the balls."""
+    """The instrument that timed the balls."""
 
     kind: Text  # "virtual", "brickwall"
     serial: Text | None = None
@@ -145,7 +145,7 @@ class Instrument(StrictModel):
 
 
 class SerialLine(StrictModel):
-    """What happened between instrument and host, all of it repaired."""
+    """Errors between instrument and host, all of them repaired."""
 
     broken: Count = 0  # times that something else than a frame came
     garbage_bytes: Count = 0
@@ -184,7 +184,7 @@ class Program(StrictModel):
     name: Text  # of its file, or of its folder
     kind: Literal["C", "C++", "executable", "folder"]
     sha256: Sha256  # of what was brought; of a folder of all its files
-    built_sha256: Sha256  # of all that lay on the target for it, but Debian's packages
+    built_sha256: Sha256  # of all its files on the target, without Debian's packages
     command: Text
     way: Literal["GPIO character device", "/dev/racquet"]
     priority: Annotated[int, Field(ge=1, le=99)] | None  # that it was started with; None: ordinary
@@ -192,7 +192,7 @@ class Program(StrictModel):
     # what the kernel counted of it from the ready line to the last ball; None: nobody counted
     page_faults: Count | None = None
     locked_kb: Count | None = None  # of its memory
-    said: Text = ""  # the last line of what it said
+    said: Text = ""  # the last line that it printed
 
     @property
     def deeds(self) -> str:
@@ -202,7 +202,7 @@ class Program(StrictModel):
             parts.append(f"locked {self.locked_kb:,} kB of its memory")
         if self.page_faults is not None:
             parts.append(f"had {format_count(self.page_faults, 'page fault')} during the rally")
-        return ", ".join([*parts, f"said last: {self.said or 'nothing'}"])
+        return ", ".join([*parts, f"printed last: {self.said or 'nothing'}"])
 
 
 class Target(StrictModel):
@@ -228,16 +228,16 @@ class Target(StrictModel):
     bottom_half: BottomHalf
     bottom_half_cpu: Cpu | None = None  # its process's processor; None: not pinned
     governor: Text | None = None
-    # the PCIe link that a Pi 5's GPIO controller is behind; None: there is none, or nobody looked
+    # the PCIe link that a Pi 5's GPIO controller is behind; None: no such link, or unknown
     gpio_link: Literal["awake", "may sleep"] | None = None
     # what moves latency on a kernel that runs (docs/physical-bench.md); None: nobody looked
     kernel_settings: Annotated[dict[Text, Text], Field(max_length=SETTINGS_MAX)] | None = None
     witness: Witness = "none"  # what looked on from inside
-    beneath: Beneath = "none"  # and answered, where there was something
+    beneath: Beneath = "none"  # and answered, if there was something
     priorities: Priorities
     tasks: Annotated[list[Priority], Field(max_length=256)]
     ceilings: Annotated[list[Ceiling], Field(max_length=64)] = []  # of SLOTH's resources
-    managed: Text = "by tennis"  # or not: then it is what the operator said
+    managed: Text = "by tennis"  # or not: then the operator described it
 
     @property
     def reply_path(self) -> str:
@@ -278,7 +278,7 @@ class Health(StrictModel):
 
 
 class LoadRecord(StrictModel):
-    """What kept the target busy."""
+    """The load, which kept the target busy."""
 
     name: Text
     command: Text  # exactly as started; empty for idle
@@ -342,7 +342,7 @@ class Protocol(StrictModel):
 
 
 class Drill(StrictModel):
-    """What the target did by itself, and timed by itself, in place of answering."""
+    """A drill: the target's own work, timed by itself, in place of answering."""
 
     name: DrillName
     context: DrillContext
@@ -355,16 +355,16 @@ class Drill(StrictModel):
 
 
 class OnProcessor(StrictModel):
-    """What was counted on one processor of the target; None: nobody counted that."""
+    """Counts of one processor of the target; None: not counted."""
 
     processor: Cpu
     pings: Count | None  # that the top half took there; of a program: whose interrupt came there
     replies: Count | None  # that the bottom half, or a program, gave there
-    busy: Count | None  # balls that found it at work when they were served, whatever it did
+    busy: Count | None  # balls that found it at work when they were served, with anything
 
 
 class Counts(StrictModel):
-    """What happened to the balls, as the instrument counted."""
+    """The instrument's counts of balls, misses and stray edges."""
 
     balls: Count  # served and decided: replies and misses
     misses: Count
@@ -414,7 +414,7 @@ class Manifest(StrictModel):
 
     schema_version: Literal[1, 2]
     bench: BenchKind
-    time_note: Text  # what a nanosecond means here; said on every table and plot
+    time_note: Text  # what a nanosecond means here; printed on every table and plot
     created: Text  # ISO 8601, wall clock
     operator: Text | None = None
     instrument: Instrument
@@ -423,7 +423,7 @@ class Manifest(StrictModel):
     protocol: Protocol
     drill: Drill | None = Field(default=None, validate_default=True)  # None: it is a rally
     counts: Counts
-    line: SerialLine | None = None  # None: there is none that could break
+    line: SerialLine | None = None  # None: no line that could break
     ended: Literal["complete", "interrupted", "fault"]
     faults: Annotated[list[Fault], Field(max_length=1024)]
     # folders of Tennis 0.1 say "tainted", which is a kernel's own word for something else

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The Tennis authors
 # SPDX-License-Identifier: MIT
-"""Which memory a rally was played with: ``none``, or a profile as ``NAME@DIGEST``.
+"""The memory profile of a rally: ``none``, or ``NAME@DIGEST``.
 
 The digest is the first eight digits of the SHA-256 of the profile's file. So a rally that was
 played with other figures of that name is of another kind, for all that compares rallies.
@@ -23,7 +23,7 @@ KEPT = rf"^(?:{NONE}|{NAME}@[0-9a-f]{{{DIGITS}}})$"  # as manifests and plans ha
 
 
 def stalls_in(setting: str) -> str:
-    """Return what a profile adds to the words about a rally's time; empty: there is none."""
+    """Return what a profile adds to the words about a rally's time; empty without a profile."""
     return "" if setting == NONE else f" and stalls of memory {setting}"
 
 

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The Tennis authors
 # SPDX-License-Identifier: MIT
-"""Open a rally folder: read, check and count it, whoever wrote it."""
+"""Open a rally folder: read, check and count it; its author is not trusted."""
 
 import os
 import stat
@@ -36,7 +36,7 @@ from tennis.rally.shots import are_shots
 from tennis.rally.tally import Counter, Tally
 from tennis.rally.text import plain
 
-# What a folder that came from somebody else may make us read, in bytes; others: the last value.
+# The most bytes that we read of a file in a foreign folder; others: the last value.
 SIZE_LIMITS = {
     MANIFEST: 1 << 20,
     EVENTS: 1 << 28,
@@ -71,10 +71,9 @@ def open_rally(path: Path) -> Rally:
 def open_folder(path: Path) -> Rally:
     """Open a sealed rally or drill and check all of it: form, versions, hashes, every ball.
 
-    The hashes show damage. They do not show who made the folder: whoever alters a file can write a
-    hash that fits. `tennis check` plays a rally of the virtual bench again. Files that the
-    manifest does not list are not looked at. Raises RallyError, whose line says what is wrong and
-    what to do.
+    The hashes show damage. They do not show who made the folder: a forger can write hashes that
+    fit. `tennis check` plays a rally of the virtual bench again. Files that the manifest does not
+    list are not looked at. Raises RallyError, whose line says what is wrong and what to do.
     """
     path = Path(path)
     if not path.is_dir():
@@ -117,15 +116,15 @@ def open_unjudged(path: Path) -> Rally:
     beside = {name for name in SIZE_LIMITS if name != MANIFEST and os.path.lexists(path / name)}
     for name in {**manifest.files, **dict.fromkeys(sorted(beside))}:
         check_file(path, name)
-    # Hashing and reading release the interpreter: they share the cores. A thread a core: whoever
-    # has finished hashing helps to count.
+    # Hashing and reading release the interpreter: they share the cores. A thread a core: those that
+    # finish hashing help to count.
     with ThreadPoolExecutor(WORKERS, "open-rally") as pool:
         # the largest first
         hashes = {name: pool.submit(_file_sha256, path / name) for name in _by_size(path, manifest)}
         try:
             interrupt, scheduling = _count(path / BALLS, manifest, pool)
         finally:
-            # an altered file is the cause of whatever else was found
+            # an altered file is the cause of all other errors
             for name, digest in hashes.items():
                 if digest.result() != manifest.files[name]:
                     raise AlteredError(
@@ -165,7 +164,7 @@ def _count(balls: Path, manifest: Manifest, pool: ThreadPoolExecutor) -> tuple[T
     )
     begins = table.check(balls, balls=counts.balls, tick_hz=tick_hz)
     groups = len(begins) - 1
-    left = iter(range(groups))  # whoever is free takes the next group
+    left = iter(range(groups))  # each free thread takes the next group
     jobs = [
         pool.submit(rows.count, balls, left, begins, rules) for _ in range(min(groups, WORKERS))
     ]
@@ -270,9 +269,9 @@ def _manifest_of(path: Path, text: bytes) -> Manifest:
 
 
 def _made_by_a_newer(content: dict[str, Any], error: ValidationError) -> str:
-    """Say which tennis knows more fields than this one; empty: it is no such manifest.
+    """Name the newer tennis whose manifest has more fields; empty: it is no such manifest.
 
-    Only if nobody altered it since: then its seal fits, whatever it holds.
+    Its seal must fit: then nobody altered it since.
     """
     found = error.errors()
     if any(one["type"] != "extra_forbidden" for one in found) or content.get("seal") != seal_of(

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The Tennis authors
 # SPDX-License-Identifier: MIT
-"""What ran while a ball waited, as the profiling plugin (target/virtual/profile.c) counted it."""
+"""Code that ran while a ball waited, counted by the profiling plugin (target/virtual/profile.c)."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -23,7 +23,7 @@ SLEEPING = 1  # of a wait's ``other``, which is the task: it sleeps until it has
 
 @dataclass(frozen=True)
 class Symbol:
-    """A function: where it begins, and what it is called."""
+    """A function: its address, its name, and its module if it is not the kernel's own."""
 
     address: int
     name: str
@@ -36,16 +36,16 @@ class Symbol:
 
 @dataclass(frozen=True)
 class Phase:
-    """What one processor was at from the serve to the rise (0), or from there to the fall (1).
+    """One processor's work from the serve to the rise (0), or from there to the fall (1).
 
     Times are in ns of virtual time. ``nodes``: a calling context tree, parents before children;
     ``parent`` -1 is a task, whose ``function`` is its index in ``tasks`` (names, for people only:
     threads of a program may have one), ``threads`` (a number of its own) and ``priorities``
-    (real-time; 0: it has none, -1: not known). ``segments``:
-    what it was at in a row; they cover the phase. ``events``: when (``at``) in which ``node`` what
-    happened (``kind``: ``WANTS`` and so on) that another processor may be the reason of.
-    ``stalls``: when (``at``) in which ``node`` it waited how long (``ns``) for which part of a
-    memory (``kind``, see ``tennis.explain.stalls``); these times are parts of the nodes'.
+    (real-time; 0: it has none, -1: not known). ``segments``: its work in order of time; they cover
+    the phase. ``events``: time (``at``), ``node`` and ``kind`` (``WANTS`` and so on) of each event
+    that another processor may have caused. ``stalls``: time (``at``), ``node``, duration (``ns``)
+    and part of the memory (``kind``, see ``tennis.explain.stalls``) of each stall; the nodes' times
+    include them.
     """
 
     ball: int

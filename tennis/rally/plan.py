@@ -21,7 +21,7 @@ UNKNOWN: Literal["unknown"] = "unknown"  # on a target that is not managed, if n
 
 
 class Plan(Setup):
-    """What to play, in which setting. ``versions`` must still hold when the rally is resumed."""
+    """The balls to play, and the setting. ``versions`` must still hold at a resumption."""
 
     schema_version: Literal[1, 2] = 2
     bench: BenchKind

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 """The priorities of the threads that answer: a preset, or a map such as ``irq=90,ksoftirqd=50``.
 
-A number is that of SCHED_FIFO. What a map leaves out stays as the kernel has it.
+A number is that of SCHED_FIFO. The kernel's own priority holds for threads that a map leaves out.
 """
 
 import re

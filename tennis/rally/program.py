@@ -78,7 +78,7 @@ class _Strict(BaseModel):
 
 
 class _Limits(_Strict):
-    """What a program may have; it runs as an ordinary user of the group that has the lines."""
+    """The limits of a program, which runs as an ordinary user of the group that has the lines."""
 
     priority: Annotated[int, Field(ge=0, le=99)] = 99  # up to which it may go by itself
     locked_mb: Annotated[int, Field(ge=0, le=1024)] = 1024  # of memory
@@ -109,7 +109,7 @@ class _ProgramFile(_Strict):
 
 @dataclass(frozen=True)
 class Brought:
-    """What somebody brings; ``files``: place in its folder -> content."""
+    """A user's program; ``files``: place in its folder -> content."""
 
     path: Path
     kind: Kind
@@ -130,7 +130,7 @@ class Brought:
 
 
 def read(path: Path) -> Brought:
-    """Return what somebody brings as a program. Raises UsageError for what is none."""
+    """Return a user's program. Raises UsageError if it is no such file or folder."""
     path = Path(os.path.abspath(path))  # noqa: PTH100 (a link keeps its own name)
     if path.is_dir():
         return _of_folder(path)
@@ -173,9 +173,9 @@ def _with_headers(path: Path, content: bytes) -> dict[str, bytes]:
 
 
 def known_by(path: str | None) -> str | None:
-    """Return what tells a program from all others, as a manifest says it; None: there is none.
+    """Return the identity of a program, as a manifest has it; None: no program.
 
-    What cannot be read is known by its name alone: it is no program that ever played.
+    A file that cannot be read is identified by its name alone: no rally was played with it.
     """
     if path is None:
         return None

@@ -20,9 +20,9 @@ WORDS_MAX = 80
 
 @dataclass(frozen=True)
 class RecordFile:
-    """Where it is, what it is in a word, the newest schema that is read, and its bytes at most.
+    """A file of JSON: its path, kind, newest readable schema, and limit in bytes.
 
-    All methods raise RallyError, one line that says what is wrong; ``next_step``: what helps.
+    All methods raise RallyError, one line that says what is wrong; ``next_step`` says what helps.
     """
 
     path: Path
@@ -46,7 +46,7 @@ class RecordFile:
             ) from error
 
     def content(self, text: bytes) -> dict[str, Any]:
-        """Return what a text holds, whatever it is, if no newer tennis wrote it."""
+        """Return the JSON object of a text, unchecked, unless a newer tennis wrote it."""
         if len(text) > self.size_max:
             raise RallyError(
                 f"{self.path} is larger than {self.size_max >> 20} MiB: it was not written by "

@@ -1,9 +1,9 @@
 # SPDX-FileCopyrightText: The Tennis authors
 # SPDX-License-Identifier: MIT
-"""What must come again if a rally of the virtual bench is played again: as one digest.
+"""One digest of all that a repeated rally of the virtual bench must reproduce.
 
 Two rallies of one plan and one edition have one digest if what they took from Debian is the same.
-If it is not, they do not compare, whatever their digests are.
+If it is not, their digests do not compare.
 """
 
 import hashlib
@@ -32,7 +32,7 @@ OURS = frozenset(
 )
 # of SLOTH the image is built here: its compiler is among the versions
 BUILT = frozenset({"kernel_image_sha256", "kernel_config_sha256"})
-EMULATOR = "emulator"  # an event: what QEMU said of the machine that it ran on
+EMULATOR = "emulator"  # an event: QEMU's message about the machine that it ran on
 EMULATOR_LINE = b"qemu: "
 
 
@@ -40,7 +40,7 @@ def digest_of(rally: Rally) -> str:
     """Return the SHA-256 of all balls, events and lines of the console, as hexadecimal digits.
 
     Balls are int64, little-endian: served in ns, rise and fall in ticks, column by column in blocks
-    as long as the table; 2**32 - 1: it did not come. What QEMU says of its machine is left out.
+    as long as the table; 2**32 - 1: it did not come. QEMU's words about its machine are left out.
     """
     columns: list[list[np.ndarray]] = [[], [], []]
     for batch in rally.batches(list(COLUMNS)):

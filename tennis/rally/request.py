@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The Tennis authors
 # SPDX-License-Identifier: MIT
-"""What a person asks a rally to be: options by name, checked once, in words of the command line."""
+"""A user's request for a rally: options by name, checked once, in the command line's words."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -19,9 +19,9 @@ FILES = {name for name, row in SETTINGS.items() if "a file" in row.traits}
 
 
 class RallyRequest(SettingsRequest):
-    """What a person asked for, without the balls (``Serving``); None: nobody asked.
+    """A user's request, without the balls (``Serving``); None: not asked for.
 
-    Its names are those of a plan's fields.
+    It has the names of a plan's fields.
     """
 
     bench: BenchKind = "virtual"

@@ -28,7 +28,7 @@ Number = TypeVar("Number", bound=np.generic)
 
 @dataclass(frozen=True)
 class BallRules:
-    """What the manifest says about every ball."""
+    """The manifest's rules for every ball."""
 
     tick_hz: int
     timeout_ns: int
@@ -143,13 +143,13 @@ def _missing(array: pa.Array) -> NDArray[np.bool_]:
 
 
 def _plain(array: pa.Array) -> tuple[Ticks, NDArray[np.bool_] | None]:
-    """Return a column's numbers (anything where null), and where it is null; None: nowhere."""
+    """Return a column's numbers (any value for a null), and its nulls' mask; None: no nulls."""
     return _numbers(array, np.uint32), _missing(array) if array.null_count else None
 
 
 @dataclass
 class _RowCounts:
-    """What the rows of some row groups held."""
+    """The counts of some row groups."""
 
     interrupt: Counter
     scheduling: Counter

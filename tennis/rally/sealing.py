@@ -43,14 +43,13 @@ def seal(
 ) -> Rally:
     """Make the rally in ``part`` the sealed folder ``out``, and return the rally.
 
-    ``part`` is removed, unless the rally was interrupted: then it takes ``part`` to go on. A rally
-    that was gone on with takes the place of what was sealed when it was interrupted.
+    ``part`` is removed, unless the rally was interrupted: then it takes ``part`` to go on. A
+    continued rally replaces the one that was sealed at the interruption.
 
     ``manifest.files``, ``counts.balls`` and ``counts.misses`` are filled in here; the rest is the
     caller's. ``balls`` has the columns of ``balls.schema`` and may be streamed. ``console.log``,
-    ``capture.sr`` and what a target said about itself are taken along. After a failure, or a crash
-    at any moment, ``part`` is as it was (plus leftovers that the next ``seal`` replaces), or
-    ``out`` is complete.
+    ``capture.sr`` and the target's snapshots are copied. After a failure, or a crash at any moment,
+    ``part`` is as it was (plus leftovers that the next ``seal`` replaces), or ``out`` is complete.
 
     Raises UsageError if ``out`` exists, DiskFullError, RallyError.
     """
@@ -100,9 +99,9 @@ def set_aside(place: Path, out: Path, why: str = INTERRUPTED) -> None:
 
 
 def finished(out: Path) -> Rally | None:
-    """Return the rally ``out`` where it is sealed, and clear away what sealing may have left.
+    """Return the rally ``out`` if it is sealed, and remove what sealing may have left.
 
-    What an interrupted rally takes to go on is no leftover.
+    The files to continue an interrupted rally are kept.
 
     None if ``out`` does not exist: there is still something to play, or to seal. Raises
     RallyError if ``out`` is something else than a sound rally; then nothing is removed.

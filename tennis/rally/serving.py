@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The Tennis authors
 # SPDX-License-Identifier: MIT
-"""How balls are served, as people ask for it: names, units, limits, defaults and help in one place.
+"""Options of serving: names, units, limits, defaults and help in one place.
 
 The options of `tennis rally` and the keys of a match's plan are made from it.
 """
@@ -30,7 +30,7 @@ IN_WORDS = {
 
 
 class Serving(StrictModel):
-    """What a person may ask of the balls of a rally; a description is an option's help."""
+    """The choices for the balls of a rally; a description is an option's help."""
 
     balls: Annotated[Balls, Field(description="How many balls to play.")] = 5000
     seed: Annotated[
@@ -84,9 +84,9 @@ class Serving(StrictModel):
     ] = 1
 
     def protocol(self, shots: int | None = None) -> Protocol:
-        """Return what an instrument gets. Raises UsageError for what does not go together.
+        """Return the instrument's protocol. Raises UsageError for contradictory values.
 
-        ``shots``: so many instants in place of balls that follow each other.
+        ``shots``: the number of instants, in place of balls that follow each other.
         """
         if shots is not None:
             return self._shots(shots)

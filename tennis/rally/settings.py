@@ -1,10 +1,10 @@
 # SPDX-FileCopyrightText: The Tennis authors
 # SPDX-License-Identifier: MIT
-"""The table of settings: how a rally can be played, a field for each setting, with its row.
+"""The table of settings: a field for each setting of a rally, with its row.
 
 Plans, match plans, labs, the sides of a comparison, remedies and options are made from it, and the
-table of docs/how-it-is-built.md. It also says whether two rallies are of one kind. How balls are
-served is in ``Protocol`` and ``Serving``; a protocol is compared here, too.
+table of docs/how-it-is-built.md. It also says whether two rallies are of one kind. ``Protocol`` and
+``Serving`` describe how balls are served; a protocol is compared here, too.
 """
 
 from collections.abc import Callable, Collection, Iterator, Mapping
@@ -67,8 +67,8 @@ from tennis.rally.shots import SHOTS_MAX
 InstrumentKind = Text  # an open word, as the bench's kind is: a package may bring an instrument
 # the kit's own instruments: what a manifest calls them, and what a plan does
 INSTRUMENTS: dict[str, InstrumentKind] = {"virtual": "builtin", "brickwall": "pico"}
-STAGES_BALLS_MAX = 100_000  # some kB of profile a ball lie on the disk meanwhile
-UNTOLD = object()  # the manifest does not have it: nobody can say that it differs
+STAGES_BALLS_MAX = 100_000  # some kB of profile a ball are on the disk meanwhile
+UNRECORDED = object()  # the manifest lacks it: whether it differs is unknown
 EVERY_BENCH = None
 # who takes a setting: commands, a side of `tennis compare`, `tennis explain try`, and a match's
 # plan, there for each kernel or for each way to set the target up
@@ -103,7 +103,7 @@ class _Apart(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Setting:
-    """A row of the table: what there is to know of a setting, but for its type and its default.
+    """A row of the table: all properties of a setting but its type and its default.
 
     Two rallies that differ in a setting on which balls depend are two kinds: they are not pooled,
     a match and a lab take only those that they list, and a comparison names the difference.
@@ -133,7 +133,7 @@ class Setting:
 
     @property
     def default(self) -> Any:
-        """Return its usual value; None: there is none."""
+        """Return its usual value; None: it has no default."""
         if self.field.is_required():
             return None
         return self.field.get_default(call_default_factory=True)
@@ -213,7 +213,7 @@ def _stage(stage: Stage | None) -> Stage | None:
 
 
 class Settings(StrictModel):
-    """What a rally's target is, and how it is set up: what its balls depend on."""
+    """The settings of a rally's target, on which its balls depend."""
 
     kernel: Annotated[
         Text,
@@ -315,7 +315,7 @@ class Settings(StrictModel):
             takers={"rally", "drill", "side"},
             benches=VIRTUAL | {"sloth"},
             traits={"own on a board", "published or not"},
-            found=lambda manifest: manifest.instruction_ns or UNTOLD,
+            found=lambda manifest: manifest.instruction_ns or UNRECORDED,
             brief=lambda took_ns: f"{took_ns} ns per instruction",
             help="How long an instruction takes on the virtual bench. [default: 2]",
             why="only there you can choose it",
@@ -457,7 +457,7 @@ class Settings(StrictModel):
             "come to another CPU. A Pi 3 and a Zero 2 have no choice.",
         ),
     ] = None
-    # where the process of bottom half "user" is pinned; None: where the kernel puts it
+    # the processor of the process of bottom half "user"; None: the kernel chooses
     bottom_half_cpu: Annotated[
         Cpu | None,
         Setting(
@@ -529,7 +529,7 @@ class Settings(StrictModel):
 
 
 class Setup(Settings):
-    """The same, with what times it, where it is, and what the target does in place of answering."""
+    """The same, with the instrument, the place, and the drill in place of answers."""
 
     instrument: Annotated[
         InstrumentKind,
@@ -601,7 +601,7 @@ class Setup(Settings):
 
 
 class Recordings(StrictModel):
-    """What is recorded behind a rally, which plays it again: no ball depends on that."""
+    """Recordings after a rally, which play it again: no ball depends on them."""
 
     stages: Annotated[
         bool,
@@ -624,7 +624,7 @@ class Recordings(StrictModel):
 
 
 class Instants(StrictModel):
-    """What is served in place of balls that follow each other; it is a protocol's loop."""
+    """Instants in place of balls that follow each other: a protocol's loop of its own."""
 
     shots: Annotated[
         Annotated[int, Field(ge=1, le=SHOTS_MAX)] | None,
@@ -659,12 +659,12 @@ def _rows(*models: type[BaseModel]) -> dict[str, Setting]:
 
 SETTINGS: Mapping[str, Setting] = _rows(Setup, Recordings, Instants)
 # those that a manifest has, and that make a rally's kind
-TOLD = tuple(
+OF_KIND = tuple(
     row
     for row in SETTINGS.values()
     if (row.found or row.in_target) and "no ball depends on it" not in row.traits
 )
-OF_TARGET = tuple(row for row in TOLD if row.name in Settings.model_fields)
+OF_TARGET = tuple(row for row in OF_KIND if row.name in Settings.model_fields)
 # of a protocol: by which boots of one kind may differ
 OF_A_BOOT = frozenset({"seed"})
 LENGTH = frozenset({"balls"})
@@ -697,13 +697,13 @@ def recorded(manifest: Manifest) -> dict[str, Any]:
 
     Without those that are never taken from a folder: its kernel, its Racquet, its program.
     """
-    rows = (row for row in TOLD if "never from a folder" not in row.traits)
+    rows = (row for row in OF_KIND if "never from a folder" not in row.traits)
     every = {row.name: row.recorded(manifest) for row in rows}
-    return {name: value for name, value in every.items() if value is not UNTOLD}
+    return {name: value for name, value in every.items() if value is not UNRECORDED}
 
 
 def differences(
-    manifest: Manifest, settings: Settings, rows: Collection[Setting] = TOLD
+    manifest: Manifest, settings: Settings, rows: Collection[Setting] = OF_KIND
 ) -> Iterator[tuple[Setting, Any, Any]]:
     """Yield in which settings a rally is not what was asked for: row, as it is, as it should be.
 
@@ -711,7 +711,7 @@ def differences(
     """
     for row in rows:
         is_so, should_be = row.recorded(manifest), row.of(settings)
-        if is_so is not UNTOLD and is_so != should_be:
+        if is_so is not UNRECORDED and is_so != should_be:
             yield row, is_so, should_be
 
 
@@ -723,7 +723,7 @@ def in_brief(played: Manifest | Settings, but: Collection[str]) -> list[str]:
     found = []
     for row in OF_TARGET:
         is_so = row.recorded(played) if isinstance(played, Manifest) else row.of(played)
-        if row.name not in but and is_so is not UNTOLD and is_so != row.of(USUAL):
+        if row.name not in but and is_so is not UNRECORDED and is_so != row.of(USUAL):
             found.append(row.in_brief(is_so))
     return found
 
@@ -739,11 +739,11 @@ def served_otherwise(
 
 def facts(manifest: Manifest) -> dict[str, str]:
     """Return the settings of a manifest in words; empty words: it has no such setting."""
-    return {row.words: _fact(row.recorded(manifest)) for row in TOLD}
+    return {row.words: _fact(row.recorded(manifest)) for row in OF_KIND}
 
 
 def _fact(value: Any) -> str:
-    if value is None or value is UNTOLD:
+    if value is None or value is UNRECORDED:
         return ""
     if isinstance(value, dict):
         return ", ".join(f"{name}={number}" for name, number in sorted(value.items()))
@@ -764,12 +764,12 @@ def not_as_published(manifest: Manifest, named: Collection[str]) -> str:
     on_a_board = manifest.bench not in TIMELESS
     rows = [
         row
-        for row in TOLD
+        for row in OF_KIND
         if row.name not in {*named, "instrument"}
         and not (on_a_board and "placed by a board" in row.traits)
     ]
     found = [f"{row.words} {_fact(is_so)}" for row, is_so, _ in differences(manifest, USUAL, rows)]
-    # a fixed rate is another question; the length of a ping or of a gap is none
+    # a fixed rate is another question; the length of a ping or of a gap is not
     for name in ("loop", "rate_hz"):
         value = getattr(manifest.protocol, name)
         if name not in named and value != getattr(USUAL_PROTOCOL, name):
@@ -779,7 +779,7 @@ def not_as_published(manifest: Manifest, named: Collection[str]) -> str:
 
 def kind_of(settings: Setup, protocol: Protocol) -> tuple[Any, ...]:
     """Return what two rallies share that are boots of one kind, but for their number of balls."""
-    values = [_fact(row.of(settings)) for row in TOLD]
+    values = [_fact(row.of(settings)) for row in OF_KIND]
     served = protocol.model_dump(exclude={*OF_A_BOOT, *LENGTH})
     return (*values, *served.items())
 

@@ -18,9 +18,9 @@ def plain(text: str, limit: int = 400) -> str:
 
 
 def quoted(path: Path | str) -> str:
-    r"""Return a path as it is typed in a shell, also where it begins with a dash.
+    r"""Return a path as it is typed in a shell, also if it begins with a dash.
 
-    What would move the cursor is written as bash reads it: ``$'a\x1bb'``.
+    Control characters are written as bash reads them: ``$'a\x1bb'``.
     """
     text = str(path)
     if not text.isprintable():

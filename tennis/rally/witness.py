@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The Tennis authors
 # SPDX-License-Identifier: MIT
-"""What a witness inside the target saw during a rally, read from the target's console.
+"""Samples of a witness inside the target during a rally, read from the target's console.
 
 cyclictest says how late each of its threads' wake-ups was, and its timer when the first was due;
 the kernel's tracers timerlat and osnoise stamp each sample. All of it is on the target's clock
@@ -30,7 +30,7 @@ from tennis.rally.folder import CONSOLE, Rally
 
 Times = NDArray[np.int64]
 
-STRETCH = 32  # pings, of which one offset is made; a rate is made of so many offsets
+STRETCH = 32  # pings, of which one offset is made; a rate is made of this many offsets
 QUICKEST = 0.9  # above this quantile of what the clocks seem apart: the quickest tenth
 LEAST = 20  # stamps, and pings
 SHIFTS = 8  # pings before the first stamp, or stamps before the first ping, at most
@@ -44,7 +44,7 @@ TIED_SHARE = 0.5  # of all pings have a stamp of their own
 
 @dataclass(frozen=True)
 class _ClockOffsets:
-    """What to add to times of the target's clock to get the instrument's: offsets at some times."""
+    """Offsets from the target's clock to the instrument's, at some times."""
 
     at: Times
     offset: Times
@@ -60,8 +60,8 @@ class _ClockOffsets:
 def tie(stamps: Times, served: Times) -> _ClockOffsets:
     """Return the clock that stamped the ends of the handlers of pings ``served``; ns both.
 
-    Pings may lack a stamp, and stamps a ping. Raises ValueError with the reason where it is not
-    certain which stamp belongs to which ping.
+    Pings may lack a stamp, and stamps a ping. Raises ValueError with the reason if it is not
+    certain which stamp is which ping's.
     """
     if min(stamps.size, served.size) < LEAST:
         raise ValueError(f"{stamps.size} stamps of {served.size} pings; {LEAST} are needed")
@@ -148,7 +148,7 @@ def _beyond(at: list[int], offsets: list[float]) -> _ClockOffsets:
 
 
 INTERVAL_NS = 1_000_000  # target/witness
-SIZE_LIMIT = 1 << 28  # bytes of what a witness told
+SIZE_LIMIT = 1 << 28  # bytes of a witness's report
 _FIRST = re.compile(r"hrtimer_start: .*function=hrtimer_wakeup expires=(\d{1,18}) .*mode=ABS")
 _CYCLIC = re.compile(r"^ *0: *\d+: *(-?\d{1,12})$", re.MULTILINE)
 _TIMERLAT = re.compile(
@@ -163,7 +163,7 @@ _READY = re.compile(r"tennis: fact ready_monotonic_ns (\d{1,18})\b")
 
 @dataclass(frozen=True)
 class Samples:
-    """What a witness measured: one array entry a sample, in order of time; ns.
+    """The samples of a witness: one array entry a sample, in order of time; ns.
 
     A sample was due, or its window began, at ``began`` on the instrument's clock; ``latency`` is
     how late it was (osnoise: the longest time for which something else ran in the window).
@@ -176,7 +176,7 @@ class Samples:
 
 
 def samples(rally: Rally) -> list[Samples]:
-    """Return what a rally's witness saw. Raises UsageError if there was none, RallyError."""
+    """Return the samples of a rally's witness. Raises UsageError without a witness, RallyError."""
     witness = rally.manifest.target.witness
     if witness == "none":
         raise UsageError(
@@ -226,7 +226,7 @@ def _ready_offset(rally: Rally, console: str) -> int:
 
 
 def read_samples(rally: Rally, console: str) -> str:
-    """Return what the witness told, unpacked."""
+    """Return the witness's report, unpacked."""
     _, begin, rest = console.partition("tennis: witness begins")
     encoded, end, _ = rest.partition("tennis: witness ends")
     lines = [line.strip("\r") for line in encoded.splitlines()]
@@ -249,8 +249,8 @@ def read_samples(rally: Rally, console: str) -> str:
 def _cyclictest(text: str) -> list[Samples]:
     """Return cyclictest's samples.
 
-    A thread's next wake-up is due an interval after the one before, or, where that is over, at the
-    first of the following ones that is not (rt-tests, src/cyclictest/cyclictest.c, timerthread).
+    A thread's next wake-up is due an interval after the one before, or, if that has passed, at the
+    first of the following ones that has not (rt-tests, src/cyclictest/cyclictest.c, timerthread).
     """
     first = _FIRST.search(text)
     latency = np.array([int(ns) for ns in _CYCLIC.findall(text)], np.int64)

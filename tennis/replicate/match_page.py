@@ -17,7 +17,7 @@ from tennis.match.plan import ScheduledRally
 from tennis.rally import Rally
 from tennis.rally.cycles import balls_in_whole_cycles, too_short
 from tennis.rally.disk import write_whole
-from tennis.rally.drills import Span, told_of
+from tennis.rally.drills import Span, drill_about
 from tennis.rally.folder import NAMED_OF_DRILL
 from tennis.rally.manifest import Drill, Health
 from tennis.rally.settings import in_brief
@@ -90,7 +90,7 @@ def _row(kernel: str, _: str, command_line: str, load_name: str, rallies: list[R
     drill = rallies[0].manifest.drill
     assert drill is not None  # noqa: S101 (only drills are given)
     spans = [spans_of(rally) for rally in rallies]
-    span = told_of(rallies[0].manifest).span
+    span = drill_about(rallies[0].manifest).span
     periodic = span == "period"
     pairs = [one.intervals if periodic else one.durations for one in spans]
     outside = np.concatenate([pair[1] for pair in pairs])

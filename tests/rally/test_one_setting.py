@@ -27,7 +27,7 @@ from tennis.play.planning import replay_of
 from tennis.play.repeat import plan_again
 from tennis.rally import open_folder
 from tennis.rally.plan import Plan
-from tennis.rally.settings import SETTINGS, TOLD, Settings
+from tennis.rally.settings import OF_KIND, SETTINGS, Settings
 from tests.support.one_setting import (
     ASKED,
     BROUGHT,
@@ -54,11 +54,11 @@ NO_SETTINGS = {
 
 def test_no_setting_is_left_out():
     """A row that says that no ball depends on it must be in the list above, too."""
-    assert set(Plan.model_fields) - {row.name for row in TOLD} == NO_SETTINGS
-    any_value = {row.name for row in TOLD if "published or not" in row.traits}
+    assert set(Plan.model_fields) - {row.name for row in OF_KIND} == NO_SETTINGS
+    any_value = {row.name for row in OF_KIND if "published or not" in row.traits}
     places = {"interrupt_cpu", "bottom_half_cpu", "load_cpus"}
     assert any_value == {"instruction_ns", "instrument", *places}
-    on_a_board = {row.name for row in TOLD if "own on a board" in row.traits}
+    on_a_board = {row.name for row in OF_KIND if "own on a board" in row.traits}
     assert on_a_board == {"instruction_ns", "memory", "processors", "command_line", *places}
 
 
@@ -146,7 +146,7 @@ def test_a_replay_is_of_what_was_recorded(folder, name):
     _, other = before_and_after(folder, name)
     _, plan = replay_of(other.path, 1.0)
     assert plan.protocol == other.manifest.protocol
-    for row in TOLD:
+    for row in OF_KIND:
         if row.name not in BROUGHT:  # its file is nobody's to say
             assert row.of(plan) == row.recorded(other.manifest), row.name
 

@@ -12,7 +12,7 @@ from tennis.bench.virtual.bench import VirtualBench
 from tennis.kit.checkout import ROOT
 from tennis.rally.folder import CONSOLE
 from tennis.rally.manifest import NO_MODULE
-from tennis.rally.settings import TOLD, UNTOLD
+from tennis.rally.settings import OF_KIND, UNRECORDED
 from tests.support.one_setting import PROGRAM, before_and_after, planned_of, with_setting
 
 HASHES = ("kernel_config", "racquet", "instrument", "firmware", "target_config", "target_module")
@@ -55,7 +55,7 @@ BENCHES = {
 TAKEN = [
     (bench, row.name)
     for bench in BENCHES
-    for row in TOLD
+    for row in OF_KIND
     if row.name != "drill" and (row.benches is None or bench in row.benches)
 ]
 
@@ -87,13 +87,13 @@ def test_a_bench_records_what_was_asked_for(folder, bench, name, tmp_path):
     told = made.circumstances(plan.model_copy(update={"versions": versions}), tmp_path)
     parts = {"target": told.target, "load": told.load, "instrument": told.instrument}
     manifest = usual.manifest.model_copy(update=parts)
-    for row in TOLD:
+    for row in OF_KIND:
         is_so = row.recorded(manifest)
-        if (bench, row.name) in TAKEN and not (plan.kernel == PICO and is_so is UNTOLD):
+        if (bench, row.name) in TAKEN and not (plan.kernel == PICO and is_so is UNRECORDED):
             assert is_so == row.of(plan), row.name
 
 
 def test_every_bench_of_the_table_is_here():
-    named = {bench for row in TOLD for bench in row.benches or ()}
+    named = {bench for row in OF_KIND for bench in row.benches or ()}
     assert named == {*BENCHES}
     assert (ROOT / "tennis" / "bench" / "replay.py").is_file()  # which records what was recorded

@@ -22,7 +22,7 @@ from tennis.rally.manifest import OWN, Drill, Manifest, Program, seal_of
 from tennis.rally.memory import canonical
 from tennis.rally.plan import Plan
 from tennis.rally.program import read as read_program
-from tennis.rally.settings import SETTINGS, TOLD
+from tennis.rally.settings import OF_KIND, SETTINGS
 from tests.support.hand_ins import make_work
 from tests.support.plans import drill_plan
 
@@ -79,7 +79,7 @@ SERVED = {
     "settle_ns": {"settle_ns": 1},
     "shots": {"loop": "shots"},
 }
-NAMES = [row.name for row in TOLD]
+NAMES = [row.name for row in OF_KIND]
 
 
 def other_of(name: str) -> tuple[str, dict[str, Any]]:
@@ -134,7 +134,7 @@ def before_and_after(folder: Path, name: str) -> tuple[Rally, Rally]:
 def planned_of(rally: Rally) -> Plan:
     """Return a plan of which a rally is one."""
     manifest = rally.manifest
-    values = {row.name: row.recorded(manifest) for row in TOLD if row.name not in BROUGHT}
+    values = {row.name: row.recorded(manifest) for row in OF_KIND if row.name not in BROUGHT}
     return Plan(bench="virtual", protocol=manifest.protocol, **values)
 
 

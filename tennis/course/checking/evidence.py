@@ -27,9 +27,9 @@ from tennis.rally.serving import Serving
 from tennis.rally.settings import (
     LENGTH,
     OF_A_BOOT,
+    OF_KIND,
     OF_TARGET,
     SETTINGS,
-    TOLD,
     Setting,
     differences,
     served_otherwise,
@@ -198,7 +198,7 @@ def _refuse_other_plans(work: Work, rally: Rally, lab_rally: LabRally) -> None:
         raise InDoubt(plain(str(error).replace(f"{work.folder}/", ""), 300)) from error
     wanted = plan_of_rally(lab_rally, work.seed, own=source)
     left_out = {"racquet", "program", *(_OWN_HALVES if source else ())}
-    for row in TOLD:
+    for row in OF_KIND:
         if row.name not in left_out:
             _expect_setting(row, row.of(claimed), row.of(wanted))
     for name, is_so, should_be in served_otherwise(claimed.protocol, wanted.protocol, JUDGED):

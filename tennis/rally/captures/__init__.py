@@ -1,3 +1,3 @@
 # SPDX-FileCopyrightText: The Tennis authors
 # SPDX-License-Identifier: MIT
-"""What a logic analyser's file holds: edges on two wires."""
+"""The contents of a logic analyser's file: edges on two wires."""

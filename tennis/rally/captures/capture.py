@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The Tennis authors
 # SPDX-License-Identifier: MIT
-"""Open a capture: a session of sigrok. Of another file, say how sigrok-cli makes a session."""
+"""Open a capture: a session of sigrok. Refuse other files, and say how to convert them."""
 
 import re
 import shlex

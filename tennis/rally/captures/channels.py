@@ -1,8 +1,8 @@
 # SPDX-FileCopyrightText: The Tennis authors
 # SPDX-License-Identifier: MIT
-"""Which of a capture's channels are ping and reply: by name, else by place, never in silence.
+"""Choose a capture's channels of ping and reply: by name, else by place, always with a note.
 
-``Wires`` is what a user says of a capture that its file need not say.
+``Wires`` has what a user adds about a capture that its file may lack.
 """
 
 import re

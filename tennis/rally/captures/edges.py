@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The Tennis authors
 # SPDX-License-Identifier: MIT
-"""Edges on two wires: all that is left of a capture, whatever file it came in."""
+"""Edges on two wires: all that Tennis keeps of a capture."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 from tennis.kit.errors import RallyError
 from tennis.kit.units import NS_PER_S
 
-# A code is the wire (0: ping, 1: reply) and twice the level after the edge. Of edges in one sample
-# the smaller code comes first: an answer ends before a ball begins, and begins after it.
+# A code is the wire (0: ping, 1: reply) and twice the level after the edge. The smaller code comes
+# first if edges share a sample: an answer ends before a ball begins, and begins after it.
 PING_FALL, REPLY_FALL, PING_RISE, REPLY_RISE = range(4)
 
 # Longer captures are refused, in ticks and in edges: 3 hours at 24 MHz, and 10 million balls, fit.
@@ -51,9 +51,9 @@ class Capture:
     read: Callable[["Capture"], Iterator[Edges]]
     names: list[str] = field(default_factory=list)  # of all channels
     resolution_ticks: Fraction = Fraction(1)  # how far apart two samples are
-    # the user said at which rate it was sampled; False: the session says it
+    # the user gave the sampling rate; False: the session has it
     rate_asked: bool = False
-    counted: bool = False  # times are counts of samples; the user said at which rate
+    counted: bool = False  # times are counts of samples; the user gave the rate
     notes: list[str] = field(default_factory=list)
     samples: int | None = None  # as many as a session says that it holds
     # what reading finds out
@@ -107,7 +107,7 @@ def merged(ping: tuple[Ticks, NDArray[np.bool_]], reply: tuple[Ticks, NDArray[np
 
 @dataclass(frozen=True)
 class ProbeFault:
-    """What may be wrong with two probes."""
+    """The possible faults of two probes."""
 
     swapped: bool = False
     invert_ping: bool = False

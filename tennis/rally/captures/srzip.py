@@ -182,7 +182,7 @@ def _check_directory(path: Path) -> None:
 
 
 def _bounded(path: Path, archive: zipfile.ZipFile, name: str) -> bytes:
-    """Return a small member's bytes, whatever size it claims to have. Raises CaptureError."""
+    """Return a small member's bytes; do not trust its declared size. Raises CaptureError."""
     try:
         with archive.open(name) as data:
             content = data.read(MAX_METADATA + 1)

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from tennis.kit.units import ticks_to_ns
 from tennis.rally import Rally
-from tennis.rally.drills import Span, told_of
+from tennis.rally.drills import Span, drill_about
 from tennis.rally.inside import LONGEST, Inside, read_inside
 from tennis.rally.statistics.figures import Figures
 
@@ -38,7 +38,7 @@ class _Spread(Figures):
     median: int | None
     p99: int | None
     max: int | None
-    deviation: int | None  # the largest from the period; None: there is none
+    deviation: int | None  # the largest from the period; None: it has no period
 
     @property
     def has_period(self) -> bool:
@@ -60,7 +60,7 @@ class SpansByClock:
 
 @dataclass(frozen=True)
 class DrillSummary:
-    """All that is said of a drill."""
+    """All figures of a drill."""
 
     label: str
     bench: str
@@ -184,7 +184,7 @@ def jitter_ns(intervals: Spans, period_ns: int) -> tuple[Spans, int]:
 def drift_ns(intervals: Spans, period_ns: int) -> float | None:
     """Return how much longer than ``period_ns`` a period is in the mean, from first to last rise.
 
-    What adds up: a repetition that is late, and the next one in time, drift by nothing. None: no
+    Only lasting delays count: a late repetition with the next one in time adds nothing. None: no
     period was whole.
     """
     count = int(_periods_in(intervals, period_ns).sum())
@@ -210,10 +210,10 @@ def by_size(
 
 
 def summarize_drill(rally: Rally) -> DrillSummary:
-    """Return what is said of a drill. Raises RallyError if it is none, or damaged."""
+    """Return the figures of a drill. Raises RallyError if the folder is no drill, or damaged."""
     both = spans_of(rally)
     manifest, inside = rally.manifest, both.inside
-    drill, about = manifest.drill, told_of(manifest)
+    drill, about = manifest.drill, drill_about(manifest)
     assert drill is not None  # noqa: S101 (spans_of refuses)
     between = both.intervals[1]
     measured = inside or manifest.target.program

@@ -12,7 +12,7 @@ ORDERED = ("min", "q1", "median", "q3", "p99", "p999", "max")  # the latency of 
 
 @dataclass(frozen=True)
 class Figures:
-    """What all kinds of figures say of missed balls, which are later than all others; ns."""
+    """Figures about missed balls, which are later than all others; ns."""
 
     missed: int  # balls without such a latency
     # a missed ball's latency is above this; None: none was missed, or nobody knows
@@ -23,7 +23,7 @@ class Figures:
     def ns(self, name: str) -> float:
         """Return a figure by its name: infinite if it is among the missed, NaN if it is not known.
 
-        Of ``mean``, ``sd`` and differences nothing is known if they need a missed ball.
+        ``mean``, ``sd`` and differences are not known if they need a missed ball.
         """
         value = getattr(self, name)
         if value is not None:

@@ -30,8 +30,8 @@ def quantile_ranks(
 ) -> tuple[int, int] | None:
     """Return the ranks (from 1) whose values enclose the true p-quantile, or None.
 
-    Of all rallies of n balls, at least the share ``confidence`` encloses it, whatever the
-    distribution. None if n values do not suffice for that.
+    At least the share ``confidence`` of all rallies of n balls encloses it, for any distribution.
+    None if n values do not suffice for that.
     """
     if n < 1:
         return None

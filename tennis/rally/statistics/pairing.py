@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The Tennis authors
 # SPDX-License-Identifier: MIT
-"""Which replies of an open loop can be told apart: one ping, one reply, and no doubt whose it is.
+"""Pairs of an open loop: a ping with one reply that is surely its own.
 
 Koeker, Membarth and German raise the rate of a square wave until "interrupt and response" can no
 longer be paired (section 5). Seen from outside there are two lines only, so the rule is about them.
@@ -13,7 +13,7 @@ The interval of a ping begins with it and ends with the next ping. A ping is
 - *several*, if more than one reply begins in its interval.
 
 A GPIO controller latches one edge. Pings that come before the handler took the last one leave no
-trace: *lost* are the pings beyond the replies, whosoever they are.
+trace: *lost* counts the pings in excess of the replies.
 """
 
 from dataclasses import dataclass, replace
@@ -27,7 +27,7 @@ from tennis.rally import Rally, Tally
 from tennis.rally.statistics.balls import ball_table
 from tennis.rally.statistics.summary import Latency, latency
 
-EXTRA = frozenset({"stray", "double"})  # edges that belong to no ball
+EXTRA = frozenset({"stray", "double"})  # edges of no ball
 
 
 @dataclass(frozen=True)
@@ -56,7 +56,7 @@ class Pairing:
 
 
 def percent_floor(share: float) -> str:
-    """Write a share in percent, rounded down: 100 % is said of nothing less."""
+    """Write a share in percent, rounded down: only a whole share gives 100 %."""
     return f"{int(share * 10_000 + 1e-6) / 100:.2f} %"  # 0.29 times 10,000 is below 2,900
 
 
@@ -88,9 +88,9 @@ def judge(
 class Edges:
     """All edges of a rally; int64 arrays.
 
-    Of each ball ``served_ns`` on the instrument's clock, and ``rise`` and ``fall`` in ticks since
-    the ping, -1 where there is none: shape (balls,). ``rises_ns`` and ``falls_ns`` are those of
-    all replies, ascending.
+    ``served_ns`` on the instrument's clock, and ``rise`` and ``fall`` in ticks since the ping, -1
+    if missing, are for each ball: shape (balls,). ``rises_ns`` and ``falls_ns`` are those of all
+    replies, ascending.
     """
 
     served_ns: NDArray[np.int64]
@@ -101,10 +101,9 @@ class Edges:
 
 
 def edges_of(rally: Rally) -> Edges:
-    """Read pings and replies of a rally, also those edges that belong to no ball.
+    """Read pings and replies of a rally, also the edges of no ball.
 
-    The fall of a reply that belongs to no ball is not recorded (docs/rally-folder.md). Raises
-    RallyError.
+    The fall of a reply of no ball is not recorded (docs/rally-folder.md). Raises RallyError.
     """
     served_ns, rise, fall = ball_table(rally).T
     extra: dict[int, list[int]] = {0: [], 1: []}

@@ -47,7 +47,7 @@ INDEPENDENT = (
     "bursts make them too narrow: play several boots."
 )
 
-Interval = tuple[int | None, int | None]  # None: that end lies among the missed balls
+Interval = tuple[int | None, int | None]  # None: that end is among the missed balls
 
 
 @dataclass(frozen=True)
@@ -97,7 +97,7 @@ class Latency(Figures):
 
 @dataclass(frozen=True)
 class Summary:
-    """The statistics of a rally, with all that must be said beside them."""
+    """The statistics of a rally, with the notes that must go with them."""
 
     label: str
     bench: str
@@ -282,7 +282,7 @@ def latencies(rallies: Sequence[Rally], *, claim: bool = True) -> dict[str, Late
     given_up = [rally.manifest.given_up_ns for rally in rallies if rally.misses]
     known = [limit_ns for limit_ns in given_up if limit_ns is not None]
     limit_ns = min(known) if known and len(known) == len(given_up) else None
-    # who knows when its reply rose knows how long it had to fall; of the others nobody knows
+    # the time that a reply had to fall is known only if its rise is known
     rose = limit_ns is not None and rise.n and not rise.missed
     latest = ticks_to_ns(int(rise.values[-1]), tick_hz) if rise.n else 0
     left_ns = max(0, limit_ns - latest) if limit_ns is not None and rose else None
