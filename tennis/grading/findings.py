@@ -35,6 +35,7 @@ HASH_DIGITS = 16
 NAMED_MAX = 5  # of those who have the same
 WHOLE = "the whole file"
 SECOND = "a second file"
+BLIND = "Participant"  # as Moodle calls everybody in blind marking
 Decision = Literal["", "give", "none"]
 HEAD = """\
 # What was found out about honesty. The points of these hand-ins are withheld until you decide:
@@ -44,7 +45,46 @@ HEAD = """\
 """
 
 
-def owner(one: Graded) -> tuple[str, ...]:
+def owners(graded: Sequence[Graded]) -> dict[str, tuple[str, ...]]:
+    """Return whose each hand-in is, by its file: what is equal is one student's.
+
+    A file in the name of somebody else is its sender's. One without a number is that of the only
+    student of this name who gave one.
+    """
+    found = {one.file: _owner(one) for one in graded}
+    for one in _in_anothers_name(graded):
+        if found[one.file][0] == "name":
+            found[one.file] = "name", folded(senders(one.file)[-1]), ""
+    numbered: dict[str, set[tuple[str, ...]]] = defaultdict(set)
+    for key in found.values():
+        if key[0] == "name" and key[-1]:
+            numbered[key[1]].add(key)
+    for file, key in found.items():
+        if key[0] == "name" and not key[-1] and len(numbered[key[1]]) == 1:
+            (found[file],) = numbered[key[1]]
+    return found
+
+
+def called(graded: Sequence[Graded]) -> dict[str, str]:
+    """Return what the student of each hand-in is called, by its file.
+
+    It is the name in the file, or the sender's for a file in the name of somebody else. Moodle's
+    folders have names as its tables do; without names (blind marking) all are participants.
+    """
+    strange = {one.file for one in _in_anothers_name(graded)}
+    found = {}
+    for one in graded:
+        platform = sent(one.file)
+        by_moodle = platform is not None and platform.platform == "moodle" and platform.id
+        names = members(one) or [one.report.facts.student if one.report else one.student]
+        own = senders(one.file)
+        named = any(same_name(who, name) for who in own for name in names)
+        is_sender = one.file in strange or (by_moodle and own[-1] != BLIND and not members(one))
+        found[one.file] = own[-1] if own and not named and is_sender else one.student
+    return found
+
+
+def _owner(one: Graded) -> tuple[str, ...]:
     """Return whose a hand-in is: of whom the platform says, else of which name and number.
 
     A hand-in that cannot be read says no name: it is its own.
@@ -59,7 +99,7 @@ def owner(one: Graded) -> tuple[str, ...]:
         return platform.platform, platform.id
     if one.report is None:
         return "file", one.file
-    return "name", folded(one.student), one.report.facts.number
+    return "name", folded(one.report.facts.student), one.report.facts.number
 
 
 def _group(one: Graded) -> tuple[str, ...]:
@@ -118,13 +158,13 @@ def findings(graded: Sequence[Graded], lab: Lab, recorded: Set[str]) -> list[Int
 
     ``recorded``: SHA-256 of the balls of the rallies that the course hands out.
     """
-    seeds = _Seeds(graded, lab)
+    seeds, owner = _Seeds(graded, lab), owners(graded)
     named = list(_in_anothers_name(graded))
     strange = {one.file for one in named}
     found = [
         *named,
         *(one for graded_one in graded for one in _own(graded_one, seeds)),
-        *_equal_balls([one for one in graded if one.file not in strange], seeds, recorded),
+        *_equal_balls([one for one in graded if one.file not in strange], seeds, recorded, owner),
     ]
     places = {one.file: number for number, one in enumerate(graded)}
     return sorted(found, key=lambda one: places[one.file])
@@ -147,7 +187,7 @@ def _in_anothers_name(graded: Sequence[Graded]) -> Iterator[IntegrityFinding]:
     """
     known = {one.file: senders(one.file) for one in graded}
     for one in graded:
-        names = members(one) or ([one.student] if one.report else [])
+        names = members(one) or ([one.report.facts.student] if one.report else [])
         own = known[one.file]
         if not own or any(same_name(who, name) for who in own for name in names):
             continue
@@ -163,8 +203,9 @@ class _Seeds:
 
     def __init__(self, graded: Sequence[Graded], lab: Lab) -> None:
         self._boots = {rally.name: rally.boot for rally in lab.rallies}
-        told = {(one.student, one.report.facts.number) for one in graded if one.report}
-        self._students = {seed_of(lab, *who): who[0] for who in sorted(told)}
+        every = [one.report.facts for one in graded if one.report]
+        who = sorted({(facts.student, facts.number) for facts in every})
+        self._students = {seed_of(lab, *each): each[0] for each in who}
         own = lab.parameters.get("seed")
         self._of_course = own if isinstance(own, int) else None
 
@@ -202,19 +243,22 @@ def _own(one: Graded, seeds: _Seeds) -> Iterator[IntegrityFinding]:
             yield _finding(one, title(result), result.message, others)
     for rally in one.report.facts.replayed:
         student = seeds.student(one, rally)
-        if student not in {"", one.student}:
+        if student not in {"", one.report.facts.student}:
             what = f"a recording, played back, with the seed of {student}"
             yield _finding(one, f"rally {rally}", "it is not their own", f": {what}")
 
 
 def _equal_balls(
-    graded: Sequence[Graded], seeds: _Seeds, recorded: Set[str]
+    graded: Sequence[Graded],
+    seeds: _Seeds,
+    recorded: Set[str],
+    owner: Mapping[str, tuple[str, ...]],
 ) -> Iterator[IntegrityFinding]:
     """Yield for each hand-in whose balls it has, besides; not of what all were given."""
-    for rally, group in _same_balls(graded, seeds.is_of_course, recorded):
+    for rally, group in _same_balls(graded, seeds.is_of_course, recorded, owner):
         replayed = all(one.report and rally in one.report.facts.replayed for one in group)
         for one in group:
-            others = [other for other in group if owner(other) != owner(one)]
+            others = [other for other in group if owner[other.file] != owner[one.file]]
             named = [f"{other.student} ({other.file})" for other in others[:NAMED_MAX]]
             named += [f"{len(others) - NAMED_MAX} more"] if len(others) > NAMED_MAX else []
             whose = seeds.student(one, rally)
@@ -226,7 +270,10 @@ def _equal_balls(
 
 
 def _same_balls(
-    graded: Sequence[Graded], is_of_course: Callable[[Graded, str], bool], recorded: Set[str]
+    graded: Sequence[Graded],
+    is_of_course: Callable[[Graded, str], bool],
+    recorded: Set[str],
+    owner: Mapping[str, tuple[str, ...]],
 ) -> Iterator[tuple[str, list[Graded]]]:
     """Yield a rally's name and the hand-ins of several students that have the same balls in it.
 
@@ -238,7 +285,7 @@ def _same_balls(
         for name, digest in one.report.facts.rallies.items() if one.report else ():
             found[name, digest].append(one)
     for (name, digest), group in found.items():
-        if digest in recorded or len({owner(one) for one in group}) == 1:
+        if digest in recorded or len({owner[one.file] for one in group}) == 1:
             continue
         if all(is_of_course(one, name) for one in group):
             continue
@@ -252,7 +299,11 @@ def _finding(one: Graded, about: str, found: str, others: str = "") -> Integrity
 
 
 def equals(graded: Sequence[Graded]) -> list[str]:
-    """Return words, code and files that two students share, in words; balls are findings."""
+    """Return words, code and files that two students share, in words; balls are findings.
+
+    A name with two numbers is here, too: two students may have one name.
+    """
+    owner = owners(graded)
     found: dict[tuple[str, str], list[Graded]] = defaultdict(list)
     for one in graded:
         if one.report is not None:
@@ -260,9 +311,13 @@ def equals(graded: Sequence[Graded]) -> list[str]:
                 found[f"the words of {name}", digest].append(one)
             for name, digest in one.report.facts.files.items():
                 found[f"the code of {name}", digest].append(one)
+            if owner[one.file][0] == "name":
+                found["the name, with other numbers", owner[one.file][1]].append(one)
         found[WHOLE, one.sha256].append(one)
     groups = [
-        (what, group) for (what, _), group in found.items() if len(set(map(owner, group))) > 1
+        (what, group)
+        for (what, _), group in found.items()
+        if len({owner[one.file] for one in group}) > 1
     ]
     whole = {frozenset(one.file for one in group) for what, group in groups if what == WHOLE}
     return [

@@ -77,7 +77,10 @@ def _of_file(one: Graded, listed: ClassList | None) -> list[Identity]:
     sender = sent(one.file)
     facts = one.report.facts if one.report else None
     if facts is None or not facts.members:
-        said = Student(one.student, *((facts.number, facts.email) if facts else ()))
+        said = Student(one.student)
+        # of a file in the name of somebody else, its number and e-mail are not the sender's
+        if facts is not None and (sender or facts.student == one.student):
+            said = Student(facts.student, facts.number, facts.email)
         return [_whose(said, sender, listed)]
     members = [Student(one.name, one.number, one.email) for one in facts.members]
     own = [sender if sender and same_name(sender.name, one.name) else None for one in members]

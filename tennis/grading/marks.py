@@ -24,10 +24,11 @@ from tennis.course.labs import Lab
 from tennis.grading.findings import (
     Decision,
     IntegrityFinding,
+    called,
     decision,
     findings,
     of_member,
-    owner,
+    owners,
     second_file,
     unconfirmed,
 )
@@ -335,16 +336,17 @@ def marked(
     for finding in findings(graded, lab, set((rules or ClassRules()).recorded)):
         of_file[finding.file].append(finding)
     of_owner: dict[tuple[str, ...], list[Marked]] = defaultdict(list)
+    owner, names = owners(graded), called(graded)
     for one in sorted(graded, key=lambda one: (one.handed_in or NEVER, one.file)):
         found = of_file[one.file]
         alone = Marked(
-            one,
+            one.model_copy(update={"student": names[one.file]}),
             people.get(one.file, nobody),
             findings=found,
             decision=decision(found, decided),
             members={n: decided.get(of_member(one, n).key, "") for n in unconfirmed([one], one)},
         )
-        of_owner[owner(one)].append(alone)
+        of_owner[owner[one.file]].append(alone)
     order = {one.file: number for number, one in enumerate(graded)}
     rows = [_with_others(files, decided) for files in of_owner.values()]
     return sorted(rows, key=lambda row: order[row.graded.file])

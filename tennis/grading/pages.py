@@ -6,6 +6,7 @@ import re
 import statistics
 from collections import Counter
 from collections.abc import Sequence, Set
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ from tennis.course.checking.plays import ON_BOARD
 from tennis.course.checking.running import title
 from tennis.course.lab_files import Answer, load_solution
 from tennis.course.labs import Lab
+from tennis.course.people import folded
 from tennis.grading.findings import DECISIONS, equals
 from tennis.grading.judged import PDFS, Graded, common_wrong
 from tennis.grading.marks import Marked, Person, Status
@@ -284,25 +286,71 @@ def _of_member(head: Sequence[str], row: Sequence[object], status: Status) -> li
     return [*own.values(), *row[len(own) : len(own) + 3], *("" for _ in row[len(own) + 3 :])]
 
 
+@dataclass
+class _Place:
+    """A student of a hand-in, and further hand-ins that are this student's, too."""
+
+    one: Marked
+    name: str
+    number: str
+    is_member: bool
+    others: list[str] = field(default_factory=list)
+
+    def is_of(self, other: "_Place") -> bool:
+        """Tell whether both are one student: a member may have handed in something alone, too."""
+        numbers = {self.number, other.number} - {""}
+        either = self.is_member or other.is_member
+        return either and folded(self.name) == folded(other.name) and len(numbers) < 2
+
+    @property
+    def rank(self) -> tuple[bool, bool, float]:
+        """Return which of a student's hand-ins counts: the highest one."""
+        status = self.one.status_of(self.name)
+        counts = status not in {"unconfirmed", "no member"}
+        return counts, self.one.decision == "give", self.one.so_far
+
+
+def _places(marked: Sequence[Marked]) -> list[_Place]:
+    """Return each student once, in the order of the hand-ins."""
+    every = []
+    for one in marked:
+        facts = one.graded.report.facts if one.graded.report else None
+        # what came from somebody else than it names is its sender's
+        own = facts if facts and facts.student == one.graded.student else None
+        if own and own.members:
+            every += [_Place(one, who.name, who.number, is_member=True) for who in own.members]
+        else:
+            number = own.number if own else ""
+            every.append(_Place(one, one.graded.student, number, is_member=False))
+    kept: list[_Place] = []
+    for place in sorted(every, key=lambda place: place.rank, reverse=True):
+        same = next((other for other in kept if place.is_of(other)), None)
+        if same is None:
+            kept.append(place)
+        elif place.one is not same.one:
+            same.others.append(place.one.graded.file)
+    return [place for place in every if any(place is one for one in kept)]
+
+
 def _table(lab: Lab, marked: Sequence[Marked]) -> list[list[object]]:
     """Return the table of all points: a line for each student."""
     questions = [question.id for question in lab.questions]
     head = ["student", "file", "points", "of", "so_far", "open", "status", "found"]
     rows: list[list[object]] = [[*head, "other files", "refused", *questions]]
-    for one in marked:
+    for place in _places(marked):
+        one = place.one
         graded, known = one.graded, one.status not in {"withheld", "later"}
         each = [one.by_question.get(name) for name in questions]
+        others = [other.file for other in one.others] + place.others
         row = [
             words(graded.file),
             *(number(one.points), lab.points, number(one.so_far) if known else ""),
             *(len(one.open), one.status),
             words("; ".join(finding.words for finding in one.findings)),
-            words("; ".join(other.file for other in one.others)),
+            words("; ".join(others)),
             words(graded.refused or "; ".join(graded.waits)),
             *(number(points) if one.status != "withheld" else "" for points in each),
         ]
-        members = graded.report.facts.members if graded.report else []
-        names = [member.name for member in members] or [graded.student]
-        of_each = {name: _of_member(head, row, one.status_of(name)) for name in one.members}
-        rows += [[words(name), *of_each.get(name, row)] for name in names]
+        status = one.status_of(place.name) if place.is_member else one.status
+        rows.append([words(place.name), *_of_member(head, row, status)])
     return rows

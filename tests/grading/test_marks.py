@@ -23,8 +23,8 @@ from tennis.course import load_lab, work
 from tennis.course.checking import running as checking
 from tennis.course.checking.running import is_of_this_machine
 from tennis.course.checks import Inconclusive
-from tennis.grading import hand_in, judged
-from tennis.grading.findings import findings, read_decisions, write_decisions
+from tennis.grading import hand_in, judged, pages
+from tennis.grading.findings import equals, findings, read_decisions, write_decisions
 from tennis.grading.judged import Graded
 from tennis.grading.marks import (
     ClassRules,
@@ -52,9 +52,13 @@ def run(*words: str | Path):
     return CliRunner().invoke(cli, list(map(str, words)))
 
 
-def rows(marks: Path) -> dict[str, dict[str, str]]:
+def listed(marks: Path) -> list[dict[str, str]]:
     with (marks / "marks.csv").open(newline="", encoding="utf-8-sig") as file:
-        return {row["student"]: row for row in csv.DictReader(file)}
+        return list(csv.DictReader(file))
+
+
+def rows(marks: Path) -> dict[str, dict[str, str]]:
+    return {row["student"]: row for row in listed(marks)}
 
 
 def graded(file: str, student: str = "", **about) -> Graded:
@@ -65,8 +69,14 @@ def graded(file: str, student: str = "", **about) -> Graded:
     }  # fmt: skip
     for name in ("rallies", "seeds", "replayed", "answers"):
         facts |= {name: about.pop(name)} if name in about else {}
+    facts["members"] = [{"name": name} for name in about.pop("members", [])]
     report = {"facts": facts, "results": about.pop("results", []), "marks": about.pop("marks", [])}
-    settings = {"sha256": f"sha of {file}", "checks_sha256": "", "handed_in": NOON, **about}
+    settings = {
+        "sha256": f"sha of {file}".replace("/", "-"),
+        "checks_sha256": "",
+        "handed_in": NOON,
+        **about,
+    }
     report = report if student else None
     return Graded(file=file, student=student or file, report=report, **settings)
 
@@ -216,6 +226,46 @@ def test_an_empty_file_in_anothers_name_lowers_no_mark(tmp_path, listed):
     ada = rows(marks)["Ada"]
     assert (ada["file"], ada["so_far"], ada["other files"]) == ("ada.zip", "5", "b-newer.zip")
     assert "Ada: b-newer.zip: ada.zip counts" in (marks / "class.html").read_text()
+
+
+MOODLE = "{}_{}_assignsubmission_file_/x.zip"
+
+
+@pytest.mark.parametrize("folder", [MOODLE, "{}/x.zip"], ids=["Moodle", "folders"])
+def test_each_student_has_one_row(tmp_path, folder):
+    """Who was copied, who copied, who is called otherwise, who is a member and came alone, too."""
+    (ada, bob, cy, dan) = (
+        folder.format(*who) for who in (("Ada", 1), ("Bob", 2), ("Cy", 3), ("Dan", 4))
+    )
+    marks = [mark("edges", 2)]
+    every = [
+        graded(ada, "Ada", marks=marks, rallies={"rt-idle": "x"}),
+        graded(
+            bob, "Ada", marks=marks, rallies={"rt-idle": "x"}
+        ),  # the whole of it, in Bob's folder
+        graded(cy, "Cy", marks=marks),
+        graded(dan, "Cy and Dan", marks=[mark("edges", 1)], members=["Cy", "Dan"]),
+    ]
+    pages.write(tmp_path, LAB, marked(every, {}, LAB))
+    table = [(row["student"], row["file"], row["status"]) for row in listed(tmp_path)]
+    statuses = ("marked", "withheld", "marked", "marked")
+    assert table == [*zip(("Ada", "Bob", "Cy", "Dan"), (ada, bob, cy, dan), statuses, strict=True)]
+    assert rows(tmp_path)["Cy"]["other files"] == dan
+
+
+def test_a_file_without_the_number_is_that_students():
+    """Of one name and no number: nobody gets a second row by it, and twins keep theirs."""
+
+    def numbered(file: str, number: str) -> Graded:
+        one = graded(file, "Ada", marks=[mark("edges", 2 if number else 0)])
+        one.report.facts.number = number
+        return one
+
+    own, bare, twin = numbered("a.zip", "1"), numbered("b.zip", ""), numbered("c.zip", "2")
+    (row,) = marked([own, bare], {}, LAB)
+    assert (row.graded.file, [second.file for second in row.seconds]) == ("a.zip", ["b.zip"])
+    assert len(marked([own, twin], {}, LAB)) == 2
+    assert equals([own, twin]) == ["the name, with other numbers: Ada (a.zip), Ada (c.zip)"]
 
 
 # --- what a person writes ---
