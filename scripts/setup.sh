@@ -154,7 +154,12 @@ python_is_ready() {
 }
 
 # Arguments: what failed, the file with what was said.
-die_of() { die "$1. Is the network there? What is there already is kept. It said:" "$(tail -n 20 "$2")"; }
+die_of() {
+    local why="Is the network there?"
+    ! grep -q "Could not get lock" "$2" || why="Another program installs packages: wait for it, or end it, then run this again."
+    ! grep -q "dpkg --configure -a" "$2" || why="An installation was interrupted. As root, run dpkg --configure -a, then run this again."
+    die "$1. $why What is there already is kept. It said:" "$(tail -n 20 "$2")"
+}
 
 as_root() {
     if [[ $(id -u) == 0 ]]; then "$@"; else sudo -- "$@"; fi

@@ -4,8 +4,6 @@
 
 import json
 import os
-import shutil
-import tempfile
 from pathlib import Path
 
 from markupsafe import Markup
@@ -16,6 +14,7 @@ from tennis.explain.story import Story, times_of
 from tennis.explain.timeline import timeline_svg
 from tennis.kit.edition import VERSION
 from tennis.kit.errors import UsageError
+from tennis.kit.scratch import owned
 from tennis.kit.units import format_ns
 from tennis.rally import Rally
 from tennis.rally.disk import writing
@@ -27,6 +26,7 @@ FLAME = "flame.svg"
 TIMELINE = "timeline.svg"
 NUMBERS = "explanation.json"
 SHARES_SHOWN = 15
+SCRATCH = ".tennis-explain-"
 
 
 def check_folder(out: Path) -> None:
@@ -49,15 +49,11 @@ def write(explanation: Explanation, out: Path) -> None:
         TIMELINE: timeline,
         NUMBERS: json.dumps(explanation.as_json(), indent=2) + "\n",
     }
-    with writing(out):
-        fresh = Path(tempfile.mkdtemp(prefix=f".{out.name}.", dir=out.parent))
-        try:
-            for name, text in files.items():
-                (fresh / name).write_text(text, encoding="utf-8")
-            fresh.chmod(0o755)
-            fresh.rename(out)
-        finally:
-            shutil.rmtree(fresh, ignore_errors=True)
+    with writing(out), owned(out.parent, SCRATCH, SCRATCH) as fresh:
+        for name, text in files.items():
+            (fresh / name).write_text(text, encoding="utf-8")
+        fresh.chmod(0o755)
+        fresh.rename(out)
 
 
 def note(explanation: Explanation) -> str:

@@ -3,6 +3,7 @@
 """Temporary folders that are locked while their owner lives: what a kill leaves goes later."""
 
 import fcntl
+import glob
 import os
 import shutil
 import stat
@@ -29,7 +30,7 @@ def held(folder: Path, how: int = fcntl.LOCK_SH) -> Iterator[None]:
 
 def left(home: Path, prefix: str = ".") -> Iterator[Path]:
     """Yield this user's folders that nobody holds, each locked meanwhile."""
-    for path in sorted(home.glob(f"{prefix}*")):
+    for path in sorted(home.glob(f"{glob.escape(prefix)}*")):
         with suppress(OSError):
             about = path.lstat()
             mine = stat.S_ISDIR(about.st_mode) and about.st_uid == os.geteuid()

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 """What people install: built twice with the same bytes, and playing where there is no checkout."""
 
+import fcntl
 import hashlib
 import json
 import os
@@ -67,6 +68,8 @@ def installed(tmp_path_factory, dist):
 
 
 def test_the_same_commit_gives_the_same_bytes(dist, tmp_path):
+    (tmp_path / "dist.part/dist").mkdir(parents=True)  # as a kill leaves it
+    (tmp_path / "dist.part/dist/old.whl").touch()
     build(tmp_path)
     for path in dist.iterdir():
         assert path.read_bytes() == (tmp_path / "dist" / path.name).read_bytes(), path.name
@@ -81,6 +84,20 @@ def test_the_same_commit_gives_the_same_bytes(dist, tmp_path):
 def test_an_existing_folder_is_not_written_to(dist):
     done = run_to_end([ROOT / "scripts/dist.sh", dist])
     assert (done.returncode, "exists" in done.stderr) == (2, True)
+
+
+def test_a_build_that_was_killed_is_in_nobodys_way(dist, tmp_path):
+    """Half a folder was left; the advice to remove it destroyed one that was being built."""
+    (tmp_path / "dist.part/tree").mkdir(parents=True)
+    with (ROOT / "scripts/dist.sh").open() as script:
+        fcntl.flock(script, fcntl.LOCK_EX)
+        done = run_to_end([ROOT / "scripts/dist.sh", tmp_path / "dist"])
+    assert (done.returncode, done.stderr) == (
+        2,
+        "dist: another build of this checkout runs: wait for it\n",
+    )
+    assert (tmp_path / "dist.part/tree").is_dir()
+    assert not list(dist.parent.glob("*.part"))
 
 
 def test_no_answer_is_in_what_students_install(dist):

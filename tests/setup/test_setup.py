@@ -149,6 +149,26 @@ def test_a_failure_of_apt_is_shown(run):
     assert "no network" in done.stderr
 
 
+@pytest.mark.parametrize(
+    ("said", "advice"),
+    [
+        (
+            "E: Could not get lock /var/lib/apt/lists/lock. It is held by process 7 (apt-get)",
+            "Another program installs packages: wait for it",
+        ),
+        (
+            "E: dpkg was interrupted, you must manually run 'dpkg --configure -a' to correct it",
+            "As root, run dpkg --configure -a",
+        ),
+    ],
+)
+def test_what_a_killed_setup_left_of_apt_has_its_own_advice(run, said, advice):
+    """It asked whether the network is there."""
+    done = run(**{"apt-get": f'echo "{said}" >&2; exit 100'})
+    assert advice in done.stderr.splitlines()[0]
+    assert "network" not in done.stderr.splitlines()[0]
+
+
 def test_who_is_not_root_needs_sudo(run, tmp_path):
     done = run(id="echo 1000")
     assert "with apt-get through sudo:" in done.stdout

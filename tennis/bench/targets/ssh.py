@@ -23,6 +23,7 @@ import threading
 import time
 import weakref
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -31,11 +32,13 @@ from tennis.bench.targets import snapshot
 from tennis.kit import environment
 from tennis.kit.checkout import SETUP
 from tennis.kit.errors import BenchError, UsageError
+from tennis.kit.scratch import owned
 from tennis.rally.text import plain
 
 SHARED_S = 20  # so long does the connection wait for the next command: none is left behind
 OUTPUT_MAX = 1 << 24  # bytes that a command may say
 POLL_S = 1.0
+SOCKETS = f"tennis-ssh-{os.geteuid()}-"
 SSH_FAILED = 255  # ssh's own exit code, if not the command's
 
 
@@ -314,8 +317,9 @@ class SshTarget:
         if shared:
             if self._folder is None:
                 # a short path: the name of a socket has at most 107 bytes
-                self._folder = Path(tempfile.mkdtemp(prefix="tennis-ssh-", dir="/tmp"))
-                weakref.finalize(self, shutil.rmtree, self._folder, ignore_errors=True)
+                stack = ExitStack()
+                self._folder = stack.enter_context(owned(Path("/tmp"), SOCKETS, SOCKETS))  # noqa: S108
+                weakref.finalize(self, stack.close)
             options += [
                 "ControlMaster=auto",
                 f"ControlPath={self._folder}/%C",

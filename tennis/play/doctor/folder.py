@@ -8,20 +8,20 @@ what fails then fails far from its reason.
 
 import contextlib
 import os
-import shutil
 import socket
-import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from tennis.bench.findings import Finding
 from tennis.kit.errors import RallyError
+from tennis.kit.scratch import owned
 from tennis.rally.disk import lock
 from tennis.rally.text import quoted
 
 INODES_MIN = 1000  # files of a match
 MB_MIN = 200
 LOCAL = "play in a folder on a local disk"
+SCRATCH = ".tennis-doctor-"
 FORMS = ("e\N{COMBINING ACUTE ACCENT}", "\N{LATIN SMALL LETTER E WITH ACUTE}")
 
 
@@ -29,14 +29,11 @@ def examine_folder(folder: Path) -> Iterator[Finding]:
     """Yield what there is to say about a folder: what works, and what does not and matters."""
     name = f"folder {quoted(folder)}"
     try:
-        scratch = Path(tempfile.mkdtemp(prefix=".tennis-doctor-", dir=folder))
+        with owned(folder, SCRATCH, SCRATCH) as scratch:
+            lacking = list(_lacking(scratch))
     except OSError as error:
         yield Finding("note", name, f"nothing can be written there ({error.strerror})", LOCAL)
         return
-    try:
-        lacking = list(_lacking(scratch))
-    finally:
-        shutil.rmtree(scratch, ignore_errors=True)
     yield from (Finding("note", name, found, advice) for found, advice in lacking)
     if not lacking:
         yield Finding("good", name, "locks, links, renames and sockets work")
