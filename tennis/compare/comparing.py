@@ -246,7 +246,7 @@ class Game:
             if self._over():
                 return
             player = Player(self.benches.of(boot.plan), place, self._over)
-            seen = player.see_to(boot, self.playing.shown(f"{number}/{len(boots)}"))
+            seen = player.play(boot, self.playing.shown(f"{number}/{len(boots)}"))
             yield boot, place, seen
             if seen.state == "interrupted":
                 return

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The Tennis authors
 # SPDX-License-Identifier: MIT
-"""Who plays the rallies of a match: several processes, a cluster, the benches of a fleet."""
+"""Crews, which play the rallies of a match: several processes, a cluster, a fleet's benches."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -22,10 +22,10 @@ class Crew(Protocol):
     def check(self, kind: BenchKind) -> None:
         """Raise UsageError if this crew does not play on benches of a kind."""
 
-    def see_to(
+    def play(
         self, scheduled: list[ScheduledRally], out: Path, stop: Stop
     ) -> Iterator[tuple[ScheduledRally, RallyOutcome]]:
         """Play rallies into the folder ``out``; each is yielded when it is there.
 
-        Ends early if told to stop: what is being played is sealed, or given up, first.
+        Ends early if ``stop`` says so: rallies in play are sealed, or given up, first.
         """

@@ -17,7 +17,7 @@ def demonstration(balls: int, boots: int) -> Match:
     asked = {"balls": balls, "repetitions": boots, "order": "listed"}
     plan = read_plan(PLAN).model_copy(update={"title": "The thesis' main result", **asked})
     scheduled, left = scheduled_rallies(plan, {}, Path())
-    # a boot of each cell, then another: after the first round all is known, if only roughly. What
-    # a boot plays depends on its name, and not on when it is played.
+    # a boot of each cell, then another: the first round gives rough figures of all. A boot's balls
+    # depend on its name, and not on the order.
     scheduled.sort(key=lambda one: (one.repetition, one.plan.load != "idle"))
     return Match(plan, scheduled, left)

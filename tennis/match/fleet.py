@@ -28,7 +28,7 @@ from tennis.rally.plan import Plan
 from tennis.rally.text import plain
 
 ALL = "all"  # in place of a target's name in a plan; Ansible's word: no host is called that
-PORT = "tennis_port"  # of the inventory: where a bench's Brickwall is plugged into this machine
+PORT = "tennis_port"  # of the inventory: the port of this machine that a bench's Brickwall is on
 STRIKES = 2  # rallies in a row that fail on a bench before it is put aside
 TRIES = 3  # of a rally, each on another bench
 
@@ -54,7 +54,7 @@ class FleetBench:
 @dataclass
 class _Job:
     planned: ScheduledRally
-    bench: str | None = None  # the only one that can go on with it
+    bench: str | None = None  # the only one that can continue it
     avoid: set[str] = field(default_factory=set)
 
 
@@ -96,7 +96,7 @@ class FleetCrew:
     def check(self, kind: BenchKind) -> None:
         """Take any bench."""
 
-    def see_to(
+    def play(
         self, scheduled: list[ScheduledRally], out: Path, stop: Stop
     ) -> Iterator[tuple[ScheduledRally, RallyOutcome]]:
         """Play rallies into the folder ``out``; each is yielded when it is there."""
@@ -116,7 +116,7 @@ def seen_by_fleet(
     Ends early if ``stop`` says so: what is being played is sealed first. Raises BenchError if no
     bench is left, DiskFullError if the disk is full.
     """
-    yield from _Fleet(benches, out, stop).see_to(scheduled)
+    yield from _Fleet(benches, out, stop).play(scheduled)
 
 
 class _Fleet:
@@ -130,7 +130,7 @@ class _Fleet:
         self._ending = threading.Event()
         self._playing: dict[str, threading.Thread] = {}
 
-    def see_to(
+    def play(
         self, scheduled: list[ScheduledRally]
     ) -> Iterator[tuple[ScheduledRally, RallyOutcome]]:
         waiting = []
@@ -170,7 +170,7 @@ class _Fleet:
                 thread.join()
 
     def _begun_by(self, planned: ScheduledRally) -> str | None:
-        """Return which bench began a rally: only that one can go on with it."""
+        """Return the bench that began a rally: only that one can continue it."""
         part = part_path(self._out / planned.name)
         if not os.path.lexists(part):
             return None
@@ -210,7 +210,7 @@ class _Fleet:
         player = Player(bench.bench, self._out, lambda: self._stop() or self._ending.is_set())
         seen: RallyOutcome | BaseException
         try:
-            seen = player.see_to(bench.own(job.planned), unobserved())
+            seen = player.play(bench.own(job.planned), unobserved())
         except BaseException as error:  # the one who waits raises it
             seen = error
         self._came.put((bench, job, seen))

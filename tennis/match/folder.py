@@ -28,8 +28,8 @@ from tennis.rally.settings import differences, served_otherwise
 from tennis.rally.text import plain
 
 SCHEMA_VERSION = 1  # of a match's record, and of a sweep's
-# All rallies of a match may be open at once: so many different latencies fit into 1 GB, and more
-# where there is memory. 7,500 rallies of 20,000 balls have some ten million.
+# All rallies of a match may be open at once: this many different latencies fit into 1 GB; a machine
+# with more memory takes more. 7,500 rallies of 20,000 balls have some ten million.
 MAX_DISTINCT = 1 << 23
 BYTES_OF_DISTINCT = 128
 MATCH = "match.json"
@@ -47,7 +47,7 @@ AnyRecord = TypeVar("AnyRecord", bound=StrictModel)
 
 
 def read_record(path: Path, model: type[AnyRecord], what: str, size_max: int) -> AnyRecord:
-    """Read what a folder of several rallies says of itself; ``what`` is also the command's name.
+    """Read the record of a folder of several rallies; ``what`` is also the command's name.
 
     Raises RallyError, one line that says what is wrong: the folder may come from somebody else.
     """
@@ -100,7 +100,7 @@ class MatchFolder:
 
     path: Path
     record: MatchRecord
-    _rallies: dict[str, Rally | str] = field(default_factory=dict)  # or why there is none
+    _rallies: dict[str, Rally | str] = field(default_factory=dict)  # or why it cannot be used
     _distinct: int = 0  # latencies of those that are open
     _copies: Copies = field(default_factory=Copies)
 
@@ -125,7 +125,7 @@ class MatchFolder:
         return self.record.not_played
 
     def rally(self, name: str) -> Rally | None:
-        """Return a rally; None if there is none that can be used: ``trouble`` says why."""
+        """Return a rally; None if it cannot be used: ``trouble`` says why."""
         if name not in self._rallies:
             planned = next(entry for entry in self.scheduled if entry.name == name)
             self._rallies[name] = self._open(planned)
@@ -175,7 +175,7 @@ class MatchFolder:
             return f"cannot be used: {plain(str(error), 200)}"
 
     def _unfit(self, rally: Rally, planned: ScheduledRally) -> str:
-        """Say why a sound rally is none of this match; empty if it is one. Raises RallyError."""
+        """Say why a sound rally is not of this match; empty if it is. Raises RallyError."""
         self._distinct += rally.interrupt.values.size + rally.scheduling.values.size
         most = distinct_max()
         if self._distinct > most:
@@ -201,7 +201,7 @@ def another(rally: Rally, planned: ScheduledRally) -> str:
     """Say in what a rally differs from what a match lists; empty if it does not."""
     manifest, plan = rally.manifest, planned.plan
     for row, is_so, should_be in differences(manifest, plan):
-        # where nobody asked, a board may have put the interrupt on the processor that it isolates
+        # without a request, a board may have put the interrupt on its isolated processor
         placed = "placed by a board" in row.traits and manifest.bench not in TIMELESS
         if placed and should_be is None:
             continue

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The Tennis authors
 # SPDX-License-Identifier: MIT
-"""A kernel that a match's plan names: where it is, whose it is, and what is usual on it."""
+"""A kernel that a match's plan names: its place, its bench, and its defaults."""
 
 from pathlib import Path
 
@@ -26,7 +26,7 @@ CALLED: dict[str, set[flavours.Player]] = {
 
 
 class MatchKernel:
-    """A kernel of the plan: where it is, and what flavour it has.
+    """A kernel of the plan: its place and its flavour.
 
     ``own``: the bench whose own kernel it is, such as SLOTH's; None: Linux. ``flavour``: None
     if only that bench knows what its kernel has, and refuses the rest.
@@ -125,7 +125,7 @@ class MatchKernel:
 
     @property
     def defaults(self) -> dict[str, str]:
-        """Return priorities, halves and command line where nobody says which."""
+        """Return the default priorities, halves and command line."""
         if self.player is None:
             asked = RallyRequest(bench=self._of.bench, kernel=self.place or self.name)
             made = plan_for(asked, Serving())

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 """A match's plan: a TOML file that names kernels, loads, priorities; and the rallies it becomes.
 
-What the keys mean is in docs/match.md; plans/*.toml are examples.
+docs/match.md explains the keys; plans/*.toml are examples.
 """
 
 from collections import Counter
@@ -81,7 +81,7 @@ class _Lists(StrictModel):
 
 
 class _KernelPlace(KernelSettings):
-    """Where a kernel of the plan is, and which of its loads keep it busy."""
+    """The place of a kernel of the plan, and the loads that keep it busy."""
 
     tree: Text | None = None  # a name from `tennis kernels`, or a built tree beside the plan
     optional: bool = False  # played only if --with NAME=KERNEL gives it
@@ -101,7 +101,7 @@ class LoadAxis(StrictModel):
 
 
 class Setting(TargetSettings):
-    """How a target is set up; what it does not say is what the plan says for all."""
+    """The set-up of a target; the plan's own values replace what it leaves out."""
 
     command_line: CommandLine = ""
 
@@ -119,7 +119,7 @@ class Skip(CombinedSettings, _AnyCell):
 
 
 class _Cell(StrictModel):
-    """What a rally is played on."""
+    """The kernel and the load of a rally."""
 
     kernel: Name
     load: Name
@@ -135,9 +135,9 @@ class OneRally(CombinedSettings, _Cell):
 
     @property
     def own(self) -> str | None:
-        """Return in what it is no rally of the combinations, as a part of its name; None: in none.
+        """Return its settings that no combination has, as a part of its name; None: it has none.
 
-        Of a file or a folder, its name says which.
+        A file or a folder is given by its name.
         """
         said = [f"{name}={PurePath(str(value)).name}" for name, value in self.of_a_match.items()]
         return parameters.file_name(" ".join(said)) or None
@@ -158,7 +158,7 @@ class _DrillAxis(_Lists):
 
 
 class _Played(Serving, KernelSettings, TargetSettings):
-    """What is the same in all rallies of a plan, and what is combined in any case."""
+    """The settings that all rallies of a plan share, and those that are always combined."""
 
     title: Text = "A match"
     bench: BenchKind = "virtual"
@@ -211,9 +211,9 @@ _NEVER_PUBLISHED = tuple(
 
 
 class _Listed(StrictModel):
-    """A part of what a plan becomes; ``own``: what a [[rally]] says of its settings, in its name.
+    """An entry of a plan's schedule; ``own``: a [[rally]]'s own settings, in its name.
 
-    That is no boot of the combination without it, whatever a verdict takes of a whole match.
+    Such a rally is no boot of the combination without them, for any verdict on a match.
     """
 
     own: Text | None = None
@@ -289,7 +289,7 @@ class NotPlayed(_Listed):
     def is_one(
         self, kernel: str, load: str, priorities: str, bottom_half: str, top_half: str = "hard"
     ) -> bool:
-        """Tell whether it is this combination; what nobody said is any."""
+        """Tell whether it is this combination; a setting that is None fits any."""
         return (
             (self.kernel, self.load, self.command_line) == (kernel, load, "")
             and self.priorities in {None, priorities}

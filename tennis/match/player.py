@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The Tennis authors
 # SPDX-License-Identifier: MIT
-"""See to it that a rally of a match is there: keep it, go on with it, or play it."""
+"""Provide a rally of a match: keep it, continue it, or play it."""
 
 import os
 from contextlib import AbstractContextManager
@@ -24,7 +24,7 @@ from tennis.rally.text import plain
 
 @dataclass(frozen=True)
 class RallyOutcome:
-    """What became of a rally."""
+    """The outcome of a rally."""
 
     words: str  # in words
     state: Literal["played", "kept", "unusable", "failed", "interrupted"]
@@ -39,7 +39,7 @@ class Player:
     out: Path
     stop: Stop
 
-    def see_to(
+    def play(
         self, planned: ScheduledRally, progress: AbstractContextManager[Observer]
     ) -> RallyOutcome:
         """Play a rally unless it is there. Raises DiskFullError."""
@@ -49,7 +49,7 @@ class Player:
     def _try(
         self, planned: ScheduledRally, place: Path, progress: AbstractContextManager[Observer]
     ) -> RallyOutcome:
-        """Play a rally, whatever happens to it."""
+        """Play a rally; return its failure as an outcome."""
         try:
             with progress as observe:
                 rally = self._play(planned, place, Watch(observe, self.stop))
@@ -58,7 +58,7 @@ class Player:
         except DiskFullError as error:
             raise DiskFullError(f"{error}; or continue with the same command") from error
         except (BenchError, RallyError, UsageError) as error:
-            if self.stop():  # while a resumed rally came back to where it had been
+            if self.stop():  # while a resumed rally returned to its position
                 return RallyOutcome(str(error), "interrupted")
             return RallyOutcome(f"FAILED: {error}", "failed", str(error)[:4000])
         if rally.manifest.ended == "interrupted":
@@ -66,7 +66,7 @@ class Player:
         return RallyOutcome(f"played, {_counts(rally)}", "played")
 
     def _play(self, planned: ScheduledRally, place: Path, watch: Watch) -> Rally:
-        """Play a rally, or go on with one that was killed."""
+        """Play a rally, or continue one that was killed."""
         part = part_path(place)
         begun = os.path.lexists(part)
         if begun:
@@ -87,7 +87,7 @@ class Player:
 
 
 def outcome_there(planned: ScheduledRally, place: Path) -> RallyOutcome | None:
-    """Return that a rally is there; None if it is to be played, or gone on with."""
+    """Return the outcome of a rally that is there; None if it must be played or continued."""
     try:
         rally = finished(place)
     except RallyError as error:

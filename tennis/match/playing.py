@@ -1,9 +1,9 @@
 # SPDX-FileCopyrightText: The Tennis authors
 # SPDX-License-Identifier: MIT
-"""Play a match: each rally freshly booted; go on whatever happens to one of them.
+"""Play a match: each rally freshly booted; a rally that fails does not end the match.
 
-What is in the folder is kept. A rally that was sealed stays; one that was killed or
-interrupted goes on; one that failed is tried again.
+The folder's files are kept. A rally that was sealed stays; one that was killed or interrupted goes
+on; one that failed is tried again.
 """
 
 import datetime
@@ -45,7 +45,7 @@ DRILL_BUSY = 4.0
 
 @dataclass(frozen=True)
 class Match:
-    """What is to be played, and what is left out."""
+    """A match: the rallies to play, and those that are left out."""
 
     plan: MatchPlan
     scheduled: list[ScheduledRally]  # in the order of playing
@@ -55,11 +55,11 @@ class Match:
 
 @dataclass
 class _MatchOutcome:
-    """What became of a match."""
+    """The outcome of a match."""
 
     folder: MatchFolder
     interrupted: bool = False
-    seen: int = 0  # rallies that were seen to
+    seen: int = 0  # rallies that were handled
     played: list[str] = field(default_factory=list)
     kept: list[str] = field(default_factory=list)
     bad: dict[str, str] = field(default_factory=dict)  # rally -> what is wrong with it
@@ -99,13 +99,13 @@ def play_match(
     stop: Stop,
     crew: Crew | None = None,
 ) -> _MatchOutcome:
-    """Play into the folder ``out`` what is not there yet; return what became of all of it.
+    """Play the rallies that the folder ``out`` lacks; return the outcome of the match.
 
-    A line is said for each rally. ``crew``: who plays them; None: this process, one by one.
+    It logs a line for each rally. ``crew``: who plays them; None: this process, one by one.
 
-    Raises UsageError or BenchError before anything is played where a rally cannot be, RallyError
-    if ``out`` holds something else or another match, DiskFullError if the disk is full: then
-    the same match can be gone on with.
+    Raises UsageError or BenchError before anything is played if a rally cannot be played,
+    RallyError if ``out`` holds something else or another match, DiskFullError if the disk is full:
+    then the same match can be continued.
     """
     benches = benches_of_match(match.plan, match.scheduled)
     if crew is not None:
@@ -126,7 +126,7 @@ def play_match(
             players = ((one, Player(benches.of(one.plan), out, stop)) for one in scheduled)
             seen = _seen_in_turn(players, len(scheduled), progress, clock)
         else:
-            seen = crew.see_to(scheduled, out, stop)
+            seen = crew.play(scheduled, out, stop)
         for number, (planned, became) in enumerate(seen, 1):
             _take(outcome, planned, became)
             clock.finish(estimate_s(planned.plan), played=became.state == "played")
@@ -144,18 +144,18 @@ def _seen_in_turn(
     progress: Callable[[str], AbstractContextManager[Observer]],
     clock: Clock,
 ) -> Iterator[tuple[ScheduledRally, RallyOutcome]]:
-    """Play one rally after the other; each is yielded when it is there. Ends where told to stop."""
+    """Play one rally after the other; each is yielded when it is there. Ends at a stop."""
     for number, (planned, player) in enumerate(players, 1):
         if player.stop():
             return
-        seen = player.see_to(planned, progress(f"{number}/{count}, {clock.left()}"))
+        seen = player.play(planned, progress(f"{number}/{count}, {clock.left()}"))
         yield planned, seen
         if seen.state == "interrupted":
             return
 
 
 def _take(outcome: _MatchOutcome, planned: ScheduledRally, seen: RallyOutcome) -> None:
-    """Keep what became of a rally, and why there is none."""
+    """Record the outcome of a rally, and why it failed."""
     outcome.seen += 1
     if seen.state == "played":
         outcome.played.append(planned.name)
@@ -237,7 +237,7 @@ def _begin(
 def check_same(
     before: MatchRecord, match: Match, scheduled: list[ScheduledRally], out: Path
 ) -> None:
-    """Raise RallyError unless what was begun is what is to be played, on the same versions."""
+    """Raise RallyError unless the folder was begun with the same plan and versions."""
     another_plan = f"{out} was begun with another plan"
     ours, theirs = match.plan.model_dump(), before.plan.model_dump()
     for key, value in ours.items():

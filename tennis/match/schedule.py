@@ -305,7 +305,7 @@ class _Combination:
 
     @property
     def bottom_half(self) -> BottomHalf:
-        """Return where it is answered from."""
+        """Return its bottom half."""
         half: BottomHalf = self.said["bottom_half"]
         return half
 
@@ -316,11 +316,11 @@ class _Combination:
 
     @property
     def own(self) -> str | None:
-        """Return in what it is none of the plan's combinations; None: in nothing."""
+        """Return its settings that no combination of the plan has; None: it has none."""
         return self.single.own if self.single else None
 
     def is_with(self, key: str, value: Any) -> bool:
-        """Tell whether a key of a [[skip]] fits; what nobody says of it is as usual."""
+        """Tell whether a key of a [[skip]] fits; an unnamed setting has its default."""
         if key not in _COMBINED:
             return bool(getattr(self, key) == value)
         row = SETTINGS[key]
@@ -410,7 +410,7 @@ def _drills(plan: MatchPlan, kernels: Mapping[str, MatchKernel]) -> Iterator[_Co
 def _why_not(plan: MatchPlan, combination: _Combination, kernels: Mapping[str, MatchKernel]) -> str:
     """Say why the plan leaves a combination out; empty if it does not.
 
-    Of what is only about answers, such as a bottom half, a drill has none: that skips no drill.
+    A drill has no settings about answers, such as a bottom half: they skip no drill.
     """
     why = "" if kernels[combination.kernel].there else "no kernel given"
     for skip in plan.skip:
@@ -457,7 +457,7 @@ _OF_ALL -= {*AXES, *OF_A_MATCH, "instruction_ns"}
 def _scheduled(
     plan: MatchPlan, kernel: MatchKernel, combination: _Combination, repetition: int
 ) -> ScheduledRally:
-    # the first has no number, so that a match can be gone on with for more of them
+    # the first has no number, so that a match can be continued with more of them
     boot = f"-r{repetition}" if repetition > 1 else ""
     name = combination.name + boot
     load = plan.loads.get(combination.load, LoadAxis())
@@ -475,7 +475,7 @@ def _scheduled(
     of_rally = plan.model_dump(include=set(Serving.model_fields)) | of_load | {"seed": seed}
     try:
         if combination.drill:
-            # whatever times the balls of a match, the usual instrument listens to its drills
+            # the default instrument always listens to the drills of a match
             asked |= dict.fromkeys(("instrument", *_OF_A_DRILL))
             request = RallyRequest.of(asked)
             made = drill_plan_for(combination.drill, combination.repetitions, seed, request)

@@ -33,7 +33,7 @@ class _MatchSettings(OptionalSettings):
 
 
 class _Combined(_MatchSettings):
-    """What a combination of a match is played with, as far as a plan says it of this one."""
+    """The settings of a combination of a match that the plan gives for it alone."""
 
     @model_serializer(mode="wrap")
     def _asked(self, write: SerializerFunctionWrapHandler) -> dict[str, Any]:

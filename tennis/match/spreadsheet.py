@@ -3,8 +3,8 @@
 """A rally, a drill or a sweep as comma-separated values, a piece at a time.
 
 The first lines begin with ``#`` and say what it is; then come the names of the columns, with their
-units, and a line for each ball, repetition or rate. What is missing is an empty cell. A folder may
-come from somebody else: its words stand behind a ``#`` only, and nothing in them begins a cell.
+units, and a line for each ball, repetition or rate. A missing value is an empty cell. A folder may
+come from somebody else: its words come only after a ``#``, and nothing in them begins a cell.
 """
 
 from collections.abc import Iterator, Mapping
@@ -128,7 +128,7 @@ def _heading(kind: str, label: str, about: Mapping[str, str], columns: list[str]
 
 
 def _harmless(words: str) -> str:
-    """Return words that stay one cell, whatever a spreadsheet takes for the end of one."""
+    """Return words that stay one cell with any separator that a spreadsheet takes."""
     return plain("".join(" " if c in ",;|\"'" else c for c in words))
 
 

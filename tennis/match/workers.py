@@ -31,7 +31,7 @@ from tennis.rally.manifest import BenchKind
 
 POLL_S = 0.2  # how often the wish to stop is looked for
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-# after kill -9, the interpreter's own cleaner would speak of semaphores
+# after kill -9, the interpreter's own cleaner would warn about semaphores
 TRACKER = "ignore:resource_tracker:UserWarning"
 
 _stop_requested: Event | None = None  # of a worker
@@ -41,7 +41,7 @@ _kept = ExitStack()
 
 @dataclass(frozen=True)
 class Workers:
-    """So many processes of this machine: a match's crew on the virtual bench."""
+    """Several processes of this machine: a match's crew on the virtual bench."""
 
     at_once: int
 
@@ -50,7 +50,7 @@ class Workers:
         if kind != "virtual":
             raise UsageError("--workers needs the virtual bench: a board plays one rally")
 
-    def see_to(
+    def play(
         self, scheduled: list[ScheduledRally], out: Path, stop: Stop
     ) -> Iterator[tuple[ScheduledRally, RallyOutcome]]:
         """Play rallies into the folder ``out``; each is yielded when it is there."""
@@ -62,7 +62,7 @@ def seen_by_workers(
 ) -> Iterator[tuple[ScheduledRally, RallyOutcome]]:
     """Play rallies, each into a folder, in ``count`` processes; each is yielded when it is there.
 
-    Ends early if told to stop: rallies that are being played are sealed first. Raises
+    Ends early if ``stop`` says so: rallies that are being played are sealed first. Raises
     DiskFullError, and BenchError if a process was ended from outside.
     """
     sys.warnoptions.append(TRACKER)  # it is started with these
@@ -80,7 +80,7 @@ def seen_by_workers(
                 while waiting and len(playing) < count and not stop():
                     planned, out = waiting.pop()
                     with _held():
-                        playing[pool.submit(_see_to, planned, out)] = planned
+                        playing[pool.submit(_play_one, planned, out)] = planned
                 done, _ = wait(playing, POLL_S, FIRST_COMPLETED)
                 for future in done:
                     yield playing.pop(future), future.result()
@@ -132,9 +132,9 @@ def _watch(parent: int) -> None:
 _playing = threading.Lock()
 
 
-def _see_to(planned: ScheduledRally, out: Path) -> RallyOutcome:
+def _play_one(planned: ScheduledRally, out: Path) -> RallyOutcome:
     with _playing:
-        return Player(bench_for(planned.plan), out, _stop).see_to(planned, unobserved())
+        return Player(bench_for(planned.plan), out, _stop).play(planned, unobserved())
 
 
 def _stop() -> bool:

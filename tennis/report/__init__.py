@@ -1,3 +1,3 @@
 # SPDX-FileCopyrightText: The Tennis authors
 # SPDX-License-Identifier: MIT
-"""What is drawn and printed of any rally, published figures, a second instrument beside it."""
+"""Pictures and pages of any rally, published figures, and a second instrument beside it."""

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The Tennis authors
 # SPDX-License-Identifier: MIT
-"""What is known of a boot's instants, in sentences."""
+"""Facts about a boot's instants, in sentences."""
 
 import math
 
@@ -48,7 +48,7 @@ def _balls_for(share: float) -> int:
 
 
 def of_shots(rally: Rally) -> list[str]:
-    """Return what the shots of a rally say of its time, and of balls that would meet the latest."""
+    """Return what shots show about a rally's time, and about balls that would meet the latest."""
     latencies = {"interrupt": rally.interrupt, "scheduling": rally.scheduling}
     said = ["The instants were drawn at random, so quantiles of shots are quantiles of time."]
     for name, tally in latencies.items():

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The Tennis authors
 # SPDX-License-Identifier: MIT
-"""Which pictures there are: a table that imports none of them, because matplotlib takes a while."""
+"""The list of pictures: a table that imports none of them, because matplotlib takes a while."""
 
 # what is drawn -> the names of its pictures, and the functions that draw them
 PICTURES: dict[str, dict[str, str]] = {

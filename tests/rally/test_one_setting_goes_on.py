@@ -77,7 +77,7 @@ def test_a_rally_that_was_begun_in_another_setting_is_not_gone_on_with(folder, n
     begun(tmp_path / "r", other)
     assert begun_plan(tmp_path / "r") == other
     for planned, trouble in ((plan, "is the beginning of another rally"), (other, Asked.asked)):
-        seen = player.see_to(listed(planned), nullcontext(unobserved))
+        seen = player.play(listed(planned), nullcontext(unobserved))
         assert (seen.state, trouble in seen.trouble) == ("failed", True), seen.trouble
 
 
@@ -88,10 +88,10 @@ def test_a_rally_that_is_there_in_another_setting_is_not_kept(folder, name, tmp_
     place = tmp_path / "r"
     place.symlink_to(other.path)
     player = Player(Asked(), tmp_path, lambda: False)
-    seen = player.see_to(listed(plan), nullcontext(unobserved))
+    seen = player.play(listed(plan), nullcontext(unobserved))
     assert seen.state == "unusable"
     assert "it is another rally" in seen.words
-    seen = player.see_to(listed(with_setting(plan, name, other)), nullcontext(unobserved))
+    seen = player.play(listed(with_setting(plan, name, other)), nullcontext(unobserved))
     assert seen.state == "kept"
 
 

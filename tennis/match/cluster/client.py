@@ -1,10 +1,10 @@
 # SPDX-FileCopyrightText: The Tennis authors
 # SPDX-License-Identifier: MIT
-"""Hand the rallies of a match to a Dask cluster, and take them home.
+"""Send the rallies of a match to a Dask cluster, and fetch the results.
 
-Dask has the queue, the scheduler and the wires: a worker that dies is its business. What is ours is
-that a rally is there once, whole, and what it claims to be: each comes home through the store, is
-opened as a stranger's folder would be, and some are played again on another worker.
+Dask has the queue, the scheduler and the wires: it also handles a worker that dies. Our part is
+that each rally arrives once, whole, and as declared: it comes through the store, is opened like a
+stranger's folder, and some are played again on another worker.
 """
 
 import hashlib
@@ -51,11 +51,11 @@ GO_ON = "the same command plays what is missing"
 
 @dataclass(frozen=True)
 class Cluster:
-    """Which cluster, where its rallies go, and how many are played twice."""
+    """A cluster, the store of its rallies, and the share that is played twice."""
 
     address: str  # of a Dask scheduler
     store: str  # a folder that all machines see
-    check_every: int = 50  # one of so many rallies is played again by another worker; 0: none
+    check_every: int = 50  # one rally in this many is played again by another worker; 0: none
 
     at_once = 1  # how many workers it has at the end, nobody knows before
 
@@ -64,7 +64,7 @@ class Cluster:
         if kind != "virtual":
             raise UsageError("--cluster needs the virtual bench: boards are on one machine")
 
-    def see_to(
+    def play(
         self, scheduled: list[ScheduledRally], out: Path, stop: Stop
     ) -> Iterator[tuple[ScheduledRally, RallyOutcome]]:
         """Play rallies into the folder ``out``; each is yielded when it is there."""
@@ -76,9 +76,9 @@ def _seen_by_cluster(
 ) -> Iterator[tuple[ScheduledRally, RallyOutcome]]:
     """Let a cluster play rallies of the virtual bench; each is yielded when it is there.
 
-    Ends early where told to stop: what is being played then is dropped, what is in the store is
-    taken home by the same command. Raises UsageError if the rallies cannot be played elsewhere,
-    BenchError if the cluster or the store cannot be reached, or is no more.
+    Ends early if ``stop`` says so: rallies in play are dropped, and the same command fetches those
+    in the store. Raises UsageError if the rallies cannot be played elsewhere, BenchError if the
+    cluster or the store cannot be reached, or has gone.
     """
     store = Place(cluster.store)
     check_address(cluster.address)
@@ -106,7 +106,7 @@ def _seen_by_cluster(
         return
     store.check()
     with connected(cluster.address) as client, client.as_current():
-        yield from _Foreman(client, store, _setting(missing, cluster, store), out, stop).see_to(
+        yield from _Foreman(client, store, _setting(missing, cluster, store), out, stop).play(
             missing, cluster.check_every
         )
 
@@ -142,7 +142,7 @@ def sample(names: list[str], every: int) -> set[str]:
 
 @dataclass
 class _Job:
-    """What a worker is asked for; ``avoid``: workers that shall not do it."""
+    """A worker's job; ``avoid``: workers that must not do it."""
 
     planned: ScheduledRally
     avoid: set[str] = field(default_factory=set)
@@ -164,7 +164,7 @@ class _Foreman:
         self._distrusted: set[str] = set()
         self._warned_of_none = False
 
-    def see_to(
+    def play(
         self, missing: list[ScheduledRally], check_every: int
     ) -> Iterator[tuple[ScheduledRally, RallyOutcome]]:
         """Yield each rally when it is there. Raises BenchError if the cluster is no more."""
@@ -215,10 +215,10 @@ class _Foreman:
         return RallyOutcome(f"FAILED: what came is damaged: {plain(wrong, 200)}", "failed", wrong)
 
     def _compare(self, sampled: list[ScheduledRally]) -> list[ScheduledRally]:
-        """Have rallies played again by other workers; return those that are to be played anew.
+        """Have other workers repeat rallies; return those that must be played again.
 
-        Where two workers differ, this machine plays the rally, too, and so tells who is wrong. What
-        that worker played is put aside.
+        If two workers differ, this machine plays the rally, too, and so finds the wrong one. That
+        worker's rallies are put aside.
         """
         jobs = [_Job(planned, {self._played_by[planned.name]}) for planned in sampled]
         if sampled and len(self._workers()) < 2:
@@ -271,9 +271,9 @@ class _Foreman:
     def _answers(
         self, function: Callable[..., dict[str, str]], jobs: list[_Job], *, with_plan: bool
     ) -> Iterator[tuple[_Job, dict[str, str]]]:
-        """Yield each job with what a worker said of it, in the order in which they come.
+        """Yield each job with its worker's answer, in the order in which they come.
 
-        Jobs may be put into ``_waiting`` meanwhile. Ends where told to stop.
+        Jobs may be put into ``_waiting`` meanwhile. Ends if ``stop`` says so.
         """
         from distributed import Event  # noqa: PLC0415
 
@@ -288,8 +288,8 @@ class _Foreman:
                     return
                 self._hand_out(function, running, with_plan=with_plan)
                 for future in self._come(running):
-                    yield running.pop(future), self._said_by(future)
-        except (OSError, TimeoutError, CancelledError) as error:  # what Dask says of broken wires
+                    yield running.pop(future), self._answer_of(future)
+        except (OSError, TimeoutError, CancelledError) as error:  # errors of broken connections
             raise gone(error, GO_ON) from error
 
     def _hand_out(
@@ -336,8 +336,8 @@ class _Foreman:
             return []
 
     @staticmethod
-    def _said_by(future: Any) -> dict[str, str]:
-        """Return what a worker said. Raises BenchError if the scheduler forgot the job."""
+    def _answer_of(future: Any) -> dict[str, str]:
+        """Return a worker's answer. Raises BenchError if the scheduler forgot the job."""
         if future.status in {"cancelled", "lost"}:
             raise gone(f"it forgot {future.key}", GO_ON)
         error = future.exception()

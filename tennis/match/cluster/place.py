@@ -70,7 +70,7 @@ class Place:
     def get_rally(self, key: str, folder: Path) -> None:
         """Fetch a sealed rally; it appears as ``folder`` by one rename. Raises BenchError.
 
-        What was fetched is not checked here: its reader does that.
+        It is not checked here: its reader does that.
         """
         fresh = folder.with_name(f".{folder.name}.incoming")
         shutil.rmtree(fresh, ignore_errors=True)

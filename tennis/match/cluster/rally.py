@@ -28,7 +28,7 @@ _stop_requested = threading.Event()
 
 
 def main(words: list[str]) -> int:
-    """Do what is asked; the exit code is 0 whatever became of it, unless that cannot be said."""
+    """Play or check a rally; the exit code is 0 if the result could be printed."""
     signal.signal(signal.SIGTERM, lambda *_: _stop_requested.set())
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     threading.Thread(target=_watch, args=(os.getppid(),), daemon=True).start()
@@ -47,7 +47,7 @@ def _watch(parent: int) -> None:
 def _play(out: Path) -> dict[str, str]:
     planned = ScheduledRally.model_validate_json(sys.stdin.read())
     try:
-        seen = Player(bench_for(planned.plan), out, _stop_requested.is_set).see_to(
+        seen = Player(bench_for(planned.plan), out, _stop_requested.is_set).play(
             planned, unobserved()
         )
     except DiskFullError as error:

@@ -33,7 +33,7 @@ def connected(address: str) -> "Iterator[Client]":
     check_address(address)
     from distributed import Client  # noqa: PLC0415 (only a cluster needs it)
 
-    logging.getLogger("distributed").setLevel(logging.CRITICAL)  # what matters is said in one line
+    logging.getLogger("distributed").setLevel(logging.CRITICAL)  # one line reports what matters
     try:
         client = Client(address, timeout=CONNECT_S, set_as_default=False)
     except (OSError, ValueError, TimeoutError) as error:

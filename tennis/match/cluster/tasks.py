@@ -1,9 +1,9 @@
 # SPDX-FileCopyrightText: The Tennis authors
 # SPDX-License-Identifier: MIT
-"""What a Dask worker does: play one rally, or play another worker's again.
+"""Tasks of a Dask worker: play one rally, or play another worker's again.
 
-Each runs in a process of its own, with a cache that holds just what the match is played with: what
-the worker's machine has besides does not matter.
+Each runs in a process of its own, with a cache that holds just the match's files: the machine's
+other files do not matter.
 """
 
 import hashlib
@@ -34,13 +34,13 @@ if TYPE_CHECKING:
 
 POLL_S = 1.0  # how often a task asks whether it is to end
 EARLIER = "an earlier run"
-# what a rally's bytes may depend on, and where it is
+# folders on which a rally's bytes may depend, and their parents
 FOLDERS = {"tennis": PACKAGES, "target": ROOT, "loads": ROOT}
 
 
 @dataclass(frozen=True)
 class ClusterSetting:
-    """What is the same for all rallies of a match."""
+    """The setting that all rallies of a match share."""
 
     store: str
     run: str  # names the command that is waiting; its event tells tasks to end
@@ -49,7 +49,7 @@ class ClusterSetting:
 
     @staticmethod
     def key(planned: ScheduledRally) -> str:
-        """Return where a rally is in the store: whoever plans the same finds it there."""
+        """Return a rally's place in the store, which is the same for equal plans."""
         sha256 = hashlib.sha256(planned.model_dump_json().encode()).hexdigest()
         return f"rallies/{planned.name}-{sha256[:16]}"
 
@@ -91,10 +91,10 @@ def _unlike(versions: dict[str, str]) -> str:
 
 
 def play_there(setting: ClusterSetting, name: str, key: str, planned: str) -> dict[str, str]:
-    """Play a rally (a ScheduledRally, JSON) and store it; return what became of it (Seen).
+    """Play a rally (a ScheduledRally, JSON) and store it; return the outcome (Seen).
 
-    ``worker``: who played, or EARLIER where it was in the store; ``manifest``: SHA-256 of the
-    manifest that is in the store.
+    ``worker``: who played, or EARLIER if it was in the store; ``manifest``: SHA-256 of the manifest
+    that is in the store.
     """
     return {"worker": _worker().address, **_play(setting, name, key, planned)}
 
@@ -174,7 +174,7 @@ def _stop_requested(run: str) -> Callable[[], bool]:
 def _process(
     words: list[str], text: str, cache: Path, stop_requested: Callable[[], bool]
 ) -> dict[str, str]:
-    """Run the process that plays, until it ends or is told to. Raises TennisError."""
+    """Run the process that plays, until it ends or must stop. Raises TennisError."""
     command = [sys.executable, "-m", "tennis.match.cluster.rally", *words]
     own = environment.for_tennis(TENNIS_CACHE=str(cache), PYTHONPATH=str(PACKAGES))
     with tempfile.TemporaryFile("w+") as said, tempfile.TemporaryFile("w+") as log:

@@ -1,3 +1,3 @@
 # SPDX-FileCopyrightText: The Tennis authors
 # SPDX-License-Identifier: MIT
-"""A sweep: open loops at rising rates, until replies can no longer be told apart."""
+"""A sweep: open loops at rising rates, until replies can no longer be paired with their pings."""

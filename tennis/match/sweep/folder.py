@@ -112,7 +112,7 @@ class _PlayedRate:
 def open_rate(record: SweepRecord, folder: Path, rate_hz: int) -> _PlayedRate | None:
     """Open the rally of a rate; None if it was interrupted.
 
-    Raises RallyError, also where it is another rally than the sweep's.
+    Raises RallyError, also if it is another rally than the sweep's.
     """
     planned = record.at(rate_hz)
     place = folder / planned.name

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The Tennis authors
 # SPDX-License-Identifier: MIT
-"""Play a sweep: a rally at each rate, each freshly booted; go on with what is not there yet."""
+"""Play a sweep: a rally at each rate, each freshly booted; continue with the missing ones."""
 
 import datetime
 from collections.abc import Callable
@@ -24,7 +24,7 @@ from tennis.rally.statistics.pairing import percent_floor
 
 @dataclass(frozen=True)
 class SweepRequest:
-    """What is to be swept: the rally, but for its rate, and the rates."""
+    """A sweep to play: the rally without its rate, and the rates."""
 
     plan: Plan
     range: Range
@@ -32,7 +32,7 @@ class SweepRequest:
 
 @dataclass(frozen=True)
 class _Swept:
-    """What became of a sweep."""
+    """The outcome of a sweep."""
 
     sweep: Sweep
     interrupted: bool
@@ -47,13 +47,13 @@ def play_sweep(
 ) -> _Swept:
     """Play into the folder ``out`` the rates that are not there yet.
 
-    A line is said for each rate. Raises UsageError if the plan cannot be played, RallyError
-    if ``out`` holds another sweep, BenchError if a rate cannot be played (the target died,
-    say): what was played is kept, and the same call goes on. Raises DiskFullError likewise.
+    It logs a line for each rate. Raises UsageError if the plan cannot be played, RallyError if
+    ``out`` holds another sweep, BenchError if a rate cannot be played (the target died, say), or
+    DiskFullError: the rates that were played are kept, and the same call continues.
     """
     plan, span = request.plan, request.range
     if plan.protocol.loop != "open":
-        raise UsageError("a sweep is an open loop: it serves whatever the target does")
+        raise UsageError("a sweep is an open loop: it serves at its rate, answered or not")
     check_folder(out, SWEEP, "a sweep")
     if not isinstance(bench, PreparingBench):
         plan = plan.model_copy(update={"versions": bench.versions(plan)})
@@ -80,7 +80,7 @@ def _play_rates(
         number = len(shares) + 1
         where = f"{number}/{grid}" if number <= grid else f"{number}"
         planned = record.at(rate_hz)
-        seen = player.see_to(planned, progress(f"{where} {rate_hz:,} Hz"))
+        seen = player.play(planned, progress(f"{where} {rate_hz:,} Hz"))
         if seen.state == "interrupted":
             log.info(f"{where} {rate_hz:,} Hz: {seen.words}")
             return True
@@ -104,7 +104,7 @@ def _play_rates(
 
 
 def _begin(bench: Bench, plan: Plan, span: Range, out: Path) -> SweepRecord:
-    """Write ``sweep.json``, or hold what is asked for against it. Raises RallyError."""
+    """Write ``sweep.json``, or compare the request with it. Raises RallyError."""
     if (out / SWEEP).exists():
         before = SweepRecord.read(out)
         if (before.range, unversioned(before.plan)) != (span, unversioned(plan)):

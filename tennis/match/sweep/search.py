@@ -1,8 +1,8 @@
 # SPDX-FileCopyrightText: The Tennis authors
 # SPDX-License-Identifier: MIT
-"""Which rate comes next, and where pairing breaks: decided by what is there, and by nothing else.
+"""The next rate, and the rate at which pairing breaks: both depend only on the rallies there.
 
-So a sweep that was interrupted goes on with the rate that it would have had.
+So an interrupted sweep continues with the rate that was next.
 """
 
 from collections.abc import Mapping
@@ -21,7 +21,7 @@ Rate = Annotated[int, Field(ge=RATE_MIN_HZ, le=RATE_MAX_HZ)]
 
 
 class Range(StrictModel):
-    """What a sweep covers, and how closely; a description is an option's help."""
+    """The range of a sweep, and its resolution; a description is an option's help."""
 
     from_hz: Annotated[Rate, Field(description="The lowest rate.")] = 1000
     to_hz: Annotated[Rate, Field(description="The highest rate.")] = 200_000

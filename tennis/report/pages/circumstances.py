@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The Tennis authors
 # SPDX-License-Identifier: MIT
-"""What a stranger needs beside figures: what was played, with which settings and versions, when."""
+"""The context of figures for a stranger: what was played, the settings, versions and time."""
 
 from collections.abc import Iterable, Sequence
 

@@ -45,7 +45,7 @@ STATISTICS = {
 }
 COVERAGE = (
     "Each point is a ball at an instant that was played. Between two points nothing was. Grey: "
-    "from when to when a ping had to wait, as far as it was recorded."
+    "from when to when a ping waited, as far as it was recorded."
 )
 # Pages with many rallies stay readable: that much of a console is shown.
 CONSOLE_BYTES = 8_000

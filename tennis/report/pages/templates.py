@@ -14,7 +14,7 @@ from tennis.rally.statistics.summary import percent
 
 
 def _later(summary: Summary, latency: Latency) -> str:
-    """Say how many answers may be later than the maximum, where that can be said."""
+    """Say how many answers may be later than the maximum, if that can be known."""
     if summary.suspect or summary.misses or latency.exceedance_bound_95 is None:
         why = "suspect" if summary.suspect else "misses are later" if summary.misses else "no balls"
         return f"no claim: {why}"

@@ -63,7 +63,7 @@ def kernel_colors(kernels: Sequence[str]) -> list[str]:
 
 
 def _dashes(rallies: Sequence[Rally]) -> list[Dash]:
-    """Return a line for each rally: the same for the same load and priorities, where that tells."""
+    """Return a line for each rally: equal for equal load and priorities, if unambiguous."""
     seen: dict[tuple[str, str], int] = {}
     taken: set[tuple[str, int]] = set()
     styles = []
@@ -118,7 +118,7 @@ def _describe(summaries: Sequence[Summary], labels: Sequence[str], what: str) ->
 
 
 def _end(summary: Summary, missed: int) -> str:
-    """Say what must stand beside a maximum; ``missed``: balls without such a latency."""
+    """Say what must go with a maximum; ``missed``: balls without such a latency."""
     notes = {
         f"({format_count(missed, 'missed ball')})": missed,
         "suspect": summary.suspect,
@@ -130,7 +130,7 @@ def _end(summary: Summary, missed: int) -> str:
 def _row(axes: Axes, y: float, summary: Summary, latency: Latency, color: str) -> None:
     """Draw a rally: a line from minimum to maximum, marks at median, 99 % and maximum.
 
-    What is among missed balls is an arrow to the right, later than all answers.
+    A figure among missed balls is an arrow to the right, later than all answers.
     """
     if not latency.n:
         axes.text(

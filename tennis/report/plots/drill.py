@@ -64,7 +64,7 @@ def spans(rally: Rally) -> Picture:
 
 
 def _edges(low: float, high: float) -> NDArray[np.float64]:
-    """Return the borders of bars; where all values are alike, of one."""
+    """Return the borders of bars; of one bar if all values are alike."""
     room = max(1.0, (high - low) * 0.02)
     return np.linspace(low - room, high + room, BARS + 1)
 
@@ -111,7 +111,7 @@ def sizes(rally: Rally) -> Picture | None:
     at = list(summary.by_size)
     for name, color, style in (("outside", BLUE, "-"), ("inside", VERMILLION, "--")):
         some = [getattr(both, name) for both in summary.by_size.values()]
-        # what lies among missed ones has no place on the axis
+        # a figure among missed ones has no place on the axis
         medians, latest = ([one.median for one in some], [one.max for one in some])
         axes.plot(at, _places(medians), style, color=color, label=f"{name}: median")
         axes.plot(at, _places(latest), "x", color=color, ms=5, label=f"{name}: latest")

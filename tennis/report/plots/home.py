@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The Tennis authors
 # SPDX-License-Identifier: MIT
-"""Where matplotlib keeps what it knows about fonts; it must be said before it is imported."""
+"""The folder of matplotlib's font cache, which must be set before it is imported."""
 
 import atexit
 import os

@@ -32,7 +32,7 @@ POINTS_MAX = 20_000  # the latest are always drawn
 
 @house_style
 def coverage(rally: Rally, searched: NDArray[np.int64] | None = None) -> Picture:
-    """Draw what each shot or ball of a rally met over its instant; misses stand at the top.
+    """Draw the latency of each shot or ball over its instant; misses are at the top.
 
     ``searched``: instants of a search and their interrupt latencies; ns, shape (instants, 2).
     """

@@ -31,7 +31,7 @@ WIDTH = 9.6
 BINS = 160
 # A maximum that far above the median would squeeze everything else into one bar.
 LOG_FROM = 12
-SPEAKS = "3/N: the smallest share that N balls can speak of"
+SPEAKS = "3/N: the smallest share that N balls can show"
 
 
 def tally(rally: Rally, name: str) -> Tally:
@@ -80,8 +80,8 @@ def draw_bars(
 def draw_marks(axes: Axes, latency: Latency, *, log: bool, line_share: float = 0.062) -> None:
     """Draw median, 99 % and maximum with their values, and label both axes of a histogram.
 
-    Those among missed balls stand at the right edge. ``line_share``: which part of the height a
-    line of text takes.
+    Those among missed balls are at the right edge. ``line_share``: which part of the height a line
+    of text takes.
     """
     count_axis(axes)
     time_axis(axes, "x", log=log)
@@ -112,7 +112,7 @@ def draw_marks(axes: Axes, latency: Latency, *, log: bool, line_share: float = 0
 
 
 def name_axis(axes: Axes, *, log: bool) -> None:
-    """Say what lies on the axis of a histogram."""
+    """Label the axis of a histogram."""
     scale = "logarithmic" if log else "linear"
     axes.set_xlabel(f"latency ({scale} scale)", color=GREY, size=8.5)
 
@@ -149,7 +149,7 @@ def _exceedance(counted: Tally) -> tuple[NDArray[np.int64], NDArray[np.float64]]
 
 
 class LineStyle(TypedDict, total=False):
-    """How a line is drawn, in words of matplotlib."""
+    """The style of a line, in matplotlib's terms."""
 
     color: Required[str]
     ls: Any  # a word, or dashes in points
@@ -162,7 +162,7 @@ def draw_exceedance(
 ) -> None:
     """Draw the share of balls later than x as steps, down to the last ball.
 
-    Where balls were missed it ends at their share, with an arrow at ``missed_ns``.
+    If balls were missed, it ends at their share, with an arrow at ``missed_ns``.
     """
     values, later = _exceedance(counted)
     # without an answer all balls are later than anything on the axis
@@ -221,7 +221,7 @@ def speaks(summary: Summary) -> bool:
 
 
 def finish_exceedance(axes: Axes, balls: int, misses: int, *, speaks: bool) -> None:
-    """Label the axes; draw the smallest share N balls speak of, and the share that never came."""
+    """Label the axes; draw the smallest share that N balls show, and the share that never came."""
     axes.margins(x=0.04)
     explained = "latency x"
     axes.set_ylim(0.45 / balls, 1.6)
@@ -236,7 +236,7 @@ def finish_exceedance(axes: Axes, balls: int, misses: int, *, speaks: bool) -> N
 
 
 def _level(axes: Axes, share: float, label: str, color: str, *, right: bool) -> None:
-    """Draw a level; its words stand on the right below it, or on the left above it."""
+    """Draw a level; its words are on the right below it, or on the left above it."""
     axes.axhline(share, color=color, lw=1, ls=(0, (4, 3)))
     axes.annotate(
         label,
@@ -263,7 +263,7 @@ class Envelope:
         self.served = np.full(self.bins, np.nan)  # ns, of a bin's first ball
 
     def add(self, first: int, served: NDArray[np.int64], values: NDArray[np.float64]) -> None:
-        """Take over balls from number ``first`` on; NaN where there is no latency."""
+        """Take over balls from number ``first`` on; NaN if there is no latency."""
         if not values.size:
             return
         where = (np.arange(first, first + values.size) * self.bins) // self.balls
@@ -278,7 +278,7 @@ class Envelope:
 
 
 def _envelopes(rally: Rally) -> tuple[dict[str, Envelope], dict[str, NDArray[np.float64]]]:
-    """Read the balls once; return both latencies' envelopes, and when balls had none (ns)."""
+    """Read the balls once; return both latencies' envelopes, and the times of missing ones (ns)."""
     envelopes = {name: Envelope(rally.balls) for name in LATENCIES}
     missed = {name: [np.zeros(0)] for name in LATENCIES}
     first = 0

@@ -35,7 +35,7 @@ Format = Literal["svg", "png"]
 P = ParamSpec("P")
 Drawn = TypeVar("Drawn", bound="Picture | None")  # None: it does not apply
 
-# what stands on a line or a bar is still read
+# text on a line or a bar stays readable
 ON_LINES = {"facecolor": "white", "edgecolor": "none", "alpha": 0.8, "pad": 1}
 
 STYLE: dict[str, Any] = {
@@ -87,7 +87,7 @@ class Picture(Figure):
         self.alt = alt
 
     def head(self, note: str) -> None:
-        """Write the title, and below it what must be said: the bench, N, misses, faults."""
+        """Write the title, and below it the note: the bench, N, misses, faults."""
         height = self.get_size_inches()[1]
         size = max(7.0, 12.5 * min(1.0, 80 / len(self.title)))
         engine = self.get_layout_engine()
@@ -200,7 +200,7 @@ def bench_note(summaries: Sequence[Summary]) -> str:
 
 
 def note(summary: Summary) -> str:
-    """Say what must stand beside every picture of a rally."""
+    """Return the note that goes with every picture of a rally."""
     count = summary.unfinished if summary.ended == "interrupted" else f"N = {summary.balls}"
     missed = f"{summary.misses} missed" if summary.balls else "no ball was played"
     text = f"{bench_note([summary])}  ·  {count}, {missed}"
@@ -213,7 +213,7 @@ def no_latency(summary: Summary) -> str:
 
 
 def missed_at(summary: Summary) -> float:
-    """Return where missed balls stand on an axis of time, ns: on the right of all answers."""
+    """Return the place of missed balls on an axis of time, ns: on the right of all answers."""
     latest = max((latency.latest or 1 for latency in latencies(summary).values()), default=1)
     return float(max(latest, summary.given_up_ns or 1.2 * latest))
 

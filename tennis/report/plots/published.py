@@ -22,7 +22,7 @@ class Beside:
     label: str
     published_us: int
     largest_ns: int | None  # None: nothing was played, or nothing is known of it
-    note: str = ""  # what must stand beside the bench's maximum, or instead of it
+    note: str = ""  # shown with the bench's maximum, or instead of it
     missed: bool = False  # balls were missed: the bench's maximum is above ``largest_ns``
 
     @property

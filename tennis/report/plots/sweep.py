@@ -67,7 +67,7 @@ def rates(curves: Sequence[Curve]) -> Picture:
     picture = Picture(
         WIDTH,
         6.0 + 0.2 * len(curves),
-        "At which rate can replies no longer be told apart?",
+        "From which rate on can replies no longer be paired?",
         "Share of paired pings and quartiles of interrupt latency against the rate. "
         + " ".join(sentences),
     )
@@ -83,7 +83,7 @@ def rates(curves: Sequence[Curve]) -> Picture:
         handles.append(line)
         if curve.holds_hz and curve.breaks_hz:
             shares.axvspan(curve.holds_hz, curve.breaks_hz, color=line.get_color(), alpha=0.25)
-        # what lies among pings that are not paired has no place on the axis: the line ends there
+        # figures among unpaired pings have no place on the axis: the line ends there
         low, middle, high, latest = (
             np.array([rate.interrupt_ns.ns(name) for rate in curve.rates.values()])
             for name in ("q1", "median", "q3", "max")
@@ -139,7 +139,7 @@ def _screen(axes: Axes, rally: Rally, curve: Curve, window_ns: float) -> None:
     edges = edges_of(rally)
     starts = edges.served_ns[:-1]
     at = np.linspace(0, window_ns, COLUMNS, endpoint=False)
-    # of a reply that belongs to no ping the fall is not known: it is not drawn
+    # a reply without a ping has no known fall: it is not drawn
     own = edges.rise >= 0
     rises_ns = edges.served_ns[own] + ticks_to_ns(edges.rise[own], rally.tick_hz)
     high = np.zeros(COLUMNS, np.int64)

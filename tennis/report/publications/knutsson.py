@@ -14,7 +14,7 @@ class _Table(BaseModel):
 
 
 class _PublishedBoard(_Table):
-    """What the thesis measured on (tables 4.1 and 5.1)."""
+    """The target that the thesis measured (tables 4.1 and 5.1)."""
 
     board: str
     cpu: str
@@ -25,7 +25,7 @@ class _PublishedBoard(_Table):
 
 
 class _CounterCard(_Table):
-    """What the thesis measured with (section 6.1)."""
+    """The instrument that the thesis measured with (section 6.1)."""
 
     mcu: str
     timer_hz: int
@@ -53,7 +53,7 @@ class Maximum(_Table):
 
 
 class Result(_Table):
-    """What the thesis found for one kernel, its priorities and a load."""
+    """The thesis' result for one kernel, its priorities and a load."""
 
     irq: Maximum
     sched: Maximum

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The Tennis authors
 # SPDX-License-Identifier: MIT
-"""Read the tables of figures that lie beside this file."""
+"""Read the tables of figures beside this file."""
 
 import tomllib
 from functools import cache
@@ -18,7 +18,7 @@ def _text(name: str) -> str:
 
 
 def load(name: str) -> dict[str, Any]:
-    """Return a publication's figures as they stand in its table.
+    """Return a publication's figures, as its table has them.
 
     Raises UsageError for a name that is not in ``NAMES``.
     """

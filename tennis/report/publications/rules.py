@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The Tennis authors
 # SPDX-License-Identifier: MIT
-"""What a match must show for a statement of the thesis to hold.
+"""The rules by which a match confirms a statement of the thesis.
 
 The conclusions are written down in ``rules.toml``. The rules that follow from the tables are
 computed here: one for each growth from idle, one for each pair of kernels of which one is later.
@@ -153,7 +153,7 @@ class Statistics(_Rules):
 
 
 class _Tables(_Rules):
-    """What counts as the same growth, and as a ranking."""
+    """The limits for the same growth, and for a ranking."""
 
     same_order: float
     tie: float
@@ -200,7 +200,7 @@ def halves_of(kernel: str) -> dict[str, str]:
 
 
 def published_quantity() -> str:
-    """Name what the thesis gives where a match has a level of 1 in so many."""
+    """Name the thesis' counterpart of a match's level of 1 in N balls."""
     return f"the thesis' maximum of {knutsson_2008().instrument.balls:,} balls"
 
 

@@ -1,4 +1,4 @@
-"""The umpire: what a logic analyser saw on the same two wires, held against the rally."""
+"""The umpire: a logic analyser's capture of the same two wires, compared with the rally."""
 
 from tennis.rally.captures.capture import open_capture
 from tennis.rally.captures.channels import Wires

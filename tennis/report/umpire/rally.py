@@ -50,7 +50,7 @@ def umpire(
 
 
 def in_a_line(rally: Rally) -> str:
-    """Return what an umpire says of a rally, for a report; empty: there was none."""
+    """Return an umpire's verdict on a rally, for a report; empty without an umpire."""
     own = rally.file(CAPTURE)
     if own is None:
         return ""

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The Tennis authors
 # SPDX-License-Identifier: MIT
-"""What a logic analyser would have seen of a rally: its sampling, its clock, its faults.
+"""Simulate a logic analyser's capture of a rally: its sampling, its clock, its faults.
 
 Edges are those of the rally, to the tick. So a planted bias is what the check must find, and with
 none planted it must find none.
@@ -31,7 +31,7 @@ UNKNOWN_WIDTH_NS = 1_000.0
 
 @dataclass(frozen=True)
 class SimulatedRally:
-    """What was played, sealed or not yet."""
+    """The balls and events of a rally, sealed or not yet."""
 
     protocol: Protocol
     tick_hz: int

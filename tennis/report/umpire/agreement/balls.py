@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: MIT
 """From edges to balls: the definitions of ball, miss, stray and double are the instruments'.
 
-Nearly all balls are ping, reply's rise, reply's fall, in time: these are found all at once. What is
-left goes through the same steps one edge at a time, as in target/virtual/instrument.c.
+Nearly all balls are ping, reply's rise, reply's fall, in time: these are found all at once. The
+other edges go through the same steps one at a time, as in target/virtual/instrument.c.
 """
 
 from collections.abc import Iterator
@@ -64,7 +64,7 @@ class Balls:
 
 @dataclass
 class _Odd:
-    """Edges that belong to no ball: how many, and when the first of them came (ticks)."""
+    """Edges of no ball: their number, and the times of the first ones (ticks)."""
 
     count: int = 0
     ticks: list[int] = field(default_factory=list)
@@ -78,7 +78,7 @@ class _Odd:
 
 @dataclass
 class _Pulses:
-    """How long a wire is high at a time."""
+    """The widths of a wire's pulses."""
 
     count: int = 0
     widths: list[NDArray[np.int64]] = field(default_factory=list)  # of the first pulses

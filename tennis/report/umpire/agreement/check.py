@@ -80,7 +80,7 @@ OTHER_RALLY = (
 
 
 def check_capture(rally: Rally, capture: Capture, tolerance_ns: float | None = None) -> Check:
-    """Check a rally by a capture of it. What is wrong with the capture is in the verdict.
+    """Check a rally by a capture of it. The verdict names faults of the capture.
 
     Raises RallyError if the rally cannot be read, OSError.
     """
@@ -94,7 +94,7 @@ def check_capture(rally: Rally, capture: Capture, tolerance_ns: float | None = N
     if result.reason:
         return result
     try:
-        # nobody serves a drill: whatever else the capture holds is not looked at
+        # nobody serves a drill: other wires of the capture are ignored
         wrong = _paired(rally, one_wire(capture) if rally.manifest.drill else capture, result)
         if wrong:
             # nothing that was counted means anything

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The Tennis authors
 # SPDX-License-Identifier: MIT
-"""What pairs of balls show: clock, bias of both latencies with honest intervals, contradictions.
+"""Results from pairs of balls: clock, bias of both latencies with honest intervals, contradictions.
 
 An analyser shows an edge at its next sample: late by 0 to 1 sample. Both edges of a latency are
 late by the same on average, so the mean error of a difference is zero, with a standard deviation
@@ -45,7 +45,7 @@ FEW = 8  # serves that have a line at all
 
 @dataclass(frozen=True)
 class Likeness:
-    """How alike the latencies of both instruments are."""
+    """The likeness of both instruments' latencies."""
 
     spread_ns: float = 0.0  # usual, of their differences: the largest of both latencies
     related: float = 0.0  # rank correlation in standard errors
@@ -168,7 +168,7 @@ def _latencies(result: Check, capture: Capture, pairs: Pairs, kind: Kind) -> NDA
     return np.column_stack([brickwall, analyser, rally.number[there]])
 
 
-def _compare_latencies(  # noqa: PLR0913, PLR0917 (all that both instruments say of a latency)
+def _compare_latencies(  # noqa: PLR0913, PLR0917 (all that both instruments measured of a latency)
     result: Check, kind: Kind, table: NDArray[np.float64], ratio: float, step: float, extra: float
 ) -> Likeness:
     brickwall, analyser, numbers = table.T

@@ -1,11 +1,11 @@
 # SPDX-FileCopyrightText: The Tennis authors
 # SPDX-License-Identifier: MIT
-"""Which of the analyser's balls is which of the rally's: by the pattern of their gaps.
+"""Pair the analyser's balls with the rally's, by the pattern of their gaps.
 
 Neither instrument knows the other's clock, and either may have begun later or ended earlier. Gaps
 are random, so a few in a row occur once in a rally: that anchors the pairing. Latencies are a part
-of the pattern, which is what there is in an open loop, where all gaps are alike. From the anchor
-on the pairing follows the times, a thousand balls at once, and learns the clocks' ratio on the way.
+of the pattern. In an open loop they are all of it: its gaps are alike. From the anchor on the
+pairing follows the times, a thousand balls at once, and learns the clocks' ratio on the way.
 """
 
 from collections.abc import Callable
@@ -19,13 +19,13 @@ from tennis.report.umpire.agreement.balls import NONE, Balls
 from tennis.report.umpire.agreement.rally_balls import RallyBalls
 
 WINDOW = 16  # balls in a row that anchor
-LONG_WINDOW = 512  # where gaps are alike
+LONG_WINDOW = 512  # if gaps are alike
 WINDOWS = 48  # places in the capture at which an anchor is looked for
 LONG_WINDOWS = 6
 HELD = 1 << 15  # of the capture's first balls, among which the anchor must be
 MAX_PPM = 500.0  # between two clocks; crystals are within 100
 STEP, MAX_STEP = 64, 1024  # balls that are followed at once
-FOLLOWED_NS = 20_000.0  # how far off a ball may be from where it is expected
+FOLLOWED_NS = 20_000.0  # how far a ball may be from its expected time
 RATIO_KNOWN_NS = 3_000.0  # the same once the clocks' ratio is known
 LOST_AFTER = 64  # balls of which fewer than half are found: the pairing is lost
 LAST = 3  # balls in a row at the end that are not found: it was lost there
@@ -37,7 +37,7 @@ Times = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Scale:
-    """What is known of both instruments before anything is paired."""
+    """The properties of both instruments that are known before pairing."""
 
     tick_ns: float  # of the rally
     sample_ns: float  # of the capture: one tick of it
@@ -53,7 +53,7 @@ class Scale:
     @property
     def slack_ns(self) -> float:
         """Return how much two differences may differ without a clock's fault."""
-        # where gaps are alike, the latencies are all there is to tell one place from another
+        # if gaps are alike, only the latencies distinguish the places
         jitter = 20.0 if self.even else 6 * JITTER_NS
         return 2 * self.resolution_ns + 2 * self.tick_ns + jitter
 
@@ -106,7 +106,8 @@ def _places(pattern: Balls, balls: RallyBalls, scale: Scale) -> NDArray[np.intp]
             allowed = scale.slack_ns + since_ns[n] * MAX_PPM * 1e-6
             fit = np.abs(gaps - since_ns[n]) <= allowed
             places, bias = places[fit], {name: values[fit] for name, values in bias.items()}
-        # a constant bias is what is to be found: latencies are compared with those of the first
+        # a constant bias is the result that is searched for: latencies are compared with those of
+        # the first
         for name in ("rise", "fall"):
             mine = getattr(pattern, name)[n]
             if mine == NONE or not places.size:
@@ -190,7 +191,7 @@ class _Follower:
 
     @property
     def spread_ns(self) -> float:
-        """Return how far serves usually are from where they are expected, within a step."""
+        """Return how far serves usually are from their expected times, within a step."""
         return float(np.median(self._spreads)) if self._spreads else 0.0
 
     def _expected(self, rally: RallyBalls) -> Times:
@@ -275,7 +276,7 @@ def _first_ppm(rally: RallyBalls, balls: Balls, scale: Scale) -> float:
 
 @dataclass
 class Paired:
-    """What could be paired of a rally and its capture, and what could not."""
+    """The balls of a rally and its capture that could be paired, and those that could not."""
 
     pairs: Pairs
     missing: list[int]  # numbers of the rally's balls that the analyser did not see

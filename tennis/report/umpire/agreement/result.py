@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The Tennis authors
 # SPDX-License-Identifier: MIT
-"""What a check found out."""
+"""The result of a check."""
 
 from dataclasses import dataclass, field
 from typing import Any, Literal
@@ -27,7 +27,7 @@ Interval = tuple[float, float]
 
 @dataclass(frozen=True)
 class ClockFit:
-    """How much faster the analyser's clock is than the Brickwall's."""
+    """The rate of the analyser's clock relative to the Brickwall's."""
 
     ppm: float
     ppm_error: float  # standard error
