@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: MIT
 """Rallies for notebooks and other people's scripts: ``tennis.open`` and what it returns.
 
-Nothing here needs a bench. What is used only by some (pictures, pandas, polars) is imported when it
-is asked for.
+Nothing here needs a bench. Optional parts (pictures, pandas, polars) are imported when they are
+used.
 """
 
 from collections.abc import Sequence
@@ -72,19 +72,19 @@ class OpenRally(Rally):
     def plot(self, kind: str = "distribution") -> "Picture":
         """Return a picture of ``tennis plot`` as a matplotlib Figure: "histogram" or another kind.
 
-        Raises UsageError for a kind that is none, or not one of this rally.
+        Raises UsageError for an unknown kind, or one that this rally does not have.
         """
         there = PICTURES["rally"]
         if kind not in there:
             raise UsageError(f"no picture {kind!r}", next_step=f"use {', '.join(there)}")
         picture: Picture | None = load(there[kind])(self)
         if picture is None:
-            raise UsageError(f"{kind}: there is none of {self.path}", next_step="draw another")
+            raise UsageError(f"{kind}: {self.path} has no such picture", next_step="draw another")
         return picture
 
 
 def open(path: str | Path) -> OpenRally:  # noqa: A001 (tennis.open, as image and audio libraries have it)
-    """Open the rally folder ``path``, whoever it comes from: everything in it is checked.
+    """Open the rally folder ``path``, from any source: everything in it is checked.
 
     Raises RallyError if the folder is no sound rally; the message says what to do.
     """

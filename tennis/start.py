@@ -14,7 +14,7 @@ KIT = Path(__file__).parent / "tree"  # of an installed package; a checkout has 
 
 
 def main() -> None:
-    """Run the command line, unless a namesake's files stand among those of this package."""
+    """Run the command line, unless a namesake's files are among those of this package."""
     if KIT.is_dir() and _is_installed(NAMESAKE):
         sys.exit(
             "tennis: the package 'tennis', which scores matches, has files in the same folder. "

@@ -90,7 +90,7 @@ def names() -> list[str]:
 
 
 def command_of(name: str) -> click.Command | None:
-    """Import and return a command; None: there is none. Raises EntryError."""
+    """Import and return a command, or None for an unknown name. Raises EntryError."""
     if name in CORE_COMMANDS:
         command = getattr(importlib.import_module(f"tennis.cli.{name}"), name)
         assert isinstance(command, click.Command)  # noqa: S101
@@ -116,7 +116,7 @@ class Commands(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Name the command that is there now, or was probably meant. Raises UsageError of both."""
+        """Name an existing command, or suggest a similar one. Raises UsageError for both."""
         if instead := REMOVED.get(" ".join(args[:2])):
             raise UsageError(f"there is no tennis {' '.join(args[:2])} now", next_step=instead)
         try:
@@ -166,8 +166,8 @@ def cli(ctx: click.Context, *, quiet: bool) -> None:
 
 
 PLAIN = "tennis-plain"
-# What is imported stays. To look through it at each 700th object, and at the end, would take a
-# quarter of a command's start.
+# Imported objects stay. A collection at each 700th object, and at the end, would take a quarter of
+# a command's start.
 COLLECT_EVERY = 50_000
 
 
@@ -188,16 +188,16 @@ codecs.register_error(PLAIN, _plain)
 
 
 def main() -> None:
-    """Run the command line: whatever goes wrong is one line and an exit code.
+    """Run the command line: any error is one line and an exit code.
 
-    2 for what cannot be meant, 1 for what failed, 130 for a second Ctrl-C.
+    2 for a wrong request, 1 for a failure, 130 for a second Ctrl-C.
     """
     gc.set_threshold(COLLECT_EVERY)
     for number in (signal.SIGTERM, signal.SIGHUP):
         if signal.getsignal(number) is not signal.SIG_IGN:  # as nohup has it
             signal.signal(number, signal.default_int_handler)
     words = environment.settle(sys.argv[1:])
-    # an option of all commands, wherever it stands
+    # an option of all commands, at any place
     sys.argv[1:] = sorted(words, key=lambda word: word != "--quiet")
     streams.prepare(PLAIN)
     with scratch.of_a_command():
@@ -278,7 +278,7 @@ def _defect(error: BaseException) -> str:
     return f"a defect of tennis: {what} (TENNIS_DEBUG=1 shows where); please report it"
 
 
-# what somebody typed or wrote may be long; the way out stands at the end
+# what somebody typed or wrote may be long; the next step is at the end
 LINE_MAX = 2000
 
 

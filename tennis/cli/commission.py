@@ -101,7 +101,7 @@ def commission(
             _overview(console, work)
         try:
             left = _go_through(console, work, list(steps), yes=yes)
-        except KeyboardInterrupt:  # whatever was done to the target is undone by now
+        except KeyboardInterrupt:  # all changes of the target are undone by now
             warn("this step was not measured; the same command continues with it")
             raise
         work.save()
@@ -127,7 +127,7 @@ def _what_is_there(*, umpire: bool) -> tuple[str | None, bool]:
 
 
 def _overview(console: Console, work: Any) -> None:
-    """Show where it stands, and how to leave."""
+    """Show the state of all steps, and how to leave."""
     for name in names():
         result = work.record.result(name)
         mark, style = MARKS[result.verdict] if result else ("    ", "")

@@ -227,7 +227,7 @@ def _typed() -> str:
 
 
 def _refuse_what_plays(request: RallyRequest, serving: Serving, asked: CompareRequest) -> None:
-    """Raise UsageError for what belongs to boots that are played."""
+    """Raise UsageError for options of boots that are played."""
     given = {*request.explicit, *serving.model_fields_set}
     given |= {name for name, value in asked if value}
     for name in ("kernel", "load", "balls", "minutes", "target", "once", "period_us"):

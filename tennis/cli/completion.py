@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The Tennis authors
 # SPDX-License-Identifier: MIT
-"""What a shell offers when somebody presses Tab: names of kernels and loads, and folders."""
+"""Completions that a shell offers for Tab: names of kernels and loads, and folders."""
 
 from pathlib import Path
 from typing import Any

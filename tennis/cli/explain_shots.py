@@ -67,7 +67,7 @@ def shots(folder: Path, *, count: int, until: Until, kernel: str | None, as_json
         line(sentence)
     line(
         f"{plain(rally.manifest.time_note, 80)}; the machine without a ball before each of them. "
-        "It says nothing of other runs.",
+        "It says nothing about other runs.",
         "dim",
     )
     line(f"All instants: {plain(str(rally.path / INSTANTS))}", "dim")

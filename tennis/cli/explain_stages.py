@@ -76,7 +76,7 @@ def show_stages(rally: Rally, *, kernel: str | None, as_json: bool = False) -> N
     console = Console(highlight=False)
     console.print(shown)
     line = partial(print_line, console)
-    line(f"What the {format_count(latest, 'latest ball', 'latest balls')} waited for:")
+    line(f"Causes of the {format_count(latest, 'latest ball', 'latest balls')}:")
     for cause, balls, ns in causes[:CAUSES]:
         line(f"  {format_count(balls, 'ball')}, {format_ns(ns)}: {plain(cause, 100)}")
     if held:

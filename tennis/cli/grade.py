@@ -213,7 +213,7 @@ def _gradebook(
     listed: "ClassList | None",
     assignment: str,
 ) -> list[str]:
-    """Write what platforms import; return what is to be said of it."""
+    """Write what platforms import; return lines about it."""
     from tennis.grading import findings, gradebooks, identities, pages
 
     whose = identities.identify(marked, listed)

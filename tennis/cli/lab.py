@@ -133,7 +133,7 @@ def start(
 
 
 def _of_each(names: tuple[str, ...], option: str, values: tuple[str, ...]) -> tuple[str, ...]:
-    """Return a value for each name; empty ones where none was said. Raises UsageError."""
+    """Return a value for each name; empty ones if the option was not used. Raises UsageError."""
     if values and len(values) != len(names):
         raise UsageError(
             f"{len(values)} times {option}, and {len(names)} times --as",
@@ -274,7 +274,7 @@ def submit(number: str, folder: Path | None, out: Path | None, *, partial: bool)
 
 
 def _accept_a_part(opened: "Work", reports: "list[QuestionReport]", *, partial: bool) -> None:
-    """Ask whether a part is to be handed in. Raises TennisError if it is not."""
+    """Ask whether to hand in a part. Raises TennisError if it is not."""
     there = sum(one.answered for one in reports)
     if opened.answers.seed != opened.seed:
         raise TennisError(

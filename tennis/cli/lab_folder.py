@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The Tennis authors
 # SPDX-License-Identifier: MIT
-"""What a command does besides where it plays in a student's folder of a lab."""
+"""Steps that a command adds if it plays in a student's folder of a lab."""
 
 import contextlib
 from collections.abc import Callable, Iterator

@@ -61,7 +61,7 @@ def given(options: dict[str, Any], names: Collection[str]) -> dict[str, Any]:
 class UsualOption(click.Option):
     """An option that is None if nobody typed it; its help ends with its default, in brackets.
 
-    The default and the limits then stand in one pair of brackets.
+    The default and the limits are then in one pair of brackets.
     """
 
     def __init__(self, *args: Any, **more: Any) -> None:
@@ -72,12 +72,12 @@ class UsualOption(click.Option):
         super().__init__(*args, **more)
 
     def get_help_extra(self, ctx: click.Context) -> Any:
-        """Return what stands in the brackets."""
+        """Return the text in the brackets."""
         extra = super().get_help_extra(ctx)
         return {**extra, "default": self.usual} if self.usual else extra
 
 
-# what stands behind an option: its unit
+# the placeholder after an option: its unit
 _UNITS = {
     **dict.fromkeys(["balls", "boots", "decade", "repetitions"], "COUNT"),
     **{"seed": "NUMBER", "percent": "PERCENT", "margin": "PERCENT", "minutes": "MINUTES"},
@@ -204,8 +204,8 @@ _HELP_ALL = click.Option(
 class Grouped(click.Command):
     """A command whose help shows its options under headings, the common ones first.
 
-    ``groups``: heading -> names of options, as they are typed. What is in none comes last.
-    ``usual``: those that --help shows, where that is not all; --help-all shows all.
+    ``groups``: heading -> names of options, as they are typed. Options of no group come last.
+    ``usual``: those that --help shows if it does not show all; --help-all shows all.
     """
 
     def __init__(

@@ -50,7 +50,8 @@ def _drawn(of: str, names: tuple[str, ...], what: Any, called: str) -> "dict[str
             pictures[name] = picture
         elif names:
             raise UsageError(
-                f"--kind {name}: there is none of {called}", next_step="leave it out for all others"
+                f"--kind {name}: {called} has no such picture",
+                next_step="leave it out, for all others",
             )
     if not pictures:
         raise UsageError(

@@ -35,7 +35,7 @@ def quiet() -> bool:
 
 
 def tell(line: str) -> None:
-    """Print what a match says as it goes on; of what went well nothing, if it is to be quiet."""
+    """Print a match's progress; omit the rallies that went well if the command is quiet."""
     if not quiet() or not re.match(r"\d+/\d+ \S+: (played|kept),(?!.*SUSPECT)", line):
         echo(line)
 

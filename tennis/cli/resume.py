@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The Tennis authors
 # SPDX-License-Identifier: MIT
-"""``tennis resume``: go on with what was interrupted."""
+"""``tennis resume``: continue an interrupted rally or sweep."""
 
 from pathlib import Path
 

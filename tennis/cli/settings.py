@@ -65,7 +65,7 @@ def settings_options(command: Taker, **texts: str) -> Callable[[Command], Comman
 
 
 def options_under(heading: str, command: Taker, but: Sequence[str] = ()) -> list[str]:
-    """Return a command's options that stand under a heading, as they are typed."""
+    """Return a command's options under a heading, as they are typed."""
     return [
         option_of(row.name)
         for row in rows_of(command)

@@ -28,7 +28,7 @@ NOTE = f"1 in {ONE_IN:,} of the median boot, which lies between two boots' with 
 def figures_so_far(
     out: Path, boots: int, cells: int, *, live: bool
 ) -> Iterator[Callable[[str], None]]:
-    """Yield what hears the lines of a match that is played into ``out``: so many cells and boots.
+    """Yield a listener for the lines of a match of ``cells`` and ``boots``, played into ``out``.
 
     ``live``: no other display of the terminal is open.
     """

@@ -3,7 +3,7 @@
 """Standard streams that are closed, full or gone: the work goes on, and its end says what is lost.
 
 A program that began without a descriptor (``>&-``, a daemon, a service) gives its number to the
-next file that it opens: whatever prints there then writes into that file.
+next file that it opens: any print to it then writes into that file.
 """
 
 import errno
@@ -76,8 +76,8 @@ def lost() -> OSError | None:
 def loss() -> tuple[str, int]:
     """Return what to say at the end of standard output that went nowhere, and the exit code.
 
-    Nothing is said, and the code is 0, if nothing is lost, or if its reader closed the pipe: that
-    one has seen enough. Somebody who closed the output before wanted none of it: the code is 0.
+    The text is empty and the code 0 if nothing is lost, or if the reader closed the pipe after it
+    saw enough. The code is also 0 if the output was closed from the beginning.
     """
     why = lost()
     if why is None or why.errno == errno.EPIPE:

@@ -86,7 +86,7 @@ def print_verdicts(
 
 
 def _print_claim(console: Console, claim: Claim, printed: set[str]) -> None:
-    """Print a claim with its parts; what ``printed`` holds is not said twice."""
+    """Print a claim with its parts; lines in ``printed`` are not repeated."""
     n = f" (N = {claim.n:,}, {format_count(claim.boots, 'boot')})" if claim.n else ""
     lead = Text(f"{claim.id:<{_NAME}}")
     lead.append(f"{claim.verdict.upper():<{_VERDICT}}", style=STYLES[claim.verdict])
@@ -188,7 +188,7 @@ def _row(claim: Claim) -> str:
 
 
 def _print_left(console: Console, claims: Sequence[Claim]) -> None:
-    """Say which statements nothing was said of, in few lines; --json has each reason."""
+    """List the statements that were not addressed, in few lines; --json has each reason."""
     if not claims:
         return
     wanted: dict[str, dict[str, None]] = {}

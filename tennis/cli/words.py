@@ -16,7 +16,7 @@ COLUMNS_MAX = 100  # longer lines are hard to read
 
 
 def echo(message: object = "", *, err: bool = False, nl: bool = True) -> None:
-    """Print words; nothing in them moves the cursor, whatever a name or somebody's file holds."""
+    """Print words; escape control characters, which a name or a file may contain."""
     click.echo(_harmless(str(message)), err=err, nl=nl)
 
 
@@ -57,7 +57,7 @@ def paragraph(
 
 
 def command_line(console: Console, lead: str, command: str) -> None:
-    """Print a command in one line, however long: it is to be copied."""
+    """Print a command in one line, however long, so that it can be copied."""
     console.print(
         Text(lead) + Text(_harmless(command), style="bold"), soft_wrap=True, highlight=False
     )

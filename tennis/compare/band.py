@@ -3,15 +3,15 @@
 """One band over the whole curve: how much later, or more often late, one side is than another.
 
 A side is later by more than a margin *m* if, at some time *t*, more than 1 + m times as many of its
-balls come at *t* or later as of the other side's at *t* / (1 + m) or later. That is one question
-for each *t*, and one bound for each: no level falls between two kinds of balls, and what became
-earlier elsewhere changes nothing. Lost balls come at no time: *t* is infinite.
+balls come at *t* or later as of the other side's at *t* / (1 + m) or later. So each *t* has a
+question and a bound of its own: no level falls between two kinds of balls, and earlier balls
+elsewhere change nothing. Lost balls never come: their *t* is infinite.
 
 Each boot gives one difference of shares, ``of - (1 + m) to``, of its own two sides if boots are
 pairs. Its mean over boots has Student's interval (of unpaired boots, B. L. Welch's, "The
 Generalization of Student's Problem when Several Different Population Variances are Involved",
 Biometrika 34, 1947). The interval is never narrower than independent balls would make it: boots
-that agree by luck prove nothing. Of few balls the exact interval of a Poisson or a binomial count
+that agree by luck prove nothing. With few balls the exact interval of a Poisson or a binomial count
 holds, too (F. Garwood, Biometrika 28, 1936; C. J. Clopper, E. S. Pearson, Biometrika 26, 1934).
 """
 
@@ -28,11 +28,11 @@ from tennis.compare.sides import Side, paired
 
 MARGIN = 0.10  # sides that differ by less are alike, unless somebody asks for less
 OWN = 0.05  # beyond an interval of one statement alone
-FEW = 60  # balls: so many, and Student's interval is as good as the exact one
+FEW = 60  # balls: from here on Student's interval is as good as the exact one
 RARE_BALLS = 30  # what fewer balls of a whole comparison do is rare: no ratio of them is sure
 ENOUGH = 3  # caps of late balls of the other side: more of them show nothing more
 HAIR = 1 - 1e-9  # a time divided by 1.1 is rounded
-PER_OCTAVE = 8  # points of a curve, where shares are bounded from above
+PER_OCTAVE = 8  # points of a curve, with upper bounds of shares
 SIGNS = 1999  # draws of signs
 SIGNS_MIN = 10  # times the inverse of an error: of fewer different signs no quantile is known
 SURE_FROM = 4  # balls: fewer show nothing
@@ -51,7 +51,7 @@ def most_balls(count: Values, tail: float) -> Values:
 
 
 def most_share(count: int, of: int, tail: float) -> float:
-    """Return the largest share that is not excluded, of ``count`` of so many."""
+    """Return the largest share that is not excluded, of ``count`` among ``of``."""
     return 1.0 if count >= of else float(betaincinv(count + 1, of - count, 1 - tail))
 
 
@@ -66,7 +66,7 @@ def times_as_many(of: Values, to: Values, tail: float) -> tuple[Values, Values]:
 def times_of(side: Side, per_octave: int = PER_OCTAVE) -> Values:
     """Return the times at which a side's curve is looked at: ns, ascending; the last is infinite.
 
-    They lie at ranks from the latest ball down, as many for each doubling of the rank.
+    They are at ranks from the latest ball down, as many for each doubling of the rank.
     """
     values = np.concatenate([boot.values for boot in side.boots])
     counts = np.concatenate([boot.counts for boot in side.boots])
@@ -94,8 +94,8 @@ def at_least(boots: Sequence[Boot], times: Values) -> Values:
 class Band:
     """One side's share of late balls beside ``1 + margin`` times another's, at some times.
 
-    ``tail``: what may lie beyond each bound. ``rare``: a share; what is rarer on both sides is not
-    bounded by the margin. ``cap``: a share; of more balls than that only so many count.
+    ``tail``: the error of each bound. ``rare``: a share; the margin does not bound what is rarer on
+    both sides. ``cap``: a share; late balls count up to it.
     """
 
     of: Side
@@ -104,7 +104,7 @@ class Band:
     margin: float
     tail: float
     rare: float
-    sooner: float = 0.0  # ``to`` is looked at so many times sooner; 0: 1 + margin
+    sooner: float = 0.0  # ``to`` is looked at sooner by this factor; 0: 1 + margin
     cap: float = 1.0
 
     @property
@@ -183,7 +183,7 @@ class Band:
         return sure & ((least > 1) | (more + fewer >= FEW)) & (self.balls[0] > 0)
 
     def surely_more_anywhere(self, tail: float) -> NDArray[np.bool_]:
-        """Tell the same of all times together: at none is it said by chance, but with ``tail``.
+        """Tell the same for all times together: the chance of a false one is ``tail``.
 
         Times with many late balls share a half of it, those with few the other half.
         """
@@ -265,7 +265,7 @@ class Band:
 
 
 def rare_share(balls: float) -> float:
-    """Return the share of late balls below which a comparison of so many balls has no ratio."""
+    """Return the share of late balls below which a comparison of ``balls`` balls has no ratio."""
     return RARE_BALLS / balls
 
 

@@ -16,7 +16,7 @@ class Boot:
     """The latencies of one boot: different values (ns, ascending), how often each occurred.
 
     ``lost`` balls had no answer: they are later than anything. ``latest`` is the number of the
-    latest ball, the first of those that were lost if there are such.
+    latest ball, or of the first lost ball if there is one.
     """
 
     values: Values

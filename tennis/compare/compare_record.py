@@ -23,7 +23,7 @@ SIZE_MAX = 1 << 24  # bytes
 
 
 class _SideRecord(StrictModel):
-    """What is played on a side; no plans: it was played before, in the folder of that name."""
+    """The plans of a side; without plans it was played before, in the folder of that name."""
 
     words: Text
     plans: Annotated[dict[Text, Plan], Field(max_length=4096, default_factory=dict)]
@@ -40,7 +40,7 @@ class CompareRecord(StrictModel):
     margin: Annotated[float, Field(gt=0, le=10, allow_inf_nan=False)]
     # after how many pairs it was judged: each further look takes its share of the errors
     looks: Annotated[list[int], Field(max_length=1000, default_factory=list)]
-    # it is judged after so many pairs, and not before: one look has all of the errors; None: it is
+    # it is judged once, after this number of pairs: one look has all of the errors; None: it is
     # judged again and again
     once: Annotated[int, Field(gt=0, le=10**6)] | None = None
 

@@ -48,7 +48,7 @@ ShowProgress = Callable[[str], AbstractContextManager[Observer]]
 
 @dataclass(frozen=True)
 class Playing:
-    """How boots are played: from which seed on, how many at once, and who looks on."""
+    """The playing of boots: the first seed, the number at once, and the observer."""
 
     seed: int
     asked: CompareRequest
@@ -65,8 +65,8 @@ class Compared:
     judgement: Judgement
     out: Path | None  # the folder of the rallies; None: none were played
     interrupted: bool = False
-    spent: str = ""  # which budget, where it is not decided
-    next_step: str = ""  # what is likely to decide it, where more can be played; else empty
+    spent: str = ""  # which budget, if it is not decided
+    next_step: str = ""  # what is likely to decide it, if more can be played; else empty
 
 
 def compare_recorded(before: Recorded, after: Recorded, margin: float) -> Compared:
@@ -184,7 +184,7 @@ class Game:
     boots_played: int = 0  # by this command
 
     def play(self, pairs: int) -> bool:
-        """Play so many pairs, as far as they are missing; tell whether all are there."""
+        """Play the missing ones of ``pairs`` pairs; tell whether all are there."""
         wanted = [
             (self._boot(kind, plan, number), self.out / side)
             for number in range(1, pairs + 1)
@@ -252,7 +252,7 @@ class Game:
                 return
 
     def _over(self) -> bool:
-        """Tell whether to stop: somebody said so, or the minutes are spent."""
+        """Tell whether to stop: on request, or when the minutes are spent."""
         return self.playing.stop() or self._late()
 
     def minutes(self) -> float:
@@ -286,7 +286,7 @@ class Game:
                 return f"{pairs}, longer boots (--balls) or a wider --margin"
             more = math.ceil(likely) if likely < BOOTS_MAX else 0
             return f"the same command with --boots {max(2 * most, BOOTS_MIN, more)}"
-        words = f"the same command: it goes on with pair {there + 1} of at most {most}"
+        words = f"the same command: it continues with pair {there + 1} of at most {most}"
         if self.playing.stop() or self.playing.asked.minutes is None or not self.boots_played:
             return words
         # as long as it took so far, up to the next look
@@ -318,7 +318,7 @@ class Game:
 
 
 def _is_whole(place: Path) -> bool:
-    """Tell whether a boot is sealed, and not one that can be gone on with."""
+    """Tell whether a boot is sealed and complete: it cannot be continued."""
     return (place / MANIFEST).is_file() and not part_path(place).exists()
 
 

@@ -164,7 +164,7 @@ def _facts(rally: Rally) -> dict[str, str]:
         "bench": manifest.bench,
         "what it does": f"{drill.name} every {format_ns(drill.period_ns)}" if drill else "",
         "context": drill.context if drill else "",
-        # a memory is a setting, which two sides may differ in; what a nanosecond is, is none
+        # a memory is a setting, which two sides may differ in; the meaning of a nanosecond is not
         "times": manifest.time_note.removesuffix(stalls_in(target.memory)),
         **facts(manifest),
         "kernel": f"{target.kernel} {target.release}",
@@ -204,7 +204,7 @@ class Sides:
 
     @property
     def suspects(self) -> list[Suspects]:
-        """Return how many boots of each kind are suspect, where there are such."""
+        """Return the numbers of suspect boots, for each kind that has some."""
         return [
             Suspects(
                 one.name or other.name,
@@ -286,7 +286,7 @@ def matched(
 
 
 def _one_run_until(one: Cell, other: Cell) -> list[str]:
-    """Say of the first pair of shots with one seed until when an instant is the same in both."""
+    """Say until when an instant is the same in both of the first pair of shots with one seed."""
     theirs = {rally.manifest.protocol: rally for rally in other.rallies}
     for ours in one.rallies:
         if are_shots(ours.manifest.protocol) and (after := theirs.get(ours.manifest.protocol)):

@@ -2,12 +2,12 @@
 # SPDX-License-Identifier: MIT
 """Worse, no worse or undecided: a declared list of quantities, and a bound for each.
 
-The list: the usual time, the whole curve of late balls (:mod:`tennis.compare.band`), balls
-without an answer, suspect boots. *Worse*: one of them surely grew by more than the margin; all of
-them share the error. *No worse*: of each it is excluded. So each may have the
-whole error (R. L. Berger, Technometrics 24, 1982), nothing stands in for anything, and what became
-earlier shortens no list. What is rarer than :func:`~tennis.compare.band.rare_share` has no
-margin: the largest increase that is not excluded is named.
+The list: the usual time, the whole curve of late balls (:mod:`tennis.compare.band`), balls without
+an answer, suspect boots. *Worse*: one of them surely grew by more than the margin; all of them
+share the error. *No worse*: such a growth is excluded for each. So each may have the whole error
+(R. L. Berger, Technometrics 24, 1982), no quantity replaces another, and earlier ones remove none
+from the list. Quantities rarer than :func:`~tennis.compare.band.rare_share` have no margin: the
+largest increase that is not excluded is named.
 
 If boots are added until it is decided, each look has its share of the error: the first a half, the
 next a quarter (K. K. G. Lan, D. L. DeMets, Biometrika 70, 1983).
@@ -29,8 +29,8 @@ from tennis.compare.order import InTime
 from tennis.compare.sides import Side, paired
 
 ERROR = 0.05  # of comparisons: something is called later although nothing is
-MEDIAN = 2  # one ball in so many exceeds it
-# of one ball in so many: the rows of a curve
+MEDIAN = 2  # one ball in this many exceeds it
+# the rows of a curve: levels of one ball in N
 LEVELS = (MEDIAN, 10, 100, 1000, 10_000, 100_000, 1_000_000)
 BOOTS_MIN = 9  # of each side: of fewer, 3 boots in 10 may be late and none of them was met
 FIRST_LOOK = 10  # pairs
@@ -45,10 +45,10 @@ NONE = (nan, nan)
 
 @dataclass(frozen=True)
 class Row:
-    """What became of one quantity: both sides' values, and after over before with its own bounds.
+    """The change of one quantity: both sides' values, and after over before with its own bounds.
 
-    ``unit`` says of what: times in ns, or a share of balls or boots. ``low`` and ``high`` end the
-    interval of this quantity alone.
+    ``unit``: times in ns, or a share of balls or boots. ``low`` and ``high`` end the interval of
+    this quantity alone.
     """
 
     cell: str
@@ -98,7 +98,7 @@ class Pair:
 
 @dataclass(frozen=True)
 class Suspects:
-    """How many boots of a kind are suspect, and so not compared, of how many that were played."""
+    """The number of suspect boots of a kind, which are not compared, and of all played ones."""
 
     cell: str
     before: int
@@ -109,7 +109,7 @@ class Suspects:
 
 @dataclass(frozen=True)
 class _Errors:
-    """What may lie beyond bounds: ``alone``, of one that must hold; ``sure``, of one of many."""
+    """The errors of bounds: ``alone``, of one that must hold; ``sure``, of one of many."""
 
     alone: float
     sure: float
@@ -139,7 +139,7 @@ class _Curve:
 
     @property
     def worst(self) -> tuple[Band, int] | None:
-        """Return the point that decides, or that holds a verdict back; None: there is none."""
+        """Return the point that decides, or that holds a verdict back, or None."""
         if self.is_later:
             gain = np.where(self.sure, self.coarse.shares[0] - self.coarse.shares[1], -1.0)
             return self.coarse, int(gain.argmax())
@@ -423,7 +423,7 @@ def _change(after: tuple[bool, bool], before: tuple[bool, bool]) -> Change:
 
 @dataclass(frozen=True)
 class Judgement:
-    """The verdict on two sides, and what it stands on."""
+    """The verdict on two sides, and its grounds."""
 
     kinds: Sequence[Judged]
     margin: float
@@ -449,7 +449,7 @@ class Judgement:
 
     @cached_property
     def rows(self) -> list[Row]:
-        """Return all rows, of all kinds; a lost interrupt has no bottom half, and is said once."""
+        """Return all rows, of all kinds; a lost interrupt has no bottom half, and has one row."""
         found: list[Row] = []
         lost = set()
         for row in (row for one in self.kinds for row in one.rows):

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The Tennis authors
 # SPDX-License-Identifier: MIT
-"""What one ball in so many exceeds, of one boot, and other figures of one boot.
+"""Levels of one boot, which one ball in N exceeds, and other figures of one boot.
 
 A boot's level is a property of its kernel and load: it does not grow with the number of balls, as
 the latest ball does.
@@ -12,7 +12,7 @@ import numpy as np
 
 from tennis.compare.boots import Boot
 
-LATER_MIN = 3  # balls of a boot that must lie on either side of a level: else it is a guess
+LATER_MIN = 3  # balls of a boot that must be on either side of a level: else it is a guess
 SAME_KIND = 2.0  # neighbours that differ by more are balls of two kinds, with nothing between
 
 
@@ -28,9 +28,9 @@ def balls_for(one_in: float) -> int:
 
 
 def level(boot: Boot, one_in: float) -> float:
-    """Return what one ball in ``one_in`` exceeds, in ns; infinite where more than that were lost.
+    """Return the latency that one ball in ``one_in`` exceeds, in ns; infinite if more were lost.
 
-    It lies at the rank whose median is the quantile for any distribution (R. J. Hyndman, Y. Fan,
+    It is at the rank whose median is the quantile for any distribution (R. J. Hyndman, Y. Fan,
     "Sample Quantiles in Statistical Packages", The American Statistician 50, 1996, definition 8),
     so that half of all boots have a higher one however many balls they have. Between two ranks it
     is interpolated in the logarithm, unless balls of two kinds meet there: then it is one of them.

@@ -3,8 +3,8 @@
 """Control loops as boots of a comparison: jitter, overruns and drift, by the instrument's clock.
 
 A period in which no rise came is a lost one, as a ball without an answer is: an overrun. All others
-are off by some time from the nearest end of a period. What adds up from the first rise to the last
-is the drift. These are the figures of the drill *periodic* (``tennis.rally.statistics.drill``).
+are off by some time from the nearest end of a period. The drift adds up from the first rise to the
+last. These are the figures of the drill *periodic* (``tennis.rally.statistics.drill``).
 """
 
 from collections.abc import Sequence
@@ -22,7 +22,7 @@ from tennis.rally.statistics.drill import Spans, drift_ns, jitter_ns, spans_of
 DRILL = "periodic"  # the only drill whose boots are compared
 JITTER: Literal["jitter"] = "jitter"
 DRIFT = "drift"
-# what is said of a loop's boots in place of what is said of balls
+# the words for balls, and those for a loop's boots
 _WORDS = {
     "answered balls": "periods with a rise",
     "balls without an answer": "periods without a rise",
@@ -36,10 +36,10 @@ _WORDS = {
 
 @dataclass(frozen=True)
 class Drift:
-    """How much longer or shorter a boot's periods are in the mean; never less than ``least_ns``.
+    """The mean difference of a boot's periods from the nominal one; never less than ``least_ns``.
 
-    The first and the last rise are late by what all are late by. So a drift that is smaller than
-    what that gives is not known, and no loop has less of it than another.
+    The first and the last rise are as late as any. So a drift below what that allows is unknown,
+    and no loop has less of it than another.
     """
 
     least_ns: float
@@ -61,7 +61,7 @@ def is_loop(rally: Rally) -> bool:
 
 
 def words(text: str) -> str:
-    """Return what is said of balls as it is said of a loop's periods."""
+    """Translate words about balls into words about a loop's periods."""
     for of_balls, of_periods in _WORDS.items():
         text = text.replace(of_balls, of_periods)
     return text
@@ -70,7 +70,7 @@ def words(text: str) -> str:
 def _intervals_ns(rally: Rally, at_most: int | None = None) -> Spans:
     """Return the time from each rise to the next: ns, float64 of shape (rises - 1,).
 
-    Of whole cycles of the load, as of balls. Raises RallyError.
+    Only whole cycles of the load count, as for balls. Raises RallyError.
     """
     whole = balls_in_whole_cycles(rally, at_most)
     return spans_of(rally).intervals[1][: max(0, whole - 1)].astype(np.float64)

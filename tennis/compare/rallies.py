@@ -36,8 +36,8 @@ KERNEL_PARTS = {
 def boot_of(rally: Rally, latency: Measured, at_most: int | None = None) -> Boot:
     """Return a rally's latencies in ns; a ball without such an edge is lost.
 
-    Of whole cycles of the load: what came behind the last one is left out. ``at_most``: as if the
-    rally had ended with so many balls.
+    Balls after the last whole cycle of the load are left out. ``at_most``: use only that many balls
+    from the beginning.
     """
     if latency == "jitter":
         return jitter_of(rally, at_most)

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The Tennis authors
 # SPDX-License-Identifier: MIT
-"""A ratio with its interval in words, also where it, or an end of the interval, is no number."""
+"""A ratio with its interval in words, even if it, or an end of the interval, is no number."""
 
 import math
 from collections.abc import Callable
@@ -18,8 +18,8 @@ def ratio_words(
 ) -> str:
     """Write ``1.67 (1.3 to 4)``.
 
-    What is infinite or 0 gets words. ``why``: what makes it so; ``unknown``: why there is no
-    interval, where its ends are nan. None and infinite are the same: not bounded.
+    An infinite value or 0 gets words. ``why``: the reason for that; ``unknown``: why there is no
+    interval if its ends are nan. None and infinite are the same: not bounded.
     """
     value, low, high = (math.inf if one is None else one for one in (estimate, *interval))
     reason = f": {why}" if why else ""

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The Tennis authors
 # SPDX-License-Identifier: MIT
-"""What a person asks of a comparison, besides the two sides; `tennis compare` has options of it."""
+"""A user's request for a comparison, besides the two sides: options of `tennis compare`."""
 
 from typing import Annotated, Literal
 
@@ -12,7 +12,7 @@ from tennis.rally.manifest import StrictModel
 
 
 class CompareRequest(StrictModel):
-    """What a person asked for; a description is an option's help."""
+    """A user's request; a description is an option's help."""
 
     period_us: Annotated[
         Annotated[float, Field(ge=10, le=1_000_000, allow_inf_nan=False)] | None,

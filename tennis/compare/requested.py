@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The Tennis authors
 # SPDX-License-Identifier: MIT
-"""A side of a comparison as somebody names it: folders of rallies, or what is to be played."""
+"""A side of a comparison as a user names it: folders of rallies, or rallies to play."""
 
 import shlex
 from collections.abc import Mapping
@@ -33,7 +33,7 @@ HOW = f"a folder of rallies, a plan.toml, a kernel, a Racquet's .c file, or {', 
 
 @dataclass(frozen=True)
 class ToPlay:
-    """What is played on a side: a plan for each kind of rally, and the words that asked for it."""
+    """A side to play: a plan for each kind of rally, and the words that asked for it."""
 
     words: str
     plans: Mapping[str, Plan]
@@ -41,7 +41,7 @@ class ToPlay:
 
 @dataclass(frozen=True)
 class Recorded:
-    """What was played already."""
+    """A side that was played already."""
 
     path: Path
     cells: list[Cell]

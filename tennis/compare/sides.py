@@ -49,7 +49,7 @@ class Side:
         return bool(self.boots) and all(levels.has_level(boot, one_in) for boot in self.boots)
 
     def level(self, one_in: float) -> float:
-        """Return what one of so many of all balls exceeds: ns; infinite: more were lost."""
+        """Return the latency that one ball in ``one_in`` exceeds: ns; infinite: more were lost."""
         place = int((self.balls + 1 / 3) / one_in + 1 / 3)
         return levels.from_top(self.together, min(max(1, place), self.balls))
 
@@ -64,7 +64,7 @@ class Side:
         return low if low == high else float(np.sqrt(low) * np.sqrt(high))
 
     def odd(self, one_in: float) -> list[int]:
-        """Return the numbers of the boots that are unlike all others; empty: there are none.
+        """Return the numbers of the boots that are unlike all others; or an empty list.
 
         They are a few: if more than a quarter of all boots are such, there are two kinds.
         """
@@ -97,7 +97,7 @@ def paired(of: Side, to: Side) -> bool:
 def with_partners(before: Side, after: Side) -> tuple[Side, Side]:
     """Return the boots that have a partner of their seed, if most of both sides have one.
 
-    Otherwise both sides as they are. Which boots these are does not depend on what they show.
+    Otherwise return both sides unchanged. The choice does not depend on the boots' latencies.
     """
     common = set(before.seeds) & set(after.seeds)
     most = max(len(before.boots), len(after.boots))

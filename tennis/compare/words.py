@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The Tennis authors
 # SPDX-License-Identifier: MIT
-"""What a comparison found, in sentences and as JSON."""
+"""The result of a comparison, in sentences and as JSON."""
 
 import math
 from collections.abc import Sequence
@@ -12,7 +12,7 @@ from tennis.compare.judgement import LEVELS, MEDIAN, Change, Judgement, Row
 from tennis.compare.sides import Side
 from tennis.kit.units import format_count, format_ns, format_round_ns
 
-FACTOR_FROM = 2.0  # a ratio is said as a factor from here on, below it in per cent
+FACTOR_FROM = 2.0  # a ratio is written as a factor from here on, below it in per cent
 FIRST: tuple[Change, ...] = ("later", "undecided", "earlier")  # what shows most first
 
 
@@ -45,7 +45,7 @@ def values(row: Row) -> tuple[str, str]:
 
 
 def _time(ns: float, least_ns: float = 0) -> str:
-    """Write a latency; infinite: so many balls had no answer."""
+    """Write a latency; infinite: the balls had no answer."""
     if math.isnan(ns):
         return "-"
     if least_ns and ns <= least_ns * (1 + 1e-9):
@@ -84,7 +84,7 @@ def _number(one: float) -> str:
 
 
 def change(row: Row, margin: float) -> str:
-    """Say what became of a quantity; a difference within the margin is said, too."""
+    """Describe the change of a quantity; name a difference within the margin, too."""
     most = f"{100 * margin:g} %"
     later = "more" if row.unit != "ns" or _is_of_a_loop(row) else "later"
     if row.change == "equal":
@@ -141,7 +141,7 @@ def changed(judgement: Judgement) -> list[Row]:
 
 
 def _decisive(judgement: Judgement) -> Row | None:
-    """Return the row that decides, or that holds the verdict back; None: there is none."""
+    """Return the row that decides, or that holds the verdict back, or None."""
     wanted = {"worse": "later", "undecided": "undecided"}.get(judgement.verdict)
     rows = [row for row in judgement.rows if row.change == wanted]
     if not rows:

@@ -1,3 +1,3 @@
 # SPDX-FileCopyrightText: The Tennis authors
 # SPDX-License-Identifier: MIT
-"""What all rooms need: units, errors, the environment, what is where, the wire."""
+"""Shared by all rooms: units, errors, the environment, the kit's folders, the wire."""

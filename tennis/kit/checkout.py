@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The Tennis authors
 # SPDX-License-Identifier: MIT
-"""Where the parts of the kit are that are not Python: in a checkout, or in a wheel."""
+"""The folders of the kit's parts that are not Python: in a checkout, or in a wheel."""
 
 import os
 import re
@@ -23,7 +23,7 @@ PROJECT = ROOT / "pyproject.toml"
 
 @cache
 def project() -> dict[str, Any]:
-    """Return what the package says of itself: ``[project]`` of its ``pyproject.toml``."""
+    """Return the package's own description: ``[project]`` of its ``pyproject.toml``."""
     with PROJECT.open("rb") as file:
         said: dict[str, Any] = tomllib.load(file)["project"]
     return said

@@ -23,7 +23,7 @@ VERSION = f"{__version__}, edition {EDITION}"
 def edition_of(versions: dict[str, str]) -> int:
     """Return the edition among a rally's versions; ``UNSAID`` if they do not say one.
 
-    A folder may come from anybody: what is no small number is none.
+    A folder may come from anybody: anything but a small number counts as unsaid.
     """
     said = versions.get(KEY, "")
     return int(said) if said.isascii() and said.isdigit() and len(said) < 7 else UNSAID

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The Tennis authors
 # SPDX-License-Identifier: MIT
-"""What other packages add to Tennis: benches, commands, loads, instruments and labs.
+"""Entry points of other packages: benches, commands, loads, instruments and labs.
 
 A package names them as entry points, in groups such as ``tennis.benches``;
 ``docs/how-it-is-built.md`` lists the groups. A package is imported when somebody asks for an entry.
@@ -62,7 +62,7 @@ def load(value: str) -> Any:
 
 @dataclass(frozen=True)
 class Entry:
-    """One entry point of a package: ``name = value``, where value is MODULE:ATTRIBUTE."""
+    """One entry point of a package: ``name = value``, with MODULE:ATTRIBUTE as the value."""
 
     group: str
     name: str
@@ -203,7 +203,7 @@ def _installed() -> Iterator[Entry]:
                 continue
             name = one.name
             points = [point for point in one.entry_points if point.group.startswith("tennis.")]
-        except Exception as error:  # whatever Python's reader raises
+        except Exception as error:  # Python's reader may raise anything
             with suppress(Exception):
                 name = one.name
             why = f"cannot be read ({type(error).__name__}: {error})"

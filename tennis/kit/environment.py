@@ -1,10 +1,10 @@
 # SPDX-FileCopyrightText: The Tennis authors
 # SPDX-License-Identifier: MIT
-"""What a program that Tennis starts is given of the environment: the names below, and no others.
+"""The environment of programs that Tennis starts: the variables named below, and no others.
 
-Compilers, kbuild, Python and Ansible take orders from dozens of variables. One that a shell
-happens to set, ``KCFLAGS=-O3``, would go into what is built, and neither the cache's key nor the
-manifest would know of it.
+Compilers, kbuild, Python and Ansible take orders from dozens of variables. One that a shell happens
+to set, ``KCFLAGS=-O3``, would change a build, and neither the cache's key nor the manifest would
+show it.
 """
 
 import os
@@ -35,7 +35,7 @@ ANSIBLE = (
     *("ANSIBLE_BECOME_PASSWORD_FILE", "ANSIBLE_CONNECTION_PASSWORD_FILE"),
 )
 SIGROK = ("SIGROK_FIRMWARE_DIR", "SIGROKDECODE_DIR", "XDG_DATA_HOME", "XDG_DATA_DIRS")
-# of a Tennis that a Tennis starts: what its user told it, and how it speaks to that user
+# for a Tennis that a Tennis starts: its user's choices, and the way to talk to that user
 OWN = ("LANG", "LC_ALL", "LC_CTYPE", "TZ", "NO_COLOR", "MPLCONFIGDIR", "VIRTUAL_ENV")
 _TILDE = re.compile(r"(?:^|(?<==))~(?=/|$)")
 # pydantic reads the lists of all packages, and lets any of them change what is valid
@@ -82,7 +82,7 @@ def for_tennis(**more: str) -> dict[str, str]:
 def completed(
     command: Sequence[Any], env: Mapping[str, str], **how: Any
 ) -> subprocess.CompletedProcess[str]:
-    """Run a program that has no input to its end; return its exit code and what it said, as text.
+    """Run a program that has no input to its end; return its exit code and output, as text.
 
     ``how``: as for ``subprocess.run``, whose errors it raises.
     """

@@ -18,7 +18,7 @@ class TennisError(Exception):
 
 
 class UsageError(TennisError):
-    """What was asked for cannot be meant: the exit code is 2."""
+    """A wrong request: the exit code is 2."""
 
     exit_code = 2
 

@@ -55,7 +55,7 @@ def owned(home: Path, prefix: str, others: str = ".") -> Iterator[Path]:
 
 @contextmanager
 def of_a_command() -> Iterator[None]:
-    """Let all temporary files of a command, and of what it starts, lie in one folder of its own."""
+    """Keep all temporary files of a command, and of its programs, in one folder of its own."""
     with ExitStack() as stack:
         before = os.environ.get("TMPDIR")
         with suppress(OSError):  # nowhere to write: what needs a folder says so

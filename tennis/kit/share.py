@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The Tennis authors
 # SPDX-License-Identifier: MIT
-"""What of this machine this process may use: processors and memory.
+"""The share of this machine that this process may use: processors and memory.
 
 A job of a cluster, a container or a student's server has a part of a machine: the processors of
 its affinity, and the limits of its control group and of those around it, of version 1 or 2.
@@ -77,14 +77,14 @@ def _unescaped(field: str) -> str:
 
 
 def _numbers(path: Path) -> tuple[int, ...]:
-    """Return the numbers of a file; nothing if there is none, or no limit ("max")."""
+    """Return the numbers of a file; nothing if it is missing, or says no limit ("max")."""
     with suppress(OSError, ValueError):
         return tuple(map(int, path.read_text().split()))
     return ()
 
 
 def _fields(path: Path, name: str) -> list[int]:
-    """Return the number behind a name, as a list: empty if there is none."""
+    """Return the number after a name, as a list: empty if it is missing."""
     with suppress(OSError, ValueError):
         lines = (line.split() for line in path.read_text().splitlines())
         return [int(words[1]) for words in lines if words[:1] == [name]]

@@ -14,7 +14,7 @@ from tennis.kit.checkout import ROOT
 from tennis.kit.errors import TennisError
 
 SOURCE = ROOT / "kit-firmware" / "wiring.toml"
-# Which pin of a Pico (and a Pico 2) each GPIO has; the others of the 40 are ground, power and such.
+# The pin of each GPIO of a Pico (and a Pico 2); the others of the 40 are ground, power and such.
 PICO_PINS = dict(
     zip(
         (*range(23), 26, 27, 28),
@@ -24,7 +24,7 @@ PICO_PINS = dict(
     )
 )
 PICO_GROUND_PINS = (3, 8, 13, 18, 23, 28, 33, 38)
-# Which pin of the Raspberry Pi's 40-pin header each BCM number has.
+# The pin of each BCM number on the Raspberry Pi's 40-pin header.
 TARGET_PINS = {
     **{2: 3, 3: 5, 4: 7, 14: 8, 15: 10, 17: 11, 18: 12, 27: 13, 22: 15, 23: 16, 24: 18, 10: 19},
     **{9: 21, 25: 22, 11: 23, 8: 24, 7: 26, 5: 29, 6: 31, 12: 32, 13: 33, 19: 35, 16: 36, 26: 37},
@@ -43,11 +43,11 @@ class _Ground(_Part):
 
     pico_pin: int
     target_pin: int
-    target_pico_pin: int  # where the target is a second Pico
+    target_pico_pin: int  # if the target is a second Pico
 
 
 class Wire(_Part):
-    """What is connected to one of the Pico's pins."""
+    """The connection of one of the Pico's pins."""
 
     name: str
     pico_gpio: int

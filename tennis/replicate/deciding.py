@@ -42,7 +42,7 @@ class Level:
 
 @dataclass(frozen=True)
 class Decision:
-    """A verdict with what it stands on."""
+    """A verdict with its grounds."""
 
     verdict: Verdict
     rule: str  # what the ratio must be
@@ -125,7 +125,7 @@ class _Bounds:
         low, high = interval
         if math.isnan(low) or math.isnan(high):
             return "both"
-        if self.margin is not None:  # to swap the sides must swap what is said
+        if self.margin is not None:  # swapped sides must give the swapped answer
             most = (1 + self.margin) * 1.001  # a hair: ticks are divided
             return "inside" if low > most else "outside" if high < 1 / most else "both"
         if (self.above is None or low > self.above) and (self.below is None or high < self.below):

@@ -19,10 +19,10 @@ from tennis.replicate.verdicts import Replication
 def find_mechanisms(
     replication: Replication, kernels: Mapping[str, str], stop: Stop, workers: int
 ) -> Mechanisms:
-    """Explain the latest ball of each side that was compared; what is known already stays.
+    """Explain the latest ball of each side that was compared; known ones stay.
 
-    ``kernels``: built trees by the plan's names. A line is said for each. What was found is kept in
-    the match's folder after each ball, so that the same call goes on. Raises UsageError if no
+    ``kernels``: built trees by the plan's names. It logs a line for each. The findings are kept in
+    the match's folder after each ball, so that the same call continues. Raises UsageError if no
     rally of the match can be played again.
     """
     match = replication.match

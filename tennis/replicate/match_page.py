@@ -169,7 +169,7 @@ class _PlayedRow:
     misses: int | None = None
     release: str = ""
     late: str = ""  # what N says about later answers
-    health: str = ""  # what the load's health check said, before and after
+    health: str = ""  # the load's health figures, before and after
 
 
 def write_match_report(
@@ -404,7 +404,7 @@ def _health(records: Sequence[Health]) -> str:
 
 
 def rows_of_rallies(match: MatchFolder) -> list[_PlayedRow]:
-    """Return what the page says of each rally that the match schedules."""
+    """Return the page's row for each rally that the match schedules."""
     rows = []
     for entry in match.scheduled:
         rally = match.rally(entry.name)

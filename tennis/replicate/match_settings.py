@@ -28,7 +28,7 @@ class _SettingRow:
     """A setting of one cell."""
 
     setting: str
-    what: str  # what the plan says of it
+    what: str  # as the plan describes it
     balls: str
     notes: str
     latencies: list[_LatencyShown]
@@ -60,7 +60,7 @@ def _row(plan: MatchPlan, setting: str, lines: list[Worth]) -> _SettingRow:
 
 
 def _what_it_is(plan: MatchPlan, name: str) -> str:
-    """Say what the plan says of a setting; what is the same in all of them is left out."""
+    """Describe a setting of the plan, without what is the same in all of them."""
     setting = plan.settings[name]
     words = [setting.command_line] if setting.command_line else []
     words += [SETTINGS[name].in_brief(value) for name, value in setting.of_a_match.items()]

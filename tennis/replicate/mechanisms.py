@@ -1,8 +1,8 @@
 # SPDX-FileCopyrightText: The Tennis authors
 # SPDX-License-Identifier: MIT
-"""What made the latest balls of a match late: kept beside it, so that verdicts can name it.
+"""The causes of a match's latest balls: kept beside it, so that verdicts can name them.
 
-``tennis.replicate.finding_mechanisms`` finds it out by playing these rallies again. The thesis ran
+``tennis.replicate.finding_mechanisms`` finds them by playing these rallies again. The thesis ran
 PREEMPT_RT of 2008: each softirq had a thread of its own, and none took a lock that all of a
 processor share. Both have changed since, for handlers that are forced into threads: the same order,
 by another cause.
@@ -73,10 +73,10 @@ class Mechanisms(StrictModel):
 def other_cause(
     part: RulePart, of: Sequence[tuple[Sample, Side, str]], every: Sequence[Sample], one_in: int
 ) -> str:
-    """Say what the original did not have and what a confirmed comparison stands on; empty: nothing.
+    """Name a cause that the original lacked and a confirmed comparison depends on; empty: none.
 
     ``of``: samples of the side that must be late, each with its boots and the mechanism of its
-    latest ball (empty: nobody looked).
+    latest ball (empty: not explained).
     """
     forced = [sample for sample in every if sample.side.top_half == "forced" and _today(sample)]
     if forced and part.of.latency == "scheduling":

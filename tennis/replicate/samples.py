@@ -30,7 +30,7 @@ class Sample:
     missing: str = ""  # why there is no such rally
     foreign: bool = False  # there is one, and its load is not what the rule is about
     unusable: str = ""  # why there are such rallies, and none speaks
-    left_out: str = ""  # which of them do not speak, where others do
+    left_out: str = ""  # which of them do not count, if others do
 
     @property
     def words(self) -> str:
@@ -109,7 +109,7 @@ def find(
 
 
 def _all(names: Sequence[str], doubt: str) -> str:
-    """Say of rallies why they do not speak."""
+    """Say why some rallies do not count."""
     more = f" (and {len(names) - 1} more)" if len(names) > 1 else ""
     return f"{names[0]}{more} {doubt}"
 
@@ -140,7 +140,7 @@ def _tasks(kind: str | None) -> str:
 
 
 def mixed(rallies: Sequence[Rally]) -> str:
-    """Say which part of the bench had two versions among rallies; empty if none had."""
+    """Say which part of the bench has two versions among rallies; empty if none has."""
     seen: dict[tuple[str, str], str] = {}
     for rally in rallies:
         versions, kernel = rally.manifest.tool.versions, rally.manifest.target.kernel

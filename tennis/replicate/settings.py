@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The Tennis authors
 # SPDX-License-Identifier: MIT
-"""What each of a match's settings is worth: its boots beside those of the plan's first setting."""
+"""The effect of each of a match's settings: its boots beside those of the plan's first setting."""
 
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
@@ -34,7 +34,7 @@ class Worth:
 
     @property
     def latest_ns(self) -> float:
-        """Return the latest answer of all boots; infinite: there was none; nan without boots."""
+        """Return the latest answer of all boots; infinite: no answer; nan without boots."""
         return max(self.side.latest(), default=float("nan"))
 
     @property

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The Tennis authors
 # SPDX-License-Identifier: MIT
-"""What is known of a match while it is played: a line for each cell, from its first boot on.
+"""First figures of a match while it is played: a line for each cell, from its first boot on.
 
 It decides nothing: verdicts need all boots (``tennis.replicate.verdicts``).
 """
@@ -40,7 +40,7 @@ class LineSoFar:
     def sure(self) -> float:
         """Return how likely the median boot of all lies between the lowest and the highest.
 
-        Each boot is below it with one half, whatever the distribution: all are with 1/2 ** boots.
+        For any distribution, each boot is below it with probability 1/2: all are with 1/2 ** boots.
         """
         return 1 - 2.0 ** (1 - self.boots)
 

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The Tennis authors
 # SPDX-License-Identifier: MIT
-"""What a match found, in a few sentences: mainline and PREEMPT_RT, idle and under stress.
+"""The results of a match, in a few sentences: mainline and PREEMPT_RT, idle and under stress.
 
 Levels are of the median boot, the latest answer of all boots of a cell. A word in capitals is a
 verdict of ``tennis.replicate.verdicts``, and its numbers are those of that verdict.
@@ -56,17 +56,17 @@ class _StoryLine:
 
 @dataclass(frozen=True)
 class _Sentence:
-    """What was found; ``verdict`` is empty if a sentence only points out something."""
+    """A result; ``verdict`` is empty if a sentence only points out something."""
 
     text: str
     verdict: str = ""
-    beside: str = ""  # what belongs to the verdict: "by 1 in 1,000; cause not looked at"
+    beside: str = ""  # the verdict's details: "by 1 in 1,000; cause not looked at"
     explain: str = ""  # the rally, a folder of the match, that tells more
 
 
 @dataclass(frozen=True)
 class MatchStory:
-    """What to tell first of a match that played mainline and PREEMPT_RT, idle and under stress."""
+    """The summary of a match that played mainline and PREEMPT_RT, idle and under stress."""
 
     lines: list[_StoryLine]
     sentences: list[_Sentence]
@@ -190,7 +190,7 @@ def _earlier(
 ) -> _Sentence:
     """Say how much earlier the published winner is; numbers and verdict are the ranking's.
 
-    What the thesis published comes first if the latest answers here do not show it.
+    The thesis' figure comes first if the latest answers here do not show it.
     """
     name = "rt-chrt-mainline" if load == "idle" else "mainline-rt-chrt"
     claim = _claim(replicated, f"ranking-{load}-interrupt-{name}")
@@ -211,7 +211,7 @@ def _earlier(
         ratio = f"{other}'s is {number(part.largest)} times {one}'s"
         text = (
             f"{when[:1].upper()}{when[1:]}, the latest answers here do not show what the thesis "
-            f"says of them: {ratio}, in the thesis {there} times. But {found}"
+            f"says about them: {ratio}, in the thesis {there} times. But {found}"
         )
     return _Sentence(text, _verdict(claim), _beside(claim))
 

@@ -44,7 +44,7 @@ DECIDED: frozenset[Verdict] = HOLDS | {"contradicted"}
 
 @dataclass(frozen=True)
 class _FoundLevel:
-    """What one ball in ``one_in`` exceeds in a side's median boot: ns."""
+    """The latency that one ball in ``one_in`` exceeds in a side's median boot: ns."""
 
     one_in: int
     level: float | None  # None: unanswered balls
@@ -52,7 +52,7 @@ class _FoundLevel:
 
 @dataclass(frozen=True)
 class _SideFigures:
-    """What was found on one side of a comparison under one load; ns. None: an unanswered ball."""
+    """The figures of one side of a comparison under one load; ns. None: an unanswered ball."""
 
     words: str  # the side in a few words
     kernel: str
@@ -104,7 +104,7 @@ class ClaimPart:
 
     @property
     def why(self) -> str:
-        """Say in words what the verdict stands on."""
+        """Give the verdict's reasons in words."""
         if self.interval is None or not self.bounded:
             return self.remark
         both = "the interval holds both: " if self.verdict == "inconclusive" else ""
@@ -177,7 +177,7 @@ class ClaimPart:
 
     @property
     def mechanisms(self) -> list[str]:
-        """Say of each side what made its latest ball late, if somebody looked."""
+        """Name the cause of each side's latest ball, if it was explained."""
         lines = []
         for side in self.sides:
             if side.mechanism is None:
@@ -223,7 +223,7 @@ class Claim:
 
     @property
     def addressed(self) -> bool:
-        """Tell whether the match has something to say of it."""
+        """Tell whether the match decides about it."""
         return self.verdict not in SILENT
 
     @property
@@ -238,7 +238,7 @@ class Claim:
 
     @property
     def beside_verdict(self) -> str:
-        """Say what belongs to the verdict: "by 1 in 1,000; cause not looked at"."""
+        """Return the verdict's details: "by 1 in 1,000; cause not looked at"."""
         return self.sentence.removeprefix(self.verdict).lstrip(",; ")
 
     @property
@@ -508,7 +508,7 @@ class Replication:
         return known if (known.rally, known.ball) == self._latest[sample.name] else None
 
     def _position(self, part: RulePart, largest: float | None) -> Position | None:
-        """Tell where the ratio of the latest balls lies, as of an interval that is one number."""
+        """Return the position of the latest balls' ratio, taken as an interval of one number."""
         if largest is None or math.isnan(largest):
             return None
         if part.ranks:
@@ -534,7 +534,7 @@ class Replication:
         return f"play {boots} boots a cell", self.command_for(str(boots))
 
     def command_for(self, boots: str) -> str:
-        """Return the command that goes on with the match until each cell has so many boots."""
+        """Return the command that continues the match until each cell has ``boots`` boots."""
         plan = shlex.quote(plain(self.match.record.plan_file or "PLAN", 200))
         out = shlex.quote(plain(str(self.match.path), 200))
         return f"tennis match {plan} --boots {boots} --out {out}"

@@ -123,7 +123,7 @@ def test_after_an_interruption_the_same_command_goes_on(tmp_path):
     with listening(said.append):
         found = compare_played(*asked, tmp_path / "o", playing)
     assert found.interrupted
-    assert found.next_step == "the same command: it goes on with pair 3 of at most 32"
+    assert found.next_step == "the same command: it continues with pair 3 of at most 32"
     assert found.spent == ""
     assert re.search(r"^4/20 before/02: played.*, \d+ (s|min) left$", said[3])
 

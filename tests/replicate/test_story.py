@@ -79,7 +79,7 @@ def test_what_the_latest_answers_show_comes_first_if_it_differs(maker):
     replicated = Replication(maker.sealed())
     _, stress, *_ = story(replicated).sentences
     assert stress.text == (
-        "Under stress, the latest answers here do not show what the thesis says of them: "
+        "Under stress, the latest answers here do not show what the thesis says about them: "
         "mainline's is 0.451 times PREEMPT_RT's, in the thesis 64.2 times. But mainline answers "
         "1.71 (0.451 to 1.71) times as late, judged by 1 in 1,000 and rarer, of all balls."
     )
@@ -92,7 +92,7 @@ def test_what_the_latest_answers_show_comes_first_if_it_differs(maker):
         )
     said = " ".join(text_of(story(replicated), maker.path).split())
     assert f"of all balls. {claim.verdict.upper()} {claim.beside_verdict}".strip() in said
-    assert "do not show what the thesis says of them" in match_report(replicated)
+    assert "do not show what the thesis says about them" in match_report(replicated)
 
 
 def test_one_number_everywhere(maker):
