@@ -71,6 +71,7 @@ void queue_tb_flush(void *cpu) __attribute__((weak));
 
 #define PAGE_BITS 12
 #define PAGE_SIZE (1ull << PAGE_BITS)
+#define TABLES 0xFFFFFFFFFFFEull /* of TTBR1_EL1: where the page tables are */
 #define NOT_MAPPED UINT64_MAX /* QEMU's answer to where a page is */
 #define ZEROED 64 /* bytes, by a DC ZVA of QEMU's Cortex-A57 */
 #define CHECKED 4096 /* one in so many lookups is compared with QEMU's */
@@ -546,13 +547,20 @@ static void forget_last(void)
 	last_code_key = 0;
 }
 
-static void switches(uint64_t space)
+/*
+ * The guest wrote TTBR1_EL1. With kpti=on each entry into the kernel, and each exit, takes other
+ * tables and the process's other address space: that is no switch to another process.
+ */
+static void switches(uint64_t value)
 {
-	static uint64_t last_of_user;
+	static uint64_t last_of_user, last_tables;
+	uint64_t space = value >> 48, tables = value & TABLES;
+	bool crosses = last_tables && tables != last_tables;
 
 	address_space = space;
+	last_tables = tables;
 	/* 0: that of the kernel alone, which it takes in between */
-	if (!emptied_by_switches || !space || space == last_of_user)
+	if (!emptied_by_switches || crosses || !space || space == last_of_user)
 		return;
 	last_of_user = space;
 	empty(&code_cache);
@@ -592,7 +600,7 @@ static void is_done(void)
 	pending = NOTHING;
 	switch (what) {
 	case SWITCHES:
-		switches(value >> 48);
+		switches(value);
 		break;
 	case DROPS_PAGE: /* of every address space */
 		forget_pages(NUMBER | VALID, (value & NUMBER) | VALID);

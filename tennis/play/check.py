@@ -60,7 +60,8 @@ MADE_AFTERWARDS = {
 }
 FILES = (BALLS, EVENTS, CONSOLE)  # of every rally that can be played again
 BRICKWALL = "brickwall"  # on the virtual bench: on an emulated Pico
-EMULATOR = b"qemu: "  # begins what QEMU said of the machine that it ran on
+EMULATOR = b"qemu: "  # begins QEMU's words about the machine that it ran on
+MISSES = b"qemu: memory: missed "  # begins a count of the memory's model, which repeats
 CHUNK = 1 << 20  # bytes
 FRAME_BALLS = 64  # as target/virtual/instrument.c sends them
 
@@ -387,9 +388,14 @@ def _files(rally: Rally) -> str:
 
 def _console(rally: Rally, again: Rally, left_out: list[str], *, whole: bool) -> str:
     ours, theirs = rally.path / CONSOLE, again.path / CONSOLE
-    size, size_again = _size(ours), _size(theirs)
-    if size < ours.stat().st_size or size_again < theirs.stat().st_size:
+    (size, behind), (size_again, behind_again) = _split(ours), _split(theirs)
+    if behind or behind_again:
         left_out.append(f"{CONSOLE}'s last lines: QEMU said them of the machine that it ran on")
+    misses, misses_again = (_misses(lines) for lines in (behind, behind_again))
+    if whole and misses and misses != misses_again:
+        return (
+            f"its {CONSOLE} counts misses of the memory: {misses}, and they were {misses_again} now"
+        )
     with ours.open("rb") as one, theirs.open("rb") as other:
         at = _same(one, other, min(size, size_again))
     if at is None and (size == size_again or (size < size_again and not whole)):
@@ -401,16 +407,22 @@ def _console(rally: Rally, again: Rally, left_out: list[str], *, whole: bool) ->
     )
 
 
-def _size(console: Path) -> int:
-    """Return how long a console is without what QEMU said behind it."""
+def _split(console: Path) -> tuple[int, list[bytes]]:
+    """Return how long a console is without QEMU's lines at its end, and these lines."""
     with console.open("rb") as file:
         size = file.seek(0, 2)
-        start = max(0, size - CHUNK)
-        file.seek(start)
+        file.seek(max(0, size - CHUNK))
         lines = file.read().splitlines(keepends=True)
+    behind: list[bytes] = []
     while lines and lines[-1].startswith(EMULATOR):
-        size -= len(lines.pop())
-    return size
+        behind.insert(0, lines.pop())
+    return size - sum(map(len, behind)), behind
+
+
+def _misses(behind: list[bytes]) -> str:
+    """Return the counts of the memory's model, for people; empty without a profile."""
+    counts = (line.removeprefix(MISSES) for line in behind if line.startswith(MISSES))
+    return ", ".join(plain(line.decode(errors="replace").strip(), 60) for line in counts)
 
 
 def _same(one: IO[bytes], other: IO[bytes], size: int) -> int | None:

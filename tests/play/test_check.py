@@ -129,6 +129,14 @@ def test_a_forged_console(tmp_path, forged):
     assert "its console.log differs from byte" in difference(rally, made(tmp_path / "b"))
 
 
+def test_another_count_of_misses_is_another_rally(tmp_path):
+    counted = BOOT + "qemu: memory: missed {} times in code\nqemu: memory: 9 waits\n"
+    again = made(tmp_path / "a", console=counted.format(5))
+    assert not difference(made(tmp_path / "b", console=counted.format(5)), again)
+    text = difference(made(tmp_path / "c", console=counted.format(6)), again)
+    assert text.endswith("misses of the memory: 6 times in code, and they were 5 times in code now")
+
+
 def test_invented_counts_faults_and_ends(tmp_path):
     again = made(tmp_path / "b")
     strays = made(tmp_path / "a", strays=77)
