@@ -263,6 +263,8 @@ def _pages() -> list[str]:
 
 def head_of(kept: Evidence) -> str:
     """Return the line below a page's title that says which edition its figures are of."""
+    if kept.recorded:
+        return f"{HEAD}{kept.edition}, recorded {kept.played} on {kept.versions}. {kept.recorded}.*"
     edition = f"{kept.edition}" if kept.edition else "0 (from before the bench had one)"
     but = f" Of today's edition: {kept.but}." if kept.but and kept.edition != EDITION else ""
     today = "today's" if kept.edition == EDITION else f"today's is {EDITION}: it gives other balls"

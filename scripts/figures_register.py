@@ -82,6 +82,7 @@ class Evidence(Strict):
     versions: str
     command: str  # how one gets them again
     but: str = ""  # what the page has of today's edition
+    recorded: str = ""  # why it is not of today's edition, and how a reader sees it all the same
 
 
 class Register(Strict):

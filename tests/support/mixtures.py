@@ -105,7 +105,7 @@ def random_kinds(random: Random) -> Mixture:
 
 
 # mainline's interrupt and scheduling latencies under stress: what one ball in so many exceeds, as
-# docs/evidence/ten-million.md has it; between half and 1 % made up
+# ten million balls of edition 0 had it; between half and 1 % made up
 INTERRUPT = (1, 1.1), (2, 1.14), (10, 1.3), (30, 20), (100, 212), (1e3, 1138), (1e4, 1371)
 SCHEDULING = (1, 1.5), (2, 1.57), (100, 1.6), (700, 1.7), (720, 700), (1e3, 1341), (1e4, 2693)
 STRESS: dict[str, tuple[tuple[float, float], ...]] = {

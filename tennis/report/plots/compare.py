@@ -3,9 +3,11 @@
 """Pictures of several rallies: who answers when, side by side."""
 
 from collections.abc import Sequence
+from typing import Any, cast
 
 import numpy as np
 from matplotlib.axes import Axes
+from matplotlib.legend_handler import HandlerTuple
 from matplotlib.lines import Line2D
 
 from tennis.kit.style import BLACK, GREY, KERNELS, LATENCIES, OTHER_KERNELS
@@ -37,6 +39,8 @@ from tennis.report.plots.picture import (
     no_latency,
     time_axis,
 )
+
+_NARROW = 5.2  # in: on a page of 360 px, 10 points are 10 px
 
 Dash = str | tuple[int, tuple[float, ...]]
 DASHES: tuple[Dash, ...] = (
@@ -158,18 +162,37 @@ def _row(axes: Axes, y: float, summary: Summary, latency: Latency, color: str) -
         xytext=(7, 0),
         textcoords="offset points",
         va="center",
-        size=9,
+        size=10.5,
     )
+
+
+class _Band(HandlerTuple):
+    """The sign of the band: its line, and the mark at its end."""
+
+    def create_artists(self, *args: Any, **kwargs: Any) -> list[Line2D]:
+        """Return the line and the mark; lengths are in points."""
+        del kwargs
+        _legend, (line, mark), xdescent, ydescent, width, height, _fontsize, trans = args
+        band = Line2D([-xdescent, width], [(height - ydescent) / 2] * 2, transform=trans)
+        band.update_from(line)
+        band.set_transform(trans)
+        end = Line2D([width], [(height - ydescent) / 2], transform=trans)
+        end.update_from(mark)
+        end.set_transform(trans)
+        return [band, end]
 
 
 @house_style
 def overview(rallies: Sequence[Rally]) -> Picture:
-    """Draw median, 99 % and maximum of each rally on one logarithmic axis of time."""
+    """Draw median, 99 % and maximum of each rally on one logarithmic axis of time.
+
+    The picture is narrow: its words can be read on a telephone.
+    """
     summaries = [summarize(rally) for rally in rallies]
     labels = names(rallies)
     picture = Picture(
-        WIDTH,
-        1.72 + 0.34 * len(rallies),
+        _NARROW,
+        2.1 + 0.54 * len(rallies),
         "When did the answer come?",
         _describe(summaries, labels, "Median, 99 % and maximum"),
     )
@@ -177,7 +200,7 @@ def overview(rallies: Sequence[Rally]) -> Picture:
     many = f"N = {counts[0]:,}"
     many += " each" if len(counts) == 1 else f" to {counts[-1]:,}"
     picture.head(f"{bench_note(summaries)}  ·  {many}")
-    panels = picture.subplots(1, 2, sharex=True, sharey=True)
+    panels = picture.subplots(2, 1, sharex=True, sharey=True)
     rows = range(len(rallies))
     low, high = np.inf, 0.0
     for axes, name in zip(panels, LATENCIES, strict=True):
@@ -194,21 +217,37 @@ def overview(rallies: Sequence[Rally]) -> Picture:
         # room on the right for the maximum in words
         span = max(high / low, 2.0)
         length = max(len(_end(summary, summary.misses)) for summary in summaries)
-        room = 0.3 + 0.02 * length
+        share = min(0.75, 0.24 + 0.026 * length)  # of the axis, at 6 points a letter
+        room = share / (1 - share)
         panels[0].set_xlim(low / span**0.05, high * span**room)
         for axes in panels:
             time_axis(axes, "x", log=True)
+            axes.tick_params(axis="x", labelsize=10)
+            # the room behind the latest answer has words, and no times
+            axes.set_xticks([tick for tick in axes.get_xticks() if low <= tick <= 3 * high])
     else:
         for axes in panels:
             axes.set_xticks([])
-    panels[0].set_yticks(list(rows), labels, color=BLACK, size=9.5)
+    for axes in panels:
+        axes.set_yticks(list(rows), labels, color=BLACK, size=10.5)
     panels[0].set_ylim(len(rallies) - 0.45, -0.55)
-    marks = [
-        Line2D([], [], marker="o", color="white", mec=GREY, mew=1.8, ms=7, label="median"),
-        Line2D([], [], marker="|", color=GREY, lw=0, ms=13, mew=2.2, label="99 %"),
-        Line2D([], [], marker="D", color=GREY, lw=0, ms=6, label="maximum"),
-    ]
-    picture.legend(handles=marks, loc="outside lower right", ncols=3, fontsize=9)
+    most = (
+        Line2D([], [], color=GREY, lw=5, alpha=0.55, solid_capstyle="butt"),
+        Line2D([0.5], [0.5], marker="|", color=GREY, lw=0, ms=13, mew=2.2),
+    )
+    marks = {
+        "median": Line2D([], [], marker="o", color="white", mec=GREY, mew=1.8, ms=7),
+        "99 of 100 answers": most,
+        "the latest": Line2D([], [], marker="D", color=GREY, lw=0, ms=6),
+    }
+    picture.legend(
+        cast("Any", marks.values()),  # its types know no tuple
+        marks,
+        loc="outside lower right",
+        ncols=3,
+        fontsize=10,
+        handler_map={tuple: _Band()},
+    )
     return picture
 
 
