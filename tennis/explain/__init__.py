@@ -1,3 +1,3 @@
 # SPDX-FileCopyrightText: The Tennis authors
 # SPDX-License-Identifier: MIT
-"""Why a ball was late: played again, told in words, drawn; remedies tried."""
+"""Explain a late ball: replay, words, pictures; try remedies."""

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The Tennis authors
 # SPDX-License-Identifier: MIT
-"""What the Racquet's answers and a program's have in common: parts of a wait, words for them."""
+"""Common to the Racquet's answers and a program's: parts of a wait, words for them."""
 
 from collections import defaultdict
 from collections.abc import Iterable
@@ -63,7 +63,7 @@ class Answer:
         return f" on processor {processor}" if len(self.lanes[0]) > 1 else ""
 
     def named(self, part: Segments, segment: int) -> str:
-        """Return the name of the task of a segment, with its priority, and where it was."""
+        """Return the name of the task of a segment, with its priority and its processor."""
         return part.named(segment) + self.on(part.place(segment))
 
     def spun(self, part: Segments, segments: Iterable[int]) -> LockHeld | None:

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The Tennis authors
 # SPDX-License-Identifier: MIT
-"""What happens between processors while a ball waits: locks, interrupts, tasks that are moved."""
+"""Events between processors while a ball waits: locks, interrupts, tasks that are moved."""
 
 import re
 from collections import Counter, defaultdict
@@ -12,7 +12,7 @@ from tennis.explain.ways import Lanes
 from tennis.kit.units import format_ns
 from tennis.rally.phases import GIVES, GOT, MOVES, SENDS, SLEEPING, TAKES, WAKES, WANTS
 
-# what leads to a lock, to an interrupt, to a move, whoever asks for it
+# functions that lead to a lock, an interrupt or a move, from any caller
 _LOCKING = re.compile(r"queued_|_raw_|__raw_|rt_spin_|rtlock_|rt_mutex_|rt_read_|rt_write_|__rt_")
 _SENDING = re.compile(
     r"gic_|\w*smp_cross_call|ipi_|arch_(smp_send|send_call|irq_work)|smp_send_|send_call_|\w*ipi\w*"
@@ -175,8 +175,8 @@ def _cause(turns: Sequence[_Turn]) -> Blame | None:
 def interrupts(lanes: Lanes) -> list[Interrupt]:
     """Return the interprocessor interrupts that were sent and taken in a phase, as taken.
 
-    Several of one sender that were sent before one is taken are one: the first counts. Of several
-    senders the interrupt controller takes that with the lowest number first (QEMU's GICv2).
+    Several from one sender before one is taken are one: the first counts. The interrupt controller
+    takes that of the sender with the lowest number first (QEMU's GICv2).
     """
     pending: dict[tuple[int, int], dict[int, tuple[Segments, Event, Event | None]]]
     pending = defaultdict(dict)

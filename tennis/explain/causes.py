@@ -1,10 +1,10 @@
 # SPDX-FileCopyrightText: The Tennis authors
 # SPDX-License-Identifier: MIT
-"""Which code became later or earlier: balls of both sides, played again and looked at.
+"""Find the code that became later or earlier: replay balls of both sides, and look at them.
 
-Of each statement that changed, balls near its level are explained in one boot of either side: in
-the pair of boots that is most like the comparison's ratio. Of late balls that most boots do not
-have, they are those balls, in a boot that has them, beside usual ones.
+For each statement that changed, balls near its level are explained in one boot of either side: the
+pair of boots whose ratio is nearest to the comparison's. For late balls that most boots lack, these
+balls are explained, in a boot that has them, beside usual ones.
 """
 
 import math
@@ -40,13 +40,13 @@ ROWS_MAX = 6
 SHARE_MIN = 0.1  # of the difference: what is less is no cause
 REPEATS = 0.75  # of all pairs of a ball before and a ball after show a cause: else it is chance
 FEW = 5  # balls: beside fewer late ones, usual ones are looked at
-LATE_FROM = 10  # a level of one ball in so many, or a rarer one, is one of late balls
-Level = tuple[str, float]  # a latency, and one ball in so many; 0: balls beyond a time
+LATE_FROM = 10  # a level of one ball in this many, or a rarer one, is one of late balls
+Level = tuple[str, float]  # a latency, and N of "one ball in N"; 0: balls beyond a time
 
 
 @dataclass(frozen=True)
 class _Cause:
-    """What the processor was at: ns of the median ball, before and after, and where most of it.
+    """Work of the processor: ns in the median ball, before and after, and its main function.
 
     ``ball`` says which balls those are: usual, or late.
     """
@@ -71,7 +71,7 @@ class _Waited:
 
 @dataclass(frozen=True)
 class LevelCauses:
-    """What came and what went, of one statement."""
+    """The causes that came and went, for one statement."""
 
     row: Row
     before: Rally
@@ -88,7 +88,7 @@ def find_causes(
     """Explain what changed; return also why some of it cannot be explained.
 
     ``plans``: of the sides that were played, by side and kind: their kernels and Racquets are
-    trusted. Of recorded ones only rallies of named kernels are played again.
+    trusted. Recorded sides are replayed only if they are rallies of named kernels.
     """
     found: list[LevelCauses] = []
     unexplained: list[str] = []
@@ -401,7 +401,7 @@ def waited_sentence(waited: _Waited) -> str:
 
 
 def shown_cause(causes: LevelCauses) -> CauseShown:
-    """Return what a page says of one level."""
+    """Return a page's lines about one level."""
     lines = [f"Came: {sentence(cause)}." for cause in causes.came]
     lines += [f"Went: {sentence(cause)}." for cause in causes.went]
     lines += [f"{came_or_went(one).capitalize()}: {waited_sentence(one)}." for one in causes.waited]

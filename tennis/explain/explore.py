@@ -137,7 +137,7 @@ def recorded(title: str, words: str, rally: Rally, explained: Path) -> Recorded:
 
 
 def page(rallies: Sequence[Recorded], links: Mapping[str, str], note: str = "") -> str:
-    """Return the page; ``links``: where a visitor goes on, title to address; ``note``: its proof.
+    """Return the page; ``links``: further pages, title to address; ``note``: its proof.
 
     The same rallies give the same bytes. Raises ValueError without a rally.
     """
@@ -162,7 +162,7 @@ def page(rallies: Sequence[Recorded], links: Mapping[str, str], note: str = "") 
 
 
 def rally_table(rally: Rally) -> dict[str, np.ndarray]:
-    """Return all balls: served (ns since the first), both latencies (ns; NaN: there is none)."""
+    """Return all balls: served (ns since the first), both latencies (ns; NaN: missing)."""
     served, rise, fall = edges_ns(rally)
     return {"served_ns": served, "interrupt": rise, "scheduling": fall - rise}
 

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The Tennis authors
 # SPDX-License-Identifier: MIT
-"""What the processor was at: every stack is put down to its innermost layer.
+"""Kinds of the processor's work: each stack is attributed to its innermost layer.
 
 An interrupt, a softirq, the scheduler, user space, or the kernel for a task. The rules look at
 function names that have been the same in Linux 5.10 to 6.16 on arm64.
@@ -78,7 +78,7 @@ SYSTEM_CALL = re.compile(r"__arm64_(?:compat_)?sys_(\w+)")
 
 @dataclass(frozen=True)
 class What:
-    """What the processor was at: a kind, in which place, for which task."""
+    """The processor's work: its kind, its place, and its task."""
 
     kind: Kind
     label: str
@@ -119,7 +119,7 @@ def innermost(layer: str, stack: Sequence[str], *, masked: bool) -> tuple[Kind, 
 
 
 def _after(stack: Sequence[str], callers: set[str], helpers: re.Pattern[str] | None = None) -> str:
-    """Return the function that the innermost of ``callers`` called; empty if there is none."""
+    """Return the function that the innermost of ``callers`` called, or an empty text."""
     for index in range(len(stack) - 2, -1, -1):
         if base(stack[index]) in callers:
             called = stack[index + 1]

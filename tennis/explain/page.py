@@ -57,7 +57,7 @@ def write(explanation: Explanation, out: Path) -> None:
 
 
 def note(explanation: Explanation) -> str:
-    """Return what must be said beside every picture: the bench, N, misses, faults."""
+    """Return the note for every picture: the bench, N, misses, faults."""
     rally = explanation.rally
     suspect = "; suspect" if rally.manifest.suspect else ""
     return (
@@ -94,7 +94,7 @@ def _pictures(explanation: Explanation) -> tuple[str, str]:
 
 
 def page(explanation: Explanation, flame: str, timeline: str) -> str:
-    """Return the page. What came from the rally is escaped, also in the pictures."""
+    """Return the page. The rally's words are escaped, also in the pictures."""
     story: Story = explanation.story
     return template("explain.html.j2").render(
         version=VERSION,

@@ -43,7 +43,7 @@ TAKES = frozenset(
         *("preempt_schedule_irq", "dynamic_preempt_schedule", "__cond_resched"),
     }
 )
-GONE = "{gone}"  # in a reason, where the time stands
+GONE = "{gone}"  # in a reason, the place of the time
 SLEEPS = frozenset({"system call nanosleep", "system call clock_nanosleep"})
 
 
@@ -147,7 +147,7 @@ def _busy(part: Segments, its: range, thread: int) -> str:
 
 
 def _own_time(part: Segments, its: range, thread: int) -> Why:
-    """Say what a task was at, or what it waited for, where it should only answer."""
+    """Say what a task did, or what it waited for, when it should only answer."""
     away = [i for i in its if part.thread_at(i) != thread]
     took = format_ns(sum_ns(part, its))
     if 2 * sum_ns(part, away) >= sum_ns(part, its):
@@ -180,10 +180,9 @@ def _most(part: Segments, its: range, thread: int) -> tuple[str, list[int]]:
 
 
 def _reason(part: Segments, before: Sequence[int], away: Sequence[int]) -> str:
-    """Say what a task waited for, from what it did last, with ``GONE`` for how long.
+    """Say what a task waited for, from its last functions, with ``GONE`` for the time.
 
-    It waited for nothing if the kernel took the processor from it: whatever it was at, it could
-    have gone on.
+    It waited for nothing if the kernel took the processor from it: it could have continued.
     """
     if not before:
         return f"lost the processor for {GONE}"

@@ -11,7 +11,7 @@ BOOTS_MAX = 40
 
 @dataclass(frozen=True)
 class _Remedy:
-    """A setting that may help, where a sentence about a late ball says a certain thing."""
+    """A setting that may help if a sentence about a late ball matches ``says``."""
 
     says: re.Pattern[str]
     setting: str  # NAME=VALUE, as `tennis explain try` takes it

@@ -34,7 +34,7 @@ from tennis.rally.text import plain, quoted
 
 # what a remedy may change, as people write it
 TRIED = tuple(row.name.replace("_", "-") for row in rows_of("remedy"))
-LEVELS = (1000, 100)  # what one ball in so many exceeds: the rarest that all boots have
+LEVELS = (1000, 100)  # levels of one ball in N: the rarest that all boots have
 SEEDS = 2**32
 MISSED = -1
 ALIKE = 0.1  # a whole wait that is shorter by less than this part is as long as it was
@@ -44,7 +44,7 @@ ALIKE = 0.1  # a whole wait that is shorter by less than this part is as long as
 class _Moved:
     """A wait that a remedy took from one latency, and that came with the other; ns.
 
-    Of each pair of boots the latest ball; of these the median, before and after.
+    The median over the pairs' latest balls, before and after.
     """
 
     left: Latency
@@ -65,7 +65,7 @@ class _Moved:
 
 @dataclass(frozen=True)
 class _Tried:
-    """What became of the late balls of pairs of boots that share a seed.
+    """The change of the late balls of pairs of boots that share a seed.
 
     Times are of the whole wait, from ping to fall, in ns; missed balls are later than all.
     """
@@ -89,7 +89,7 @@ class _Tried:
 
     @property
     def why(self) -> str:
-        """Say what the verdict stands on."""
+        """Give the verdict's reasons."""
         if self.found is None:
             return (
                 f"boots of fewer than {LATER_MIN * LEVELS[-1]} balls have no level, and one pair "
@@ -108,8 +108,8 @@ def try_setting(
     """Play a rally's plan with other settings, boot by boot in pairs of one seed; compare them.
 
     ``settings``: ``NAME=VALUE`` each; ``boots``: pairs, of which the first one's first rally is
-    there. What an earlier call played stays and is used again. Raises UsageError, RallyError and
-    BenchError, before anything is played if that can be known.
+    there. Boots of an earlier call are used again. Raises UsageError, RallyError and BenchError,
+    before anything is played if that can be known.
     """
     if not 1 <= boots <= BOOTS_MAX:
         raise UsageError(f"--boots {boots}", next_step=f"say 1 to {BOOTS_MAX}")
@@ -236,7 +236,7 @@ def compared(pairs: Sequence[tuple[Rally, Rally]], setting: str, over_ns: int | 
                 found = time_change(before, after, one_in)
     if over_ns is None and before.has(LEVELS[-1]) and after.has(LEVELS[-1]):
         one_in = next(one for one in LEVELS if before.has(one) and after.has(one))
-        # what lies at the level itself is late, too; what was missed, after the timeout
+        # balls at the level itself are late, too; missed ones are later than the timeout
         timeout_ns = pairs[0][0].manifest.protocol.timeout_ns
         over_ns = int(np.ceil(min(before.level(one_in), timeout_ns + 1))) - 1
     beyond = np.array([np.inf if over_ns is None else over_ns], np.float64)

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The Tennis authors
 # SPDX-License-Identifier: MIT
-"""Why a repetition of a drill was late, or took long: from counted instructions to words."""
+"""Explain a late or long repetition of a drill: from counted instructions to words."""
 
 from collections import defaultdict
 from dataclasses import replace

@@ -1,10 +1,10 @@
 # SPDX-FileCopyrightText: The Tennis authors
 # SPDX-License-Identifier: MIT
-"""Why a ball was late: a rally of the virtual bench is played again, and looked at.
+"""Explain a late ball: play a rally of the virtual bench again, and look at it.
 
-The same plan and the same versions give the same balls. So the late ones can be had again, with a
-profiler beside the instrument (``tennis.bench.virtual.profiler``), and every ball of the replay is
-held against the rally: what is explained is what happened then, not something like it.
+The same plan and the same versions give the same balls. So the late ones come again, with a
+profiler beside the instrument (``tennis.bench.virtual.profiler``). Every ball of the replay is
+compared with the rally: the explanation is of the same events, not of similar ones.
 """
 
 import re
@@ -76,16 +76,15 @@ def explain(  # noqa: PLR0913 (which balls, in one of three ways)
     """Play a rally or drill again as far as needed, and explain one ball or the latest ones.
 
     ``ball`` counts from 0; ``worst`` is how many of the latest (default 20, or all that there are;
-    3 of a rally of shots, of which each is played in a boot of its own);
-    ``over_ns`` takes all that waited longer, and those that were missed.
-    The latest are those with the longest time from the ping to the reply's fall, and missed balls
-    before them. ``about``: the latency to find the cause of, by default a ball's longer one.
-    ``kernel`` is the built tree of a rally that was played on one, ``program`` what answered in one
-    in which no Racquet did. Of a drill they are repetitions:
-    a periodic one is as late as it came after its period was over, another one as long as it took.
+    3 of a rally of shots, of which each is played in a boot of its own); ``over_ns`` takes all that
+    waited longer, and those that were missed. The latest are those with the longest time from the
+    ping to the reply's fall, and missed balls before them. ``about``: the latency to find the cause
+    of, by default a ball's longer one. ``kernel`` is the built tree of a rally that was played on
+    one, ``program`` the program that answered in place of a Racquet. A drill has repetitions: a
+    periodic one is late by the time from its period's end, another one by its duration.
 
-    Raises UsageError for what cannot be meant or explained, RallyError if the replay's balls are
-    not the rally's, BenchError, and KeyboardInterrupt when told to stop.
+    Raises UsageError for a wrong request, or a rally that cannot be explained, RallyError if the
+    replay's balls are not the rally's, BenchError, and KeyboardInterrupt if ``watch`` stops it.
     """
     rally = path if isinstance(path, Rally) else open_folder(path)
     plan = plan_again(rally, kernel, program=program)
@@ -147,7 +146,7 @@ def record_stages(rally: Rally, *, kernel: str | None = None, watch: Watch | Non
 
 @dataclass(frozen=True)
 class _Profiled(Generic[Result]):
-    """What was found of each ball, by ball; how many balls came, and which versions differ now."""
+    """The results of each ball, by ball; the number of replayed balls, and the changed versions."""
 
     found: list[Result]
     replayed: int
@@ -233,7 +232,7 @@ def profile_balls(  # noqa: PLR0913 (a rally, which of its balls, and what becom
 def policies_of(rally: Rally) -> dict[tuple[str, int], str]:
     """Return the policies of a rally's real-time tasks, by name and priority, as in ``FIFO``.
 
-    Which priority a thread has, the profile says: another one may have its name.
+    The profile has each thread's priority: another thread may have the same name.
     """
     tasks = rally.manifest.target.tasks
     return {(t.task, t.priority): t.policy.removeprefix("SCHED_") for t in tasks if t.priority}
@@ -316,7 +315,7 @@ def _telling(
 
 
 def _facts_of(rally: Rally) -> dict[str, str]:
-    """Return what the target of a rally said of itself."""
+    """Return the facts that a rally's target reported."""
     console = rally.file(CONSOLE)
     return Console(console).report().facts if console else {}
 
@@ -352,7 +351,7 @@ def _period_ns(rally: Rally) -> int:
 def latest_balls(waits: NDArray[np.int64], count: int) -> list[int]:
     """Return the numbers of the latest balls, the latest first; missed ones count as latest.
 
-    Of a drill only repetitions that were late, if there are any.
+    A drill has only its late repetitions, if there are any.
     """
     order = np.argsort(-waits, kind="stable")
     late = int(np.count_nonzero(waits > 0))

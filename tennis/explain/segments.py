@@ -188,7 +188,7 @@ class Segments:
         stalled = np.bincount(phase.stalls["node"], phase.stalls["ns"], len(phase.nodes))
         if (stalled > self.node_ns).any():
             raise BenchError(
-                f"ball {phase.ball} waited longer for memory than it was where it waited",
+                f"ball {phase.ball} waited longer for memory than the whole function took",
                 next_step="please report it, with the rally's folder",
             )
 

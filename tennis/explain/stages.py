@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The Tennis authors
 # SPDX-License-Identifier: MIT
-"""What happened to every ball of a rally, and when: ``stages.parquet`` beside ``balls.parquet``.
+"""The stages of every ball of a rally: ``stages.parquet`` beside ``balls.parquet``.
 
 A row for each ball, in the balls' order. Times are in ns since the ping; null: it did not happen.
 """
@@ -42,7 +42,7 @@ SCHEMA = pa.schema(
         pa.field("answerer", pa.string(), nullable=False),
     ]
 )
-# of several processors: where it happened, who held a lock, which interrupt and move it took
+# with several processors: the processor, the lock's owner, the interrupt and the move
 SEVERAL = pa.schema(
     [
         *SCHEMA,

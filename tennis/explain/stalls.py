@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The Tennis authors
 # SPDX-License-Identifier: MIT
-"""What a wait was for if it was for memory: lines, pages and registers, by cause and by function.
+"""Waits for memory: lines, pages and registers, by cause and by function.
 
 A stall is a part of the time of the function that waits. target/virtual/memory.c numbers causes,
 levels and devices, and ``STALL_KIND`` of machine.h puts them together.

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The Tennis authors
 # SPDX-License-Identifier: MIT
-"""What happened to a ball: from counted instructions to words."""
+"""The story of a ball: from counted instructions to words."""
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
@@ -37,7 +37,7 @@ class _Step:
 
 @dataclass
 class _Stretch:
-    """What ran without a break, and the segments that it is made of."""
+    """Work without a break, and its segments."""
 
     began: int
     what: What
@@ -98,7 +98,7 @@ class Moments:
 class Story(Moments):
     """One ball: when things happened, what ran, and who is to blame.
 
-    Of a drill it is a repetition; ``served_ns`` is then when its period was over, or it began.
+    For a drill it is a repetition; ``served_ns`` is then the end of its period, or its beginning.
     """
 
     ball: int

@@ -30,7 +30,7 @@ def tell(  # noqa: PLR0913 (what is known of a ball)
     """Return the story of a ball.
 
     ``phases``: both of every processor. ``about``: the latency to find the cause of; by default the
-    longer one. ``home``: the processor that pings shall come to.
+    longer one. ``home``: the processor for pings.
     """
     rise, fall = edges
     lanes = lanes_of(phases, names)

@@ -4,7 +4,7 @@
 
 PREEMPT_RT puts an interrupt's handler into a thread (Documentation/core-api/real-time/). The hard
 interrupt only wakes the thread, and the thread disables bottom halves around the handler, for which
-it takes the processor's softirq lock: so it waits for whoever holds that lock. A thread that the
+it takes the processor's softirq lock: so it waits for the owner of that lock. A thread that the
 driver asked for is woken in the same way, and takes no such lock.
 """
 

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The Tennis authors
 # SPDX-License-Identifier: MIT
-"""What the processor was at while one ball waited, in the order of time: one SVG."""
+"""The processor's work while one ball waited, in order of time: one SVG."""
 
 import itertools
 import math
@@ -25,7 +25,7 @@ LANE = 20
 BINS = 1000
 LEVELS = 4  # heights of a lane: how much of a pixel's time
 AROUND_NS = 300  # shown before and after a moment that is shown larger
-LARGER = 6  # what is so many times longer is shown whole and its ends larger
+LARGER = 6  # a ball this many times longer is shown whole, and its ends larger
 TICKS = 8
 
 
@@ -80,7 +80,7 @@ class _Panel:
 
 
 class _Lane:
-    """What one processor was at: a kind each, and the time that went to it until any moment."""
+    """One processor's work: its kinds, and the time that each took until any moment."""
 
     def __init__(self, title: str, parts: Sequence[Segments]) -> None:
         self.title = title
@@ -189,7 +189,7 @@ class _Lanes:
 
 
 def _lane_svg(lane: _Lane, began: int, ended: int, top: float) -> tuple[list[str], float]:
-    """Return a lane's SVG, and where it ends; of several the first row has the title."""
+    """Return a lane's SVG, and its lower end; with several lanes the first row has the title."""
     width = WIDTH - LEFT - MARGIN
     out, base = [], top
     if lane.title:
@@ -210,7 +210,7 @@ def _lane_svg(lane: _Lane, began: int, ended: int, top: float) -> tuple[list[str
 
 
 def _hovers(lane: _Lane, panel: _Panel, top: float, bottom: float) -> Iterator[str]:
-    """Yield what is said where the pointer is: invisible, one a step."""
+    """Yield the texts under the pointer: invisible, one a step."""
     for step in lane.steps:
         start, end = panel.within(step.began), panel.within(step.began + step.ns)
         if end <= start:

@@ -30,7 +30,7 @@ def lanes_of(phases: Sequence[Phase], names: Names) -> list[Lanes]:
 
 
 def way_to_top_half(lanes: Lanes, home: int) -> Segments:
-    """Return what a ball waited for until its top half ran; ``home``: where pings shall come to."""
+    """Return what a ball waited for until its top half ran; ``home``: the processor for pings."""
     began = {part.processor: _first_own(part) for part in lanes}
     runs = min(
         (part for part in lanes if began[part.processor] is not None),

@@ -1,11 +1,11 @@
 # SPDX-FileCopyrightText: The Tennis authors
 # SPDX-License-Identifier: MIT
-"""What a ball would have waited if memory, TLBs or registers had cost nothing.
+"""A ball's wait if memory, TLBs or registers had cost nothing.
 
 The rally is played again to that ball. From its ping on, one cost is zero. All balls before it must
 be the rally's, tick for tick: so the ball meets what it met then, and only its own wait differs.
 
-Of a rally of shots, one boot plays the shot again, once with all costs and once without each. These
+In a rally of shots, one boot plays the shot again, once with all costs and once without each. These
 are children of one run at one instant, and the first must be the shot.
 """
 

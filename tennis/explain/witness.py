@@ -47,7 +47,7 @@ class _Distribution:
 
 @dataclass(frozen=True)
 class _Sight:
-    """What became of the late balls in a witness' eyes; ns."""
+    """The late balls as a witness saw them; ns."""
 
     kind: str
     late_over: int  # a ball is late beyond this, from the ping to the reply's fall
@@ -90,10 +90,10 @@ class InsideAndOutside:
 
 
 def compare(rally: Rally) -> InsideAndOutside:
-    """Hold what a rally's witness saw against what the Brickwall saw.
+    """Compare the samples of a rally's witness with the Brickwall's balls.
 
-    Raises UsageError if the rally had no witness or too few balls, RallyError if what it told
-    is not whole.
+    Raises UsageError if the rally had no witness or too few balls, RallyError if its report is not
+    whole.
     """
     if rally.balls < LATE_ONE_IN:
         raise UsageError(
@@ -151,7 +151,7 @@ def _sight(
 ) -> _Sight:
     ball_over = int(np.quantile(waited, 1 - 1 / LATE_ONE_IN, method="lower"))
     sample_over = int(np.quantile(witness.latency, 1 - 1 / LATE_ONE_IN, method="lower"))
-    # if more than one in so many was missed, none waited longer than those
+    # if more than one ball in LATE_ONE_IN was missed, no answer is later than those
     late = (waited > ball_over) | missed
     late_samples = witness.latency > sample_over
     sampled = _overlaps(witness.began, witness.ended, served, served + waited)

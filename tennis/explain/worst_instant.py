@@ -2,11 +2,11 @@
 # SPDX-License-Identifier: MIT
 """Search for the worst instant of a rally's machine by shots; what is played is kept.
 
-First instants at random, one in each equal part of the time. Then, boot by boot, what is between
-two instants that were played and may be later than the worst: half of a boot goes before the
-latest shots, where the latency jumps up (a tooth is highest at its first moment), the other half
-into the longest parts in which nothing was played. ``tennis.rally.coverage`` says what
-may be later, and why. After Ctrl-C the same command goes on behind the last boot.
+First instants at random, one in each equal part of the time. Then, boot by boot, instants between
+two played ones that may be later than the worst: half of a boot goes before the latest shots, where
+the latency jumps up (a tooth is highest at its first moment), the other half into the longest parts
+without a shot. ``tennis.rally.coverage`` computes what may be later. After Ctrl-C the same command
+continues after the last boot.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -31,11 +31,11 @@ from tennis.rally.shots import are_shots, span_ns
 SHOTS = 2000  # of a search, if nobody says another number
 SHOTS_MAX = 100_000
 BOOTS = 8  # at most; under stress one takes as long as 500 shots
-OF_A_BOOT = 50  # shots at least, as long as there are so many
-FIRST = 2  # the first boot plays one of so many shots of the search
+OF_A_BOOT = 50  # shots at least, while enough are left
+FIRST = 2  # the first boot plays one in this many shots of the search
 LEAST = 30  # instants that are drawn
 INSIDE = 8  # shots of a boot between two instants
-STEEP = 8  # a part that is so many times longer than the worst latency is searched from its end
+STEEP = 8  # a part this many times longer than the worst latency is searched from its end
 
 # the latencies at instants that rise, in one boot; ns
 Play = Callable[[Sequence[int]], Sequence[int]]
@@ -49,10 +49,10 @@ def find_worst(
     kernel: str | None = None,
     watch: Watch | None = None,
 ) -> Instants:
-    """Search until so many shots were played, those of earlier searches among them; keep each boot.
+    """Search until ``shots`` shots were played, with those of earlier searches; keep each boot.
 
-    ``kernel``: the tree that the rally was played on, if it was one. Raises UsageError for what
-    shots do not go with, RallyError if the rally's shots do not come again, BenchError.
+    ``kernel``: the tree that the rally was played on, if it was one. Raises UsageError for a plan
+    that cannot have shots, RallyError if the rally's shots do not come again, BenchError.
     """
     plan = plan_again(rally, kernel)
     refuse_unfit(plan)
@@ -120,9 +120,9 @@ class _Playing:
         storage.write(self._rally, self.found)
 
     def _known_again(self, rows: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return the latest instant that is known: it is played in each boot, and must be the same.
+        """Return the latest known instant: each boot plays it again, and it must be the same.
 
-        So what another boot played is never mixed with what is none of this machine's.
+        So shots of another machine are never mixed with this one's.
         """
         worst = int(np.argmax(rows[:, 1]))
         return rows[worst : worst + 1]
@@ -203,7 +203,7 @@ def search(played: Played, shots: int, play: Play) -> Iterator[Played]:
 
 
 def _next(played: Played, count: int) -> Times:
-    """Return the instants of the next boot, rising: so many at most."""
+    """Return the instants of the next boot, rising: at most ``count``."""
     may_be = played.may_be()
     places = np.flatnonzero(may_be > played.worst_ns)
     # the latest first, and of one tooth that ends there once

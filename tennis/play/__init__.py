@@ -1,3 +1,3 @@
 # SPDX-FileCopyrightText: The Tennis authors
 # SPDX-License-Identifier: MIT
-"""What drives a bench: a rally, its seal, checks before it, a board's first evening."""
+"""Code that drives a bench: a rally, its seal, checks before it, a board's first evening."""

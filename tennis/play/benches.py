@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The Tennis authors
 # SPDX-License-Identifier: MIT
-"""What the list of benches says, and how a bench is returned to its known state."""
+"""The list of benches, and the return of a bench to its known state."""
 
 import re
 import subprocess
@@ -44,7 +44,7 @@ def rows() -> list[_BenchRow]:
 
 
 def _row_of(bench_state: state.BenchState) -> _BenchRow:
-    """Return what the table says of a bench."""
+    """Return a bench's row of the table."""
     row = _BenchRow(bench=bench_state.bench.name, reachable=bench_state.reachable)
     # the first column says which bench
     troubles = [bench_state.trouble.removeprefix(f"{row.bench}: ")] if bench_state.trouble else []
@@ -70,7 +70,7 @@ def _row_of(bench_state: state.BenchState) -> _BenchRow:
     if bench_state.pico_trouble:
         where = bench_state.bench.bench_host
         pico_trouble = bench_state.pico_trouble.removeprefix(f"{where}: ")
-        if pico_trouble not in troubles:  # one network that is down is said once
+        if pico_trouble not in troubles:  # one network that is down is reported once
             troubles.append(f"its Pico, at {where}, cannot be looked for: {pico_trouble}")
     elif len(bench_state.picos) == 1:
         row.pico = bench_state.picos[0]

@@ -58,10 +58,10 @@ def _chosen(plan: Plan, seconds: float) -> sigrok.Settings:
 
 @contextmanager
 def watching(plan: Plan, part: Path) -> Iterator[list[str]]:
-    """Capture while a rally is played on a physical bench; what went wrong comes into the list.
+    """Capture while a rally is played on a physical bench; errors go into the list.
 
-    The log warns of what the analyser cannot do. Raises BenchError, UsageError if there is none, or
-    if it cannot cover the rally. One that fails later costs no ball.
+    The log warns of limits of the analyser. Raises BenchError, UsageError if there is no analyser,
+    or if it cannot cover the rally. One that fails later costs no ball.
     """
     trouble: list[str] = []
     if not plan.umpire or plan.bench == "virtual":

@@ -1,10 +1,10 @@
 # SPDX-FileCopyrightText: The Tennis authors
 # SPDX-License-Identifier: MIT
-"""A rally of the virtual bench, played again, and all of its folder compared with what came.
+"""Play a rally of the virtual bench again, and compare the result with all of its folder.
 
-A folder's hashes show damage only: whoever alters a file can write a hash that fits. The same plan
-and the same versions give the same folder, so a replay shows whether it is what it claims to be.
-Every field of the manifest and every file is compared, unless it is named here as one that is not.
+A folder's hashes show damage only: a forger can write a hash that fits. The same plan and the same
+versions give the same folder, so a replay shows whether it is what it claims to be. Every field of
+the manifest and every file is compared, unless it is named here as one that is not.
 """
 
 import collections
@@ -51,8 +51,8 @@ from tennis.rally.text import plain, quoted
 
 # fields of the manifest that no replay can tell: when, and by whom
 NOT_COMPARED = ("created", "operator")
-# fields that are compared in another way: versions that differ are said, the files are compared and
-# not their hashes, and the other two tell how the manifest is written
+# fields that are compared in another way: versions that differ are reported, the files are compared
+# and not their hashes, and the other two depend on how the manifest is written
 COMPARED_OTHERWISE = ("tool", "files", "seal", "schema_version")
 MADE_AFTERWARDS = {
     STAGES: "stages",
@@ -84,13 +84,13 @@ def check_rally(
     program: Path | None = None,
     watch: Watch | None = None,
 ) -> _Checked:
-    """Play a rally again, all of it, and compare all that its folder says.
+    """Play a rally again, all of it, and compare all of its folder.
 
-    ``kernel`` is the built tree of a rally that was played on one, ``racquet`` the source of one
-    that was played with a Racquet of somebody's own, ``program`` what answered in its place. Of a
-    rally that did not come to its end what it holds is compared. Raises UsageError for what cannot
-    be played again, RallyError if it is not what it claims to be, BenchError, and
-    KeyboardInterrupt when told to stop.
+    ``kernel`` is the built tree of a rally that was played on one, ``racquet`` the source of a
+    user's own Racquet, ``program`` the program that answered in its place. If the rally did not
+    reach its end, the balls that it holds are compared. Raises UsageError for what cannot be played
+    again, RallyError if it is not what it claims to be, BenchError, and KeyboardInterrupt if
+    ``watch`` stops it.
     """
     rally = open_folder(path)
     plan = plan_again(rally, kernel, racquet, program=program, any_instrument=True)
@@ -144,8 +144,8 @@ class _Repeating:
 class _Compared:
     """A session whose balls must be those of a rally.
 
-    It goes to its end, as the rally did. Where the rally did not, it ends when it is surely beyond
-    what the rally holds: an instrument may have had a frame of balls that nobody got.
+    It runs to its end if the rally did. Otherwise it ends when it is surely beyond the rally's
+    balls: the instrument may have held a frame of balls that was lost.
     """
 
     def __init__(
@@ -173,7 +173,7 @@ class _Compared:
         return self._session.garbage_bytes
 
     def frames(self) -> Iterator[Frame | None]:
-        """Yield the frames. Raises RallyError, and KeyboardInterrupt when told to stop."""
+        """Yield the frames. Raises RallyError, and KeyboardInterrupt at a stop."""
         came, held, stopped = 0, len(self._table), False
         for frame in self._session.frames():
             if frame is not None and frame.kind == wire.BALLS:
@@ -218,7 +218,7 @@ def difference(
 def ball_difference(rally: Rally, again: Rally) -> str:
     """Say at which ball a rally differs from one that was played here; empty: at none.
 
-    Of a rally that did not come to its end what it holds is compared.
+    If the rally did not reach its end, the balls that it holds are compared.
     """
     ours, theirs = balls_of(rally), balls_of(again)
     if rally.manifest.ended == "complete" and len(ours) > len(theirs):
@@ -340,9 +340,9 @@ def _words(value: Any) -> str:
 
 
 def _cut(rally: Rally, again: Rally, record: RunRecord) -> Manifest:
-    """Return the manifest that a rally must have that did not come to its end.
+    """Return the manifest of a rally that did not reach its end.
 
-    What the rally's console and events tell was compared before.
+    The rally's console and events were compared before.
     """
     counts = instrument_counts(_instrument_events(rally))
     manifest = rally.manifest
@@ -390,7 +390,7 @@ def _console(rally: Rally, again: Rally, left_out: list[str], *, whole: bool) ->
     ours, theirs = rally.path / CONSOLE, again.path / CONSOLE
     (size, behind), (size_again, behind_again) = _split(ours), _split(theirs)
     if behind or behind_again:
-        left_out.append(f"{CONSOLE}'s last lines: QEMU said them of the machine that it ran on")
+        left_out.append(f"{CONSOLE}'s last lines: QEMU wrote them about the machine that it ran on")
     misses, misses_again = (_misses(lines) for lines in (behind, behind_again))
     if whole and misses and misses != misses_again:
         return (
@@ -463,7 +463,7 @@ def _events(rally: Rally, again: Rally, record: RunRecord | None, scratch: Path)
 
 
 def _of_the_rally(events: Iterable[dict[str, Any]]) -> Iterator[dict[str, Any]]:
-    """Leave out what QEMU said of the machine that it ran on."""
+    """Leave out QEMU's words about the machine that it ran on."""
     return (event for event in events if event.get("what") != "emulator")
 
 
@@ -479,7 +479,7 @@ def _cut_events(rally: Rally, again: Rally, record: RunRecord) -> Iterator[dict[
 
 
 def _umpired(rally: Rally, scratch: Path) -> list[str]:
-    """Return what is to be said of a rally's capture, which is made here; nothing: it has none."""
+    """Return lines about a rally's capture, which is simulated here; nothing: it has none."""
     told = CAPTURE in rally.manifest.files or any(
         event.get("what") == "umpire" for event in rally.each_event()
     )

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 
 class Clock:
-    """Guesses how long is left of rallies of which so many are played at once."""
+    """Estimates the time that is left for rallies, of which ``at_once`` are played at a time."""
 
     def __init__(self, guesses_s: Sequence[float], at_once: int = 1) -> None:
         """Take a guess for each rally, in the order of playing; seconds."""
@@ -26,8 +26,8 @@ class Clock:
     def left_s(self) -> float:
         """Return the time that is left.
 
-        Of the rallies that are played beside the one that just ended, half is done on average. At
-        the first end all of it is: without that, the time left would be guessed too long.
+        When a rally ends, those that run beside it are half done on average. At the first end they
+        are done, too: otherwise the estimate would be too long.
         """
         if not self._played:
             return max(0.0, self._left_s) / self._at_once

@@ -1,9 +1,9 @@
 # SPDX-FileCopyrightText: The Tennis authors
 # SPDX-License-Identifier: MIT
-"""What the loop from the ping to the reply adds to a known delay: wires, pads, flip-flops.
+"""The delay that the loop from ping to reply adds to a known one: wires, pads, flip-flops.
 
-A *leg* is a wire with what is at its ends: an output driver, a resistor, an input buffer. The loop
-has two legs. The ping's stamp has none, as it is taken at the ping's own pad. So a loop delays
+A *leg* is a wire with the parts at its ends: an output driver, a resistor, an input buffer. The
+loop has two legs. The ping's stamp has none, as it is taken at the ping's own pad. So a loop delays
 every ball alike.
 
 - The resistor R and the capacitance C of wire and pad make a slope: from 0 the voltage reaches V
@@ -11,7 +11,7 @@ every ball alike.
 - The input turns somewhere between LOW_V and HIGH_V, and back at least HYSTERESIS_V lower: RP2040
   data sheet, section 5.2.3 (V_IL, V_IH and V_HYS at 3.3 V).
 - For driver and input buffer the data sheet states no delay: PADS_NS and PAD_SKEW_NS are a guess
-  with room, and no board has confirmed it.
+  with room, not yet confirmed on a board.
 """
 
 import math
@@ -31,7 +31,7 @@ PADS_NS = 10.0  # at most, of a driver and an input buffer
 PAD_SKEW_NS = 3.0  # at most, between their rise and their fall
 # of two crystals of 30 ppm each
 CRYSTALS = 60e-6
-# how far a crystal moves while a delay is measured, beyond what all delays say of it
+# how far a crystal moves while a delay is measured, beyond what all delays show
 WANDER = 1e-6
 # what the mean of some hundred balls, each rounded to a tick, may be off
 STATISTICS_TICKS = 0.25
@@ -96,11 +96,11 @@ class Clocks:
         return (self.ratio + 1) / 2 + STATISTICS_TICKS
 
     def mean_ticks(self, synchroniser_ticks: int) -> float:
-        """Return what the mean of all balls is above the known delay, without any loop.
+        """Return how far the mean of all balls is above the known delay, without any loop.
 
         The first flip-flop takes an edge at the end of the cycle in which it comes. An edge of the
         same clock comes at the beginning of one; that of another clock in its middle, on average,
-        and so it waits half a cycle less. The instrument, likewise, rounds down.
+        and so it waits half a cycle less. The instrument rounds down, too.
         """
         if self.generator_hz is None:
             return float(synchroniser_ticks)
@@ -109,7 +109,7 @@ class Clocks:
 
 @dataclass(frozen=True)
 class Common:
-    """What all balls have in common: ``ticks`` more, and ``slope`` of what is known of each."""
+    """The common part of all balls' errors: ``ticks`` more, and ``slope`` of the known delay."""
 
     ticks: float
     slope: float = 0.0

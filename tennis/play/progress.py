@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The Tennis authors
 # SPDX-License-Identifier: MIT
-"""How far a rally is, for people who wait."""
+"""The progress of a rally, for people who wait."""
 
 import time
 from dataclasses import dataclass, field, replace
@@ -20,7 +20,7 @@ class Progress:
     balls: int = 0
     misses: int = 0
     max_ns: int | None = None  # of the answers
-    replaying: bool = False  # a resumed rally comes back to where it was
+    replaying: bool = False  # a resumed rally returns to its position
     doing: str = ""  # what goes on while no ball comes
     began: float = field(default_factory=time.monotonic)
     first_ball: float | None = None  # wall clock

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The Tennis authors
 # SPDX-License-Identifier: MIT
-"""Play a rally: from the instrument's frames to its journal, whatever happens on the way."""
+"""Play a rally: from the instrument's frames to its journal, with all failures on the way."""
 
 import contextlib
 import json
@@ -39,7 +39,7 @@ def unobserved() -> Iterator[Observer]:
 
 @dataclass(frozen=True)
 class Watch:
-    """Who looks on: gets the progress often, and is asked as often whether to stop."""
+    """An observer of a rally: gets the progress often, and is asked as often whether to stop."""
 
     observe: Observer = lambda _: None
     stop: Stop = lambda: False
@@ -92,10 +92,10 @@ def play(bench: Bench, plan: Plan, out: Path, watch: Watch) -> Rally:
 
 
 def resume(bench: Bench, out: Path, watch: Watch) -> Rally:
-    """Go on with a rally that was interrupted, by force or by Ctrl-C, and seal it.
+    """Continue a rally that was interrupted, by force or by Ctrl-C, and seal it.
 
-    On a bench that repeats, the rally is played again; what comes must be what the journal holds
-    already, and then it goes on. The plan in the folder is played: the caller answers for it
+    On a bench that repeats, the rally is played again: its balls must be those of the journal, and
+    then it continues. The plan in the folder is played: the caller answers for it
     (``planning.bench_again``), as the folder may come from somebody else. Raises UsageError if
     there is nothing to resume, RallyError if the bench has changed since.
     """
@@ -140,7 +140,7 @@ def _way_on(in_play: RallyInPlay) -> str:
 
 
 def begun_plan(out: Path) -> Plan:
-    """Return the plan of an unfinished rally. Raises UsageError if there is none, RallyError."""
+    """Return the plan of an unfinished rally. Raises UsageError for another folder, RallyError."""
     part = part_path(out)
     sealed = finished(out)
     if sealed is not None and sealed.manifest.ended == "interrupted" and not can_go_on(sealed):
@@ -163,10 +163,10 @@ class NothingPlayedError(TennisError):
 
 
 def _is_unclosed(bench: Bench, in_play: RallyInPlay) -> bool:
-    """Tell whether a rally lacks what comes behind its last ball, so that it is to be played again.
+    """Tell whether a rally lacks the part after its last ball, so that it must be played again.
 
-    A drill's target tells there what it measured. A look at the load is made up for where the bench
-    repeats; elsewhere sealing names the fault.
+    There a drill's target reports its measurements. A missing check of the load can be repeated if
+    the bench repeats; otherwise sealing names the fault.
     """
     plan = in_play.plan
     if plan.drill and not plan.program and not is_drill_complete(in_play.part / CONSOLE):
@@ -180,9 +180,9 @@ def _is_unclosed(bench: Bench, in_play: RallyInPlay) -> bool:
 def _cut_ending(journal: Journal, *, repeats: bool, unclosed: bool = False) -> Frame | None:
     """Prepare a journal for going on; return its END frame if the rally had been played out.
 
-    A rally that was stopped early has a last, short frame that it would not have if it had gone
-    on: that is cut off where the bench repeats, playing again brings its balls back. ``unclosed``:
-    it was stopped behind its last ball, and before everything was said.
+    A rally that was stopped early has a last, short frame that it would not have if it had gone on:
+    it is cut off if the bench repeats, as the repetition brings its balls back. ``unclosed``: it
+    was stopped after its last ball, and before the target's last words.
     """
     sizes: list[tuple[Frame, int]] = []
     end = 0
@@ -201,9 +201,9 @@ def _cut_ending(journal: Journal, *, repeats: bool, unclosed: bool = False) -> F
 
 
 def play_on(bench: Bench, in_play: RallyInPlay, watch: Watch) -> Rally:
-    """Play a rally from its first ball, and seal it; what its journal holds must come again.
+    """Play a rally from its first ball, and seal it; its journal's balls must come again.
 
-    Raises RallyError if it does not, and whatever the bench and the disk raise.
+    Raises RallyError if it does not, and all errors of the bench and the disk.
     """
     plan, journal = in_play.plan, in_play.journal
     progress = Progress(planned=plan.protocol.balls, listens=plan.drill is not None)

@@ -40,7 +40,7 @@ BALLS_MAX = 10**7  # all of them are held in memory
 
 # what names a kernel among the versions; that of a tree was once its folder
 NAMES = frozenset({"kernel", "kernel_name"})
-# what a kernel is, whatever it is called
+# a kernel's identity, independent of its name
 KERNEL = {"kernel_image_sha256": "image", "kernel_config_sha256": "configuration"}
 
 
@@ -52,7 +52,7 @@ def of_a_path(manifest: Manifest) -> bool:
 def changes(rally: Rally, versions: dict[str, str]) -> list[str]:
     """Return what differs between the versions here and those that a rally was played with.
 
-    A folder's name tells nothing of the kernel in it, whose image and configuration are compared.
+    A folder's name does not identify the kernel in it: image and configuration are compared.
     """
     recorded = rally.manifest.tool.versions
     names = {*versions, *recorded} - (NAMES if of_a_path(rally.manifest) else set())
@@ -101,9 +101,9 @@ def plan_again(
 
     ``any_instrument``: also of a rally with another one than the virtual bench's own.
 
-    ``tree`` is the kernel where it was no named one, ``racquet`` the source where it was not the
-    kit's, ``program`` what answered in its place. What the manifest says is never taken for a
-    folder: the Racquet is built by a tree's own Makefile, which may do anything.
+    ``tree`` is the kernel if it has no name, ``racquet`` the source if it was not the kit's,
+    ``program`` the program that answered in its place. No path in a manifest is ever used: the
+    Racquet is built by a tree's own Makefile, which may do anything.
     """
     manifest = rally.manifest
     own = manifest.target.module == OWN
@@ -211,9 +211,9 @@ def _check_program(rally: Rally, program: Path | None) -> None:
 
 
 def _phase_of_a_second(manifest: Manifest) -> bool:
-    """Say whether the load's phase was drawn from a second, whatever its cycle, as it once was.
+    """Tell whether the load's phase was drawn from a second, as it once was for any cycle.
 
-    Nobody may choose a phase: it is one or the other.
+    A user cannot choose a phase: it is one or the other.
     """
     phase_us = drawn_us(manifest.protocol.seed, SECOND_US)
     return f"tennis.phase_us={phase_us}" in manifest.target.command_line.split()
@@ -249,7 +249,7 @@ def replay(  # noqa: PLR0913 (what is played, what it must be, and who looks on)
 ) -> int:
     """Play until a ball is decided and ``ready`` says so; compare all balls. Returns how many came.
 
-    The instrument tells of a ball within the nanosecond of its fall, before a timer of that moment.
+    The instrument reports a ball within the nanosecond of its fall, before a timer of that moment.
     """
     progress = Progress(planned=last + 1)
     done = False

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The Tennis authors
 # SPDX-License-Identifier: MIT
-"""What was played becomes a sealed folder: faults, counts and events, from the journal."""
+"""Seal a played rally: faults, counts and events, from the journal."""
 
 import collections
 import datetime
@@ -53,7 +53,7 @@ REPORTED = {
     ),
     "shot_broke": ("shot_broke", "the child of a shot broke: its row is no answer of the target's"),
 }
-# what the virtual bench says of shots (target/virtual/instrument.c); a Brickwall has none
+# the virtual bench's events about shots (target/virtual/instrument.c); a Brickwall has none
 SHOT_EVENTS = {64: "shot_hung", 65: "shot_broke"}
 
 
@@ -67,7 +67,7 @@ class Ending:
     garbage_bytes: int = 0
     next_frame: int = 0  # its sequence number
     progress: Progress | None = None  # None: nothing was played now
-    umpire: list[str] = field(default_factory=list)  # what is to be said of the capture
+    umpire: list[str] = field(default_factory=list)  # lines about the capture
 
     @property
     def all_there(self) -> bool:
@@ -133,7 +133,7 @@ def _judged(in_play: RallyInPlay, record: RunRecord, outcome: Ending, totals: "_
     silent = plan.bench not in {"virtual", "replay"} or (plan.program and not record.faults)
     if silent and outcome.all_missed:
         # a target that is not there, or a program that only has its lines; on the virtual bench the
-        # target itself says what else is wrong
+        # target itself reports other faults
         others = [fault for fault in faults if fault.code != "no_answer"]
         return _Judged("fault", [_no_answer(plan, record, totals), *others])
     if not outcome.all_there and (end_counts is None or end_counts["reason"] != "complete"):
@@ -225,12 +225,12 @@ def instrument_counts(noted: collections.Counter[str]) -> dict[str, int]:
 
 @dataclass(frozen=True)
 class _Totals:
-    """What came, counted in one pass over the journal."""
+    """The balls and events, counted in one pass over the journal."""
 
     balls: int
     misses: int
     backwards: int  # balls that were served before the one before them
-    noted: collections.Counter[str]  # the instrument's events by name, also where no END came
+    noted: collections.Counter[str]  # the instrument's events by name, also without an END
     where: list[OnProcessor]  # as the instrument saw it; empty: it did not, or not to the end
     rested_up: bool = False  # the reply line fell between the first ping and its rise
 
@@ -307,7 +307,7 @@ def _unasked(plan: Plan, totals: "_Totals") -> Iterator[Fault]:
 
 
 def counted_elsewhere(plan: Plan, where: list[OnProcessor]) -> Iterator[Fault]:
-    """Yield what was not where it was put, pings or replies: what was counted is believed."""
+    """Yield faults for pings or replies that were counted on another processor than asked."""
     pings = {one.processor: one.pings or 0 for one in where}
     replies = {one.processor: one.replies or 0 for one in where}
     for option, asked, what, counts in (
@@ -322,7 +322,7 @@ def counted_elsewhere(plan: Plan, where: list[OnProcessor]) -> Iterator[Fault]:
 
 
 def raised_elsewhere(plan: Plan, where: list[OnProcessor]) -> Iterator[Fault]:
-    """Yield that a program raised its line where it was not put; ``where``: the instrument's."""
+    """Yield a fault if a program raised its line on a wrong processor, as ``where`` shows."""
     elsewhere = [one for one in where if one.pings and one.processor != plan.bottom_half_cpu]
     if plan.bottom_half_cpu is not None and elsewhere:
         rose = ", ".join(f"{one.pings} on processor {one.processor}" for one in elsewhere)
@@ -379,7 +379,7 @@ def _faults(
             why = f": {texts[-1]}" if texts else ""
             yield Fault(code="bench_ended", message=f"the bench ended without a word{why}")
     elif end_counts["reason"] != "complete" and not outcome.interrupted and not record.faults:
-        # where the target, or the instrument, said what went wrong, that is the reason
+        # if the target, or the instrument, reported an error, that is the reason
         named = noted["overrun"] or noted["no_ping"] or noted["undecided"]
         if end_counts["reason"] != "instrument_fault" or not named:
             yield _fault(record, end_counts["reason"], REASONS[end_counts["reason"]])
@@ -398,7 +398,7 @@ def _reported(record: RunRecord, noted: collections.Counter[str]) -> Iterator[Fa
 def _contradictions(
     plan: Plan, end_counts: dict[str, Any] | None, totals: _Totals
 ) -> Iterator[Fault]:
-    """Yield what the instrument says of the end, and what came says otherwise."""
+    """Yield faults for counts in the instrument's END that the journal contradicts."""
     planned, balls = plan.protocol.balls, totals.balls
     complete = end_counts is not None and end_counts["reason"] == "complete"
     if balls > planned or (complete and balls != planned):

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The Tennis authors
 # SPDX-License-Identifier: MIT
-"""What a verification found: known delays beside measured ones, and the verdict."""
+"""The result of a verification: known delays beside measured ones, and the verdict."""
 
 import datetime
 from collections.abc import Iterator
@@ -24,7 +24,7 @@ Played = list[tuple[int, int]]  # (rise, fall) of each ball, in ticks of the ins
 
 @dataclass(frozen=True)
 class _DelayResult:
-    """What was measured of one setting; of many balls, the one with the largest error."""
+    """The measurement of one setting; with many balls, the one with the largest error."""
 
     what: str
     kind: Kind
@@ -52,7 +52,7 @@ class Verification:
     """All that a verification found."""
 
     verdict: Verdict
-    reason: str  # with a next step where it is not a pass
+    reason: str  # with a next step if it is not a pass
     hello: Hello
     source: Literal["jumpers", "internal", "second Pico"]
     tolerance: str

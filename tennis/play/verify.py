@@ -46,8 +46,8 @@ from tennis.play.verification import (
 from tennis.rally.manifest import Verdict, VerificationRecord
 
 GAP_NS = (20_000, 60_000)
-ALLOWANCE_NS = 5_000_000  # an answer so late is a miss
-# where the bias is measured: at half the clock, and at no less than USB needs of clk_sys
+ALLOWANCE_NS = 5_000_000  # an answer this late is a miss
+# the clock for measuring the bias: half the clock, and no less clk_sys than USB needs
 SLOWEST_HZ = 48_000_000
 MHZ = 1_000_000
 CORE_MV = (1100, 1150, 1250)  # the least that carries the clock is taken
@@ -67,7 +67,7 @@ def verify(
     """Measure known delays. ``generator``: a second Pico that makes them.
 
     ``done`` gets each setting that was measured. Raises BenchError if there is no instrument to
-    verify; whatever happens later is in the verdict.
+    verify; later failures are in the verdict.
     """
     hello = brickwall.end_play()  # for a host that was killed
     second = generator.hello() if generator else None
@@ -135,7 +135,7 @@ def _generate(maker: Brickwall, setting: DelaySetting, source: str) -> int:
     return int(ticks)
 
 
-def _play_all(  # noqa: PLR0913, PLR0917 all of them belong to one measurement
+def _play_all(  # noqa: PLR0913, PLR0917 all are of one measurement
     brickwall: Brickwall,
     maker: Brickwall,
     delays: Iterator[DelaySetting],
@@ -196,7 +196,7 @@ def _bias(brickwall: Brickwall, hello: Hello) -> str:
     if sum(errors.values()) < BIAS.balls:
         return (
             f"{BIAS.balls - sum(errors.values())} of {BIAS.balls} answers of its own generator, "
-            "inside of the chip, were missed: unplug what else is on the reply wire, verify again"
+            "inside of the chip, were missed: free the reply wire of other devices, verify again"
         )
     if set(errors) == {(0, 0)}:
         return ""
@@ -366,12 +366,12 @@ def _closed_after(brickwall: Brickwall) -> Iterator[Brickwall]:
 
 
 def keep(record: VerificationRecord) -> Path | None:
-    """Keep a record and return its file; where nothing was found out, an earlier one stays."""
+    """Keep a record and return its file; without a result, an earlier one stays."""
     return verifications.write(record) if record.verdict in {"pass", "fail"} else None
 
 
 def run(request: VerifyRequest) -> tuple[Verification, VerificationRecord]:
-    """Verify, and say now and then how far it is. What was found must still be kept (``keep``).
+    """Verify, and log the progress. The caller must keep the result (``keep``).
 
     Raises TennisError if there is no instrument to verify, or no place for its record.
     """

@@ -50,7 +50,7 @@ RALLIES = ("idle", "load", "umpire", "misses")
 
 
 class _State(StrictModel):
-    """Which Pico and which target the folder is about; hashes: nobody needs to know more."""
+    """Hashes of the Pico and the target that the folder is about."""
 
     pico: Sha256 | None = None
     target: Sha256 | None = None
@@ -65,10 +65,10 @@ def _today() -> str:
 
 
 class Commissioning:
-    """A folder that is begun, or gone on with.
+    """A folder that is begun, or continued.
 
-    Raises RallyError if the folder is none that this tennis can go on with, AlteredError if
-    somebody changed it, UsageError if it is about another target.
+    Raises RallyError if this tennis cannot continue the folder, AlteredError if somebody changed
+    it, UsageError if it is about another target.
     """
 
     def __init__(
@@ -187,7 +187,7 @@ class Commissioning:
             raise UsageError(f"the step {name} takes {what}: {lacking}", next_step="name one")
 
     def do(self, name: str) -> StepResult:
-        """Do a step, once more if it was done; what stands on it counts no longer if it fails.
+        """Do a step, or repeat it; if it fails, the steps that depend on it count no longer.
 
         Raises UsageError if another step must pass first.
         """
@@ -316,7 +316,7 @@ def share(folder: Path, out: Path | None = None) -> tuple[Path, Record]:
 
 
 def _check_medians(folder: Path, record: Record, name: str) -> None:
-    """Hold a step's medians against the rally in its folder."""
+    """Compare a step's medians with the rally in its folder."""
     result = record.result(name)
     if result is None or not result.numbers:
         return

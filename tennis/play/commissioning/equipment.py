@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The Tennis authors
 # SPDX-License-Identifier: MIT
-"""What a commissioning measures with: a Pico and a target, real or emulated."""
+"""The equipment of a commissioning: a Pico and a target, real or emulated."""
 
 import json
 import re
@@ -41,7 +41,7 @@ MEET_S = 2.0
 MEET_SECOND_S = 5.0  # it may have been plugged in just now
 # of an emulated target: cycles from the ping to the answer, and its length
 RISE, WIDTH = 1000, 1250
-# where the Racquet counts: as target/agent looks for it. Tests have another place for /sys
+# the Racquet's counter, found as target/agent finds it. Tests have another place for /sys
 LOAD = """
 sys=${TENNIS_SYS:-/sys} loaded=
 [ -d $sys/module/MODULE ] && loaded=loaded
@@ -75,7 +75,7 @@ Count = Callable[[], int | None]
 
 
 class Equipment(Protocol):
-    """What the steps measure with."""
+    """The equipment of the steps."""
 
     kind: Literal["physical", "emulated"]
     amount: Amount
@@ -138,7 +138,7 @@ class Boards:
             self.private.add(request.target.rpartition("@")[2])
 
     def find(self) -> _FoundPico:
-        """Find the Pico, and say what else is there."""
+        """Find the Pico, and report other devices."""
         if not self._request.port:
             _refuse_what_is_plugged_in()
         port = the_port(self._request.port)
@@ -235,7 +235,7 @@ class Boards:
             return target.facts()
 
     def misses(self, *, with_balls: bool) -> Misses:
-        """Let perf count on the board, as root: in the balls' midst, or where none comes."""
+        """Let perf count on the board, as root: among balls, or without any."""
         try:
             with self._connect() as target:
                 text = misses.script(with_balls=with_balls)
@@ -340,7 +340,7 @@ class Emulation:
 
 
 def equipment_for(request: CommissionRequest) -> Equipment:
-    """Return what there is to measure with. Raises UsageError: ports that cannot be meant."""
+    """Return the equipment for a request. Raises UsageError for contradictory ports."""
     virtual = request.target is not None and request.target.partition(":")[0] == VIRTUAL
     if request.generator_port and virtual:
         raise UsageError(

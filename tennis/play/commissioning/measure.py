@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The Tennis authors
 # SPDX-License-Identifier: MIT
-"""What each step of a commissioning measures, and how it is judged."""
+"""The measurement of each step of a commissioning, and its judgement."""
 
 import struct
 from collections.abc import Callable
@@ -58,7 +58,7 @@ CAUSES: dict[Cause, str] = {
 
 @dataclass
 class Outcome:
-    """What came of a step."""
+    """The outcome of a step."""
 
     verdict: StepVerdict
     reason: str
@@ -82,7 +82,7 @@ class Outcome:
 
 @dataclass(frozen=True)
 class Work:
-    """What a step is given."""
+    """The input of a step."""
 
     equipment: Equipment
     folder: Path  # of the record; rallies go into it
@@ -350,7 +350,7 @@ def _virtual(played: Manifest) -> str:
 
 
 def _beside_virtual(work: Work, name: str, load_name: str, outcome: Outcome, rally: Rally) -> None:
-    """Play the same on the virtual bench, with its own instrument; where it cannot, say why."""
+    """Play the same on the virtual bench, with its own instrument, or note why it cannot."""
     virtual = work.folder / f"{name}-virtual"
     try:
         kernel = _virtual(rally.manifest)
@@ -448,7 +448,7 @@ MEASURES: dict[str, Callable[[Work], Outcome]] = {
 
 
 def measure(name: str, work: Work) -> Outcome:
-    """Do a step; whatever goes wrong is its outcome."""
+    """Do a step; an error becomes its outcome."""
     try:
         return MEASURES[name](work)
     except StepError as error:

@@ -1,8 +1,8 @@
 # SPDX-FileCopyrightText: The Tennis authors
 # SPDX-License-Identifier: MIT
-"""What a ball misses in caches and TLBs: a board's own counters beside the model's.
+"""A ball's misses in caches and TLBs: a board's own counters beside the model's.
 
-Counts come before times. Where the counts of a ball differ, equal times would be chance
+Counts come before times. If the counts of a ball differ, equal times would be chance
 (docs/physical-checklist.md). The board counts with ``perf stat`` on all its processors, once while
 balls come and once while none comes, equally long: the difference is what the balls missed. The
 model counts the same way: a rally, and one as long with a single ball.
@@ -37,9 +37,9 @@ PROFILES = {
     "Raspberry Pi 5": "cortex-a76",
     "Raspberry Pi Compute Module 5": "cortex-a76",
 }
-WITHIN = 2.0  # times: so far apart the two counts may be
-# Waits until the Racquet counts a ball; then, how many come while perf counts. Where none shall
-# come, AWAIT is empty. Tests have another place for /sys.
+WITHIN = 2.0  # times: the two counts may differ by this factor
+# Waits until the Racquet counts a ball; then, how many come while perf counts. Without balls, AWAIT
+# is empty. Tests have another place for /sys.
 COUNT = """
 export LC_ALL=C
 pings() { cat ${TENNIS_SYS:-/sys}/bus/platform/drivers/*racquet*/*/pings 2> /dev/null || echo 0; }
@@ -149,9 +149,9 @@ def profile_of(model: str) -> str:
 
 @contextmanager
 def counting(count: Callable[[], Misses]) -> Iterator[Callable[[], Misses]]:
-    """Let something count while something else is done; yield what waits for the result.
+    """Run ``count`` in the background; yield a function that waits for its result.
 
-    What it waits for raises what ``count`` raised.
+    That function raises what ``count`` raised.
     """
     with ThreadPoolExecutor(1) as pool:
         yield pool.submit(count).result

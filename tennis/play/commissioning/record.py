@@ -48,7 +48,7 @@ class Number(StrictModel):
 
 
 class StepResult(StrictModel):
-    """What came of a step, the last time that it was done."""
+    """The outcome of a step, the last time that it was done."""
 
     name: Text
     verdict: StepVerdict
@@ -87,7 +87,7 @@ class Record(StrictModel):
         return next((n for n in result.numbers if n.name == name), None) if result else None
 
     def fact(self, where: str, name: str) -> str:
-        """Return a fact of a step, empty if there is none."""
+        """Return a fact of a step, or an empty text."""
         result = self.result(where)
         return plain(result.facts.get(name, ""), 120) if result else ""
 

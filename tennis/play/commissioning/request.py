@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The Tennis authors
 # SPDX-License-Identifier: MIT
-"""What a person asks of the first evening with a board; `tennis commission` has options of it."""
+"""A user's request for the first evening with a board: the options of `tennis commission`."""
 
 from dataclasses import dataclass
 from typing import Annotated
@@ -21,7 +21,7 @@ class Amount:
 
 
 class CommissionRequest(StrictModel):
-    """What a person asked for; a description is an option's help."""
+    """A user's request; a description is an option's help."""
 
     port: Annotated[
         str | None,

@@ -42,9 +42,9 @@ NUMBERS = {
         for event in EVENTS
     },
 }
-# none that an address of a network could be
+# too short for an address of a network
 _VERSION = r"\d\.\d{1,2}(?:\.\d{1,3})?"
-# what distributions and their kernels add to a version: a name of one's own is none of them
+# suffixes that distributions and kernels add to a version: no user's own name
 _ADDED = (
     r"(?:[-+~](?:rc\d{1,2}|rt\d{0,3}|v8|v7l?|2712|arm64|amd64|cloud|rpt\d?|rpi|deb\d{1,2}"
     r"(?:u\d{1,2})?|bpo\d{0,2}|evl\d{0,3}|cobalt\d{0,3}|ipipe\d{0,3}|\d{1,3}))*\+?"

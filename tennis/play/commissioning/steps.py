@@ -33,7 +33,7 @@ LINES = re.compile(r"\{(jumper_lines|second_pico_lines)\}")
 
 @dataclass(frozen=True)
 class Failure:
-    """What may go wrong in a step."""
+    """A possible failure of a step."""
 
     name: str
     symptom: str
@@ -160,7 +160,7 @@ def names() -> tuple[str, ...]:
 
 
 def dependents(name: str) -> set[str]:
-    """Return the steps that stand on one, directly or not."""
+    """Return the steps that depend on one, directly or not."""
     found: set[str] = set()
     for one in steps():
         if name in one.after or found & set(one.after):

@@ -60,9 +60,9 @@ def symptoms() -> str:
 
 
 def boards(records: Iterable[tuple[str, Record]]) -> str:
-    """Return a table of the boards of records; says so where there are none.
+    """Return a table of the boards of records; says so if there are none.
 
-    Whoever sends a record chose its words: the table has what a record that is sent may have.
+    A record's sender chose its words: the table has only what a shared record may have.
     """
     listed = [(name, to_share(record)) for name, record in records]
     if not listed:

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The Tennis authors
 # SPDX-License-Identifier: MIT
-"""What pins, counted pings and answers tell about two wires."""
+"""The state of two wires, from pins, counted pings and answers."""
 
 import struct
 from collections.abc import Callable
@@ -32,7 +32,7 @@ TRIAL = Play(
 
 @dataclass(frozen=True)
 class WireTrial:
-    """What a trial of the wires saw."""
+    """The result of a trial of the wires."""
 
     pads: dict[str, Any]  # as ``wires`` of the Brickwall answers
     balls: int
@@ -86,7 +86,7 @@ def try_wires(brickwall: Brickwall, count: Callable[[], int | None]) -> WireTria
 
 
 def judge_ping(trial: WireTrial) -> str:
-    """Name the failure of the ping wire, where the reply wire need not be plugged; empty: none."""
+    """Name the failure of the ping wire, while the reply wire need not be plugged; empty: none."""
     if trial.jumpers:
         return "jumpers"
     if trial.pads["ping_to_reply"]:

@@ -1,3 +1,3 @@
 # SPDX-FileCopyrightText: The Tennis authors
 # SPDX-License-Identifier: MIT
-"""What would spoil a rally: on this computer, a Pico, a target."""
+"""Checks for what would spoil a rally: on this computer, a Pico, a target."""

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The Tennis authors
 # SPDX-License-Identifier: MIT
-"""Whether sigrok is here: the umpire needs it."""
+"""Check that sigrok is installed: the umpire needs it."""
 
 from collections.abc import Iterator
 

@@ -1,9 +1,9 @@
 # SPDX-FileCopyrightText: The Tennis authors
 # SPDX-License-Identifier: MIT
-"""What the folder in which somebody stands can do: what Tennis relies on is tried there.
+"""Checks of the current folder: it tries the operations that Tennis relies on.
 
 A home on a network, a shared folder of a virtual machine or a USB stick may lack one of these, and
-what fails then fails far from its reason.
+an error then shows far from its cause.
 """
 
 import contextlib

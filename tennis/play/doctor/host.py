@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The Tennis authors
 # SPDX-License-Identifier: MIT
-"""What works here and what does not: every check says what it found and what to do about it."""
+"""Checks of this machine: each reports its finding and what to do about it."""
 
 import os
 import platform

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The Tennis authors
 # SPDX-License-Identifier: MIT
-"""What would spoil a rally on a kernel: one of the virtual bench, or a configuration."""
+"""Checks for what would spoil a rally on a kernel: one of the virtual bench, or a configuration."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -18,9 +18,9 @@ VIRTUAL = "virtual"
 
 
 def examine_virtual(kernel: str) -> Iterator[Finding]:
-    """Yield what there is to say about a kernel that the virtual bench boots.
+    """Yield findings about a kernel that the virtual bench boots.
 
-    Raises UsageError for a name that cannot be meant.
+    Raises UsageError for an unknown name.
     """
     try:
         yield from examine_kernel(facts_of(kernel or "mainline"))

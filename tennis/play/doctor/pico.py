@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The Tennis authors
 # SPDX-License-Identifier: MIT
-"""Whether there is a Brickwall, whether it is the right one, and what it is wired to."""
+"""Check whether there is a Brickwall, whether it is the right one, and its wiring."""
 
 import datetime
 from collections.abc import Iterator

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The Tennis authors
 # SPDX-License-Identifier: MIT
-"""What would spoil a rally on a target that is reached over SSH."""
+"""Checks for what would spoil a rally on a target that is reached over SSH."""
 
 from collections.abc import Iterator
 
@@ -16,9 +16,9 @@ from tennis.play.doctor.kernel import examine_kernel, problem_of
 
 
 def examine_target(name: str) -> Iterator[Finding]:
-    """Yield what there is to say about a target: one of the inventory, else as ssh knows it.
+    """Yield findings about a target: one of the inventory, else as ssh knows it.
 
-    Raises UsageError for a name that cannot be meant.
+    Raises UsageError for an unusable name.
     """
     try:
         with connect(name) as target:
@@ -33,14 +33,14 @@ def examine_target(name: str) -> Iterator[Finding]:
 
 
 def examine_facts(facts: snapshot.Snapshot) -> Iterator[Finding]:
-    """Yield what there is to say about what a target told of itself."""
+    """Yield findings about a target's snapshot."""
     yield from examine_kernel(facts)
     yield requirements.check_module(facts)
     yield check_lines(facts)
 
 
 def _lease(target: SshTarget) -> Iterator[Finding]:
-    """Say who holds it, where anybody does, and how its clock is."""
+    """Report its holder, if it has one, and the state of its clock."""
     try:
         status = state.ask_status(target)
     except state.NotProvisionedError:
