@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The Tennis authors
 # SPDX-License-Identifier: MIT
-"""What authors of checks need: verdicts, and how to say what is wrong.
+"""Tools for authors of checks: verdicts, and ways to report errors.
 
 A check is a function ``check_...`` in ``labs/NN-slug/checks.py``, which pytest runs. Its docstring
 says why it is asked; a paragraph that begins with ``Hint:`` helps a student who fails it::
@@ -13,11 +13,11 @@ says why it is asked; a paragraph that begins with ``Hint:`` helps a student who
         \"\"\"
         expect(number(work, "bound") > 0, "a bound of no balls at all")
 
-Verdicts: it returns: pass. ``expect`` and ``Wrong``: fail. ``Inconclusive``, and whatever else is
-raised: inconclusive, which costs nobody a point and is shown to whoever marks. ``NotRun``, or a
+Verdicts: it returns: pass. ``expect`` and ``Wrong``: fail. ``Inconclusive``, and any other
+exception: inconclusive, which costs nobody a point and is shown to the marker. ``NotRun``, or a
 check that it needs did not pass: not run. ``InDoubt`` is a fail that says that the work may be
-somebody else's. What was raised from the machine's own failure (``BenchError``, a full disk) is
-done again the next time.
+somebody else's. A check that failed because of the machine (``BenchError``, a full disk) is
+repeated the next time.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -49,7 +49,7 @@ class Wrong(Exception):  # noqa: N818 (a verdict)
 
 
 class Ambiguous(Wrong):
-    """A number may be two: a student is asked to say which, whoever marks decides."""
+    """A number may be two: a student is asked which, and a marker decides."""
 
 
 class InDoubt(Wrong):
@@ -65,7 +65,7 @@ class NotRun(Exception):  # noqa: N818
 
 
 class NotHere(NotRun):
-    """What the check needs is not on this machine; once it is, the same command runs it."""
+    """A check needs something that is not on this machine; later the same command runs it."""
 
 
 def check(
@@ -105,7 +105,7 @@ def expect(condition: bool, message: str) -> None:
 
 
 def _answer_to(work: Work, question: str) -> int | float | str:
-    """Return an answer. Raises NotRun if there is none: that is judged by a check of its own."""
+    """Return an answer. Raises NotRun if it is missing: another check judges that."""
     if question not in work.answers.by_question:
         raise NotRun("there is no answer")
     return work.answers.by_question[question]
@@ -131,9 +131,9 @@ def number_in(written: float | str, unit: str, *, whole: bool = False) -> float:
 
 
 def choice(work: Work, question: str) -> str:
-    """Return the name of the choice that an answer names, whatever its number was.
+    """Return the name of the choice that an answer selects by its number.
 
-    Raises Wrong, NotRun, and Inconclusive if nobody knows what a number meant.
+    Raises Wrong, NotRun, and Inconclusive if the numbers are of another seed.
     """
     answer, asked = _answer_to(work, question), work.lab.question(question)
     seed = work.answers.seed
@@ -179,5 +179,5 @@ def level_ns(rallies: Iterable[Rally], one_in: int) -> float:
 
 
 def near(value: float, right: float, tolerance_percent: float) -> bool:
-    """Tell whether a value is within so many percent of the right one."""
+    """Tell whether a value is within ``tolerance_percent`` of the right one."""
     return abs(value - right) <= abs(right) * tolerance_percent / 100

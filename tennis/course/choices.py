@@ -2,8 +2,7 @@
 # SPDX-License-Identifier: MIT
 """Multiple choices: each student sees them in an order of their own, with numbers.
 
-What is compared is the choice, by its name in ``lab.toml``; a number means something only beside a
-seed.
+Choices are compared by their names in ``lab.toml``; a number has a meaning only with a seed.
 """
 
 import hashlib
@@ -13,7 +12,7 @@ from tennis.rally.text import plain
 
 
 class ChoiceError(ValueError):
-    """An answer names no choice; the message is for whoever wrote it."""
+    """An answer names no choice; the message is for its author."""
 
 
 def numbered(slug: str, question: Question, seed: int) -> dict[int, str]:

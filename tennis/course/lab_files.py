@@ -1,18 +1,18 @@
 # SPDX-FileCopyrightText: The Tennis authors
 # SPDX-License-Identifier: MIT
-"""What lies in a lab's folder beside ``lab.toml``: its solution, its recorded rallies, its sources.
+"""Files of a lab beside ``lab.toml``: its solution, its recorded rallies, its sources.
 
-``solution.toml`` says what is right, and what a person looks for. A student's tree has no such
-file: there, what needs it is *not run*.
+``solution.toml`` has the right answers, and criteria for texts. A student's tree has no such file:
+there, checks that need it are *not run*.
 
 ``recorded/NAME`` are rallies that nobody can play here, the same for everybody. ``lab.toml`` names
 the seal of each, which covers the hash of every file. A student's folder holds none of them, and no
 hand-in does.
 
-A source that students complete holds the gaps and what belongs into them. Between
-``/* [solution] */`` and ``/* [/solution] */`` stands what students do not see, between
-``/* [mistake] */`` and ``/* [/mistake] */`` what the solution has no longer, and ``[gap]`` becomes
-``GAP``, which editors find. A file without these marks is as students get it.
+A source that students complete holds the gaps and their solution. Students do not see the text
+between ``/* [solution] */`` and ``/* [/solution] */``, the solution lacks the text between ``/*
+[mistake] */`` and ``/* [/mistake] */``, and ``[gap]`` becomes ``GAP``, which editors find. A file
+without these marks is as students get it.
 """
 
 import re
@@ -32,14 +32,14 @@ CHECKS = "checks.py"  # of a lab, beside it
 
 
 class _Criterion(StrictPart):
-    """What a person looks for in a text, and what it is worth."""
+    """A criterion for a text, and its points."""
 
     points: Annotated[int, Field(gt=0, le=100)]
     text: Prose
 
 
 class Answer(StrictPart):
-    """What is right for a question: a number or a choice, or a rubric; and why."""
+    """The right answer to a question: a number or a choice, or a rubric; and why."""
 
     answer: float | int | str | None = None
     tolerance_percent: Annotated[float, Field(ge=0, le=1000)] = 0.0
@@ -63,7 +63,7 @@ class Solution(RootModel[dict[str, Answer]]):
 
 
 def load_solution(lab: Lab) -> Solution | None:
-    """Read a lab's solution; None if there is none. Raises LabError for one that is wrong."""
+    """Read a lab's solution; None if it is missing. Raises LabError for a wrong one."""
     path = lab.folder / SOLUTION
     if not path.is_file():
         return None
@@ -107,7 +107,7 @@ _MARK = re.compile(r"\[(?:/?solution|/?mistake|gap)\]")
 
 
 def source_of(lab: Lab, name: str) -> Path:
-    """Return where one of a lab's files is: in the lab's folder, or with the kit's programs."""
+    """Return the path of one of a lab's files: in the lab's folder, or among the kit's programs."""
     own, kits = lab.folder / name, KITS / name
     return kits if kits.is_file() and not own.is_file() else own
 

@@ -106,7 +106,7 @@ class Question(StrictPart):
 
 
 class LabDrill(StrictPart):
-    """What a target does by itself, many times, in place of answering."""
+    """A drill: the target's own work, many times, in place of answers."""
 
     name: DrillName
     context: DrillContext
@@ -145,7 +145,7 @@ class LabRally(Settings):
     @model_validator(mode="before")
     @classmethod
     def _has_what_its_bench_has(cls, content: Any) -> Any:
-        """Let a rally that says nothing of its halves have those of a package's bench."""
+        """Give a rally that names no halves those of a package's bench."""
         if isinstance(content, dict) and isinstance(kernel := content.get("kernel"), str):
             return {**_bench_defaults(kernel), **content}
         return content
@@ -170,18 +170,18 @@ class LabRally(Settings):
         return self.racquet or self.program
 
     def request(self, own: Path | None) -> RallyRequest:
-        """Return what is asked for, but for the balls.
+        """Return the rally's request, without the balls.
 
-        ``own``: where the student's file is, if one answers.
+        ``own``: the student's file, if one answers.
         """
-        # a Racquet of one's own says itself where it answers, and a program has no halves
+        # a user's Racquet decides itself where it answers, and a program has no halves
         its_own = {"top_half", "bottom_half"} if own is not None else set()
         values = {
             row.name: getattr(self, row.name)
             for row in OF_TARGET
             if row.name not in {"racquet", "program", *its_own}
         }
-        # what depends on others, as an instruction's time on processors, is said if it is asked for
+        # settings that depend on others, as an instruction's time, are named if asked for
         named = {name: value for name, value in values.items() if self._is_named(name)}
         racquet, program = (own if one else None for one in (self.racquet, self.program))
         return RallyRequest.of({**named, "racquet": racquet, "program": program})
@@ -259,9 +259,9 @@ class LabSweep(StrictPart):
 
 
 def _bench_defaults(kernel: str) -> dict[str, Any]:
-    """Return what a package's bench takes where nobody says it, by the names of settings.
+    """Return the defaults of a package's bench, by the names of settings.
 
-    Empty for Linux and SLOTH: a lab says itself what is not as usual there.
+    Empty for Linux and SLOTH: a lab names its unusual settings itself.
     """
     if (told := os.environ.get(DEFAULTS)) is not None:
         found: dict[str, Any] = json.loads(told).get(kernel, {})
@@ -309,7 +309,7 @@ class Lab(StrictPart):
     """A lab: what students do, with which numbers, and what they are asked."""
 
     slug: Slug
-    folder: Path  # with its lab.toml, and what else is the lab's
+    folder: Path  # with its lab.toml and its other files
     package: str = OWN  # that brings it
     title: OneLine
     about: OneLine
@@ -327,7 +327,7 @@ class Lab(StrictPart):
     @model_validator(mode="before")
     @classmethod
     def _rallies_have_the_labs_balls(cls, content: Any) -> Any:
-        """Let a rally that says nothing of its balls have ``parameters.balls``."""
+        """Give a rally without a number of balls ``parameters.balls``."""
         if isinstance(content, dict) and isinstance(content.get("rallies"), list):
             balls = (content.get("parameters") or {}).get("balls")
             rallies = [
@@ -358,7 +358,7 @@ class Lab(StrictPart):
         return self
 
     def _each_rally_is_needed(self, names: list[str]) -> None:
-        """Raise ValueError for a question's rally that is none, and for one that no question needs.
+        """Raise ValueError for a question's unknown rally, and for one that no question needs.
 
         A rally that no question needs could be left out, and nobody would see it in the marks.
         """
@@ -481,7 +481,7 @@ def _read_lab(slug: str, folder: Path, package: str) -> Lab:
 
 
 def _instead(error: ValidationError) -> str:
-    """Say what a lab's file may say where it is wrong; empty: the error says it."""
+    """Say what a lab's file may have at a wrong place; empty: the error says it."""
     first = error.errors()[0]
     part = first["loc"][0] if len(first["loc"]) > 1 else ""
     if first["type"] == "extra_forbidden":
@@ -498,7 +498,7 @@ def _instead(error: ValidationError) -> str:
 def labs_of_packages() -> list[tuple[str, Path, str]]:
     """Return slug, folder and package of each lab that is not the kit's.
 
-    What is wrong with one is said in a line, and it is left out.
+    One with an error is left out, and a line of the log says why.
     """
     if (told := os.environ.get(FOLDERS)) is not None:
         return [(slug, Path(folder), package) for slug, folder, package in json.loads(told)]
@@ -540,7 +540,7 @@ def in_other_processes() -> dict[str, str]:
 def every_lab() -> list[Lab]:
     """Return the course's labs and those of packages, by their numbers.
 
-    What is wrong with one of a package is said in a line. Raises LabError as ``load_course``.
+    One of a package with an error is left out, and logged. Raises LabError as ``load_course``.
     """
     found = load_course()[1]
     for slug, folder, package in labs_of_packages():

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The Tennis authors
 # SPDX-License-Identifier: MIT
-"""What notebooks need: the rallies that they are about."""
+"""Tools for notebooks: the rallies that they are about."""
 
 import contextlib
 import re
@@ -39,9 +39,8 @@ BALLS = 500  # of a rally that the notebook plays itself
 def rallies(lab: Lab) -> list[Rally]:
     """Open the rallies of a lab, in the lab's order.
 
-    They are those beside the notebook. If there are none, short ones are played on the virtual
-    bench and thrown away when Python ends; those with a Racquet or a program of one's own only
-    if its file is there.
+    They are those beside the notebook. Without those, short ones are played on the virtual bench
+    and removed when Python ends; those with a user's Racquet or program only if its file is there.
 
     Recorded rallies are always those of the lab.
 
@@ -50,7 +49,7 @@ def rallies(lab: Lab) -> list[Rally]:
     found = {one.name for one in lab.to_play if Path(one.name).exists()}
     if not found:
         seed = lab.handout_seed
-        # a file of one's own lies in one's own folder only
+        # a student's own file is in the student's folder only
         own = {question.file for question in lab.questions if question.file}
         possible = [
             one for one in lab.rallies if one.own_file not in own or Path(one.own_file).is_file()
@@ -71,9 +70,9 @@ def rallies(lab: Lab) -> list[Rally]:
 
 
 def choices(lab: Lab, question_id: str) -> list[tuple[str, str]]:
-    """Return a question's choices with what stands before each: its number in ``answers.toml``.
+    """Return a question's choices, each with its number in ``answers.toml``.
 
-    Without numbers if no ``answers.toml`` lies here. Raises TennisError.
+    Without numbers if there is no ``answers.toml`` here. Raises TennisError.
     """
     question = lab.question(question_id)
     texts = question.choices or {}
@@ -84,11 +83,11 @@ def choices(lab: Lab, question_id: str) -> list[tuple[str, str]]:
 
 
 def play(lab: Lab, name: str, *, balls: int | None = None) -> Rally:
-    """Play a rally of the lab in this folder, and show meanwhile how far it is; or open it.
+    """Play a rally of the lab in this folder, and show its progress; or open it.
 
     A recorded one comes as if it were live, and says that it is a replay.
 
-    The seed is that of the student whose ``answers.toml`` lies here, else the lab's own. ``balls``:
+    The seed is that of the student whose ``answers.toml`` is here, else the lab's own. ``balls``:
     fewer than the lab asks for, to try something. Raises TennisError.
     """
     from IPython.display import display  # noqa: PLC0415 (of the stage lab)
@@ -157,10 +156,10 @@ def _own_seed(lab: Lab) -> int:
 
 
 def sweep(lab: Lab) -> Sweep:
-    """Open the sweep of a lab that lies beside the notebook.
+    """Open the sweep of a lab beside the notebook.
 
-    If there is none, one with few pings a rate is played, and thrown away when Python ends.
-    Raises TennisError.
+    If it is missing, one with few pings a rate is played, and removed when Python ends. Raises
+    TennisError.
     """
     if lab.sweep is None:
         raise LabError(f"lab {lab.slug} has no sweep")
@@ -176,10 +175,10 @@ def sweep(lab: Lab) -> Sweep:
 
 
 def match(lab: Lab) -> MatchFolder:
-    """Open the match of a lab that lies beside the notebook.
+    """Open the match of a lab beside the notebook.
 
-    If there is none, one boot of each cell with few balls is played, and thrown away when
-    Python ends: it decides nothing. Raises TennisError.
+    If it is missing, one boot of each cell with few balls is played, and removed when Python ends:
+    it decides nothing. Raises TennisError.
     """
     if lab.match is None:
         raise LabError(f"lab {lab.slug} has no match")

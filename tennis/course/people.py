@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The Tennis authors
 # SPDX-License-Identifier: MIT
-"""Who does a lab: a student, or a group whose members get the same points."""
+"""The author of a lab: a student, or a group whose members get the same points."""
 
 import re
 import unicodedata
@@ -16,7 +16,7 @@ MEMBERS_MAX = 4  # of a group
 GROUP_MAX = MEMBERS_MAX * (STUDENT_MAX + len(" and "))  # characters of its name
 # a student's, as registers give them; letters of any script, in groups
 NUMBER = re.compile(r"[^\W_](?:[\w ./:#-]{0,38}\w)?")
-# what RFC 5322 lets stand in front, without what begins a formula
+# the characters that RFC 5322 allows in front, without those that begin a formula
 EMAIL = re.compile(
     r"[\w!#$%&'*/?^{|}~][\w.!#$%&'*+/=?^{|}~-]{0,63}@\w[\w-]{0,62}(?:\.\w[\w-]{0,62}){1,8}"
 )
@@ -29,7 +29,7 @@ def folded(name: str) -> str:
 
 
 def is_letter(character: str) -> bool:
-    """Tell whether a character is a letter or a digit of any script, or belongs to one."""
+    """Tell whether a character is a letter or a digit of any script, or a part of one."""
     # a vowel of many scripts is a mark on the letter before it
     return character.isalnum() or unicodedata.category(character).startswith("M")
 
@@ -37,9 +37,9 @@ def is_letter(character: str) -> bool:
 def why_no_name(student: str, longest: int = STUDENT_MAX) -> str:
     """Say why this is not the name of a student, or of a group; empty if it is one.
 
-    A name is text: it may hold each sign that is seen, in each place (Kumaran a/l Raju, 't Hart).
-    What writes it into a file or a page makes it harmless there. Refused is what would lie: a sign
-    that is not seen, moves the cursor or turns the direction.
+    A name is text: it may hold each visible sign, in each place (Kumaran a/l Raju, 't Hart). Code
+    that writes it into a file or a page escapes it. It must not deceive: a sign that is not seen,
+    moves the cursor or turns the direction is refused.
     """
     if hidden := [c for c in student if not (c.isprintable() or c in JOINERS)]:
         name = unicodedata.name(hidden[0], "a control character")
@@ -47,7 +47,7 @@ def why_no_name(student: str, longest: int = STUDENT_MAX) -> str:
     if not any(is_letter(c) for c in student):
         return "it holds no letter"
     if unicodedata.category(student[0]).startswith("M"):
-        return "it begins with an accent, which would stand on the sign before it"
+        return "it begins with an accent, which would change the sign before it"
     if student != student.strip():
         return "it begins or ends with a space"
     return f"it is longer than {longest} characters" if len(student) > longest else ""
@@ -55,7 +55,7 @@ def why_no_name(student: str, longest: int = STUDENT_MAX) -> str:
 
 @dataclass(frozen=True)
 class Member:
-    """One of a group that works together; number and e-mail are empty if nobody said them."""
+    """One of a group that works together; number and e-mail are empty if unknown."""
 
     name: str
     number: str = ""
@@ -63,13 +63,13 @@ class Member:
 
 
 def group_name(members: Sequence[Member]) -> str:
-    """Return what a group is called: the same in whatever order its members are said."""
+    """Return the name of a group: the same for any order of its members."""
     names = [unicodedata.normalize("NFC", one.name) for one in members]
     return " and ".join(sorted(names, key=str.casefold))
 
 
 def check_person(person: Member) -> None:
-    """Raise UsageError if a name, a number or an address is none."""
+    """Raise UsageError if a name, a number or an address is malformed."""
     if why := why_no_name(person.name):
         raise UsageError(
             f"--as {plain(person.name, 60)}: {why}",

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: MIT
 """A capture with a planted error, for a student to find: another one for each seed.
 
-It is what a logic analyser would have seen of the student's own rally, had the Brickwall been wrong
-by so much. What was planted follows from the seed, so that checks know it.
+It shows what a logic analyser would have seen of the student's rally if the Brickwall were wrong by
+that error. The error follows from the seed, so that checks know it.
 """
 
 import random

@@ -1,10 +1,10 @@
 # SPDX-FileCopyrightText: The Tennis authors
 # SPDX-License-Identifier: MIT
-"""A prediction is sealed: what it was when the first rally of the lab was begun is kept beside it.
+"""Seals of predictions: copies from the beginning of the lab's first rally are kept.
 
 What this proves: an honest folder shows whether its prediction is older than its rallies. It is no
-proof against a liar, who can edit the file, delete it, or play under another name first. So what
-is not known is never held against anybody: changed is only what a seal shows.
+proof against a liar, who can edit the file, delete it, or play under another name first. So an
+unknown history is never a reproach: a prediction counts as changed only if a seal shows it.
 """
 
 import contextlib
@@ -43,7 +43,7 @@ Text = Annotated[str, StringConstraints(max_length=TEXT_MAX)]
 
 
 class Seal(BaseModel):
-    """What a prediction was when a rally was begun; an empty one was not made yet."""
+    """A prediction at the beginning of a rally; an empty one was not made yet."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -52,7 +52,7 @@ class Seal(BaseModel):
     reason: Text
     at: datetime
     begun: Name = ""  # the rally; "": of earlier versions, when somebody only looked
-    played: Annotated[list[Name], Field(max_length=100)] = []  # that lay there already
+    played: Annotated[list[Name], Field(max_length=100)] = []  # that were there already
 
     @property
     def prediction(self) -> Prediction:
@@ -62,7 +62,7 @@ class Seal(BaseModel):
 
 @dataclass(frozen=True)
 class _Standing:
-    """What is known of a prediction."""
+    """The history of a prediction."""
 
     verdict: Literal["unchanged", "changed", "nothing"]
     words: str
@@ -72,9 +72,9 @@ class _Standing:
 def sealing(out: Path, tell: Callable[[str], None]) -> Iterator[None]:
     """Seal the predictions of the lab in whose folder ``out`` is about to be played.
 
-    They are read now, and kept once there is a result to be seen: a rally that did not come about
-    seals nothing. A seal that cannot be written is told. Raises UsageError before the first ball
-    where a prediction that this rally would seal is empty, or cannot be read.
+    They are read now, and kept once there is a visible result: a rally that failed to start seals
+    nothing. ``tell`` gets a line if a seal cannot be written. Raises UsageError before the first
+    ball if a prediction that this rally would seal is empty, or cannot be read.
     """
     folder = out.parent
     every: list[tuple[Question, Seal]] = []
@@ -116,13 +116,13 @@ def standing(work: Work, question: str) -> _Standing:
     if _same(first, prediction, unit):
         return _Standing("unchanged", f"as it was when {begun}")
     if not first.number and not first.reason:
-        return _Standing("changed", f"there was none yet when {begun}")
+        return _Standing("changed", f"it was still empty when {begun}")
     then = plain(f"{first.number}, {first.reason}", SHOWN_MAX)
     return _Standing("changed", f"it was another one when {begun}: {then!r}")
 
 
 def read_seals(folder: Path) -> list[Seal]:
-    """Return the seals of a folder, in their order; lines that are none are left out."""
+    """Return the seals of a folder, in their order; malformed lines are left out."""
     try:
         with open_below(folder, SEALS) as file:
             data = file.read(FILE_MAX)

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: MIT
 """A student's own folder for a lab: answers, rallies, notebook.
 
-``answers.toml`` is written once, and then the student's: nothing here overwrites it. Whatever is
-read from the folder may come from anybody, so that all of it is bounded.
+``answers.toml`` is written once, and then the student's: nothing here overwrites it. The folder's
+contents may come from anybody, so all of them are bounded.
 """
 
 import hashlib
@@ -66,10 +66,9 @@ class WorkError(TennisError):
 def seed_of(lab: Lab, student: str, number: str = "") -> int:
     """Return the seed with which a student plays a lab's rallies: the same every time.
 
-    Of each student, and of each lab, another: rallies that were copied have the wrong one. A name
-    has one seed, however its letters are encoded; two of one name have two, if they have numbers.
-    With a nonce of the class it is another one in each class, so that last year's rallies are
-    nobody's.
+    Each student, and each lab, has another one: copied rallies have the wrong one. A name has one
+    seed, however its letters are encoded; two of one name have two, if they have numbers. With a
+    nonce of the class it is another one in each class, so that last year's rallies are nobody's.
     """
     name = folded(student)
     who = f"{name}\n{number}" if number else name  # no name holds a new line
@@ -112,7 +111,7 @@ class Prediction:
 
 @dataclass(frozen=True)
 class Answers:
-    """What stands in ``answers.toml``; an answer that is missing, or empty, is not in it.
+    """The contents of ``answers.toml``, without missing or empty answers.
 
     ``seed``: with which choices were numbered.
     """
@@ -126,16 +125,15 @@ class Answers:
     number: str = ""  # the student's, if known
     email: str = ""
     members: tuple[Member, ...] = ()  # of a group, which is the student then
-    questions: frozenset[str] = frozenset()  # the questions that stand there, answered or not
+    questions: frozenset[str] = frozenset()  # the questions that it has, answered or not
 
 
 @dataclass(frozen=True)
 class Work:
     """A student's folder that was read; ``trouble``: why a rally cannot be opened, by its name.
 
-    ``rallies`` are those that answers are compared with: the marker's own, in the folder's place,
-    where the lab is marked. ``handed_in`` are the folder's. ``altered``: the names of those that
-    are not what was sealed.
+    ``rallies`` are those that answers are compared with: the marker's own, if the lab is marked.
+    ``handed_in`` are the folder's. ``altered``: the names of those that do not fit their seal.
     """
 
     folder: Path
@@ -159,7 +157,7 @@ class Work:
 
 
 def start(lab: Lab, student: str, folder: Path, number: str = "", email: str = "") -> None:
-    """Make a student's folder. Raises UsageError if it exists, or for a name that is none."""
+    """Make a student's folder. Raises UsageError if it exists, or for a malformed name."""
     _start(lab, [Member(unicodedata.normalize("NFC", student), number, email)], folder)
 
 
@@ -186,7 +184,7 @@ def _start(lab: Lab, people: Sequence[Member], folder: Path) -> None:
             ) from error
         try:
             _fill(lab, people, folder)
-        except OSError:  # a full disk: what is half there would be gone on with
+        except OSError:  # a full disk: a half-written folder would be continued
             shutil.rmtree(folder, ignore_errors=True)
             raise
 
@@ -236,7 +234,7 @@ def starter_of(lab: Lab, name: str) -> str:
 
 
 def read(folder: Path, lab: Lab | None = None) -> Work:
-    """Read a student's folder. Raises WorkError if it is none, or of another lab."""
+    """Read a student's folder. Raises WorkError if it is malformed, or of another lab."""
     answers = read_answers(folder / ANSWERS)
     found = next((one for one in every_lab() if one.slug == answers.lab), None)
     if found is None or (lab is not None and found.slug != lab.slug):
@@ -248,7 +246,7 @@ def read(folder: Path, lab: Lab | None = None) -> Work:
     for asked in found.rallies:
         path = folder / asked.name
         try:
-            if asked.recorded is not None:  # the lab's own, whatever lies in the folder
+            if asked.recorded is not None:  # always the lab's own
                 rallies[asked.name] = open_recorded(found, asked)
             elif not path.exists():
                 copies = plain(", ".join(copies_of(path)[:SHOWN_MAX]), 200)
@@ -284,7 +282,7 @@ def read_answers(path: Path) -> Answers:
 
 
 class _PlaceError(TennisError):
-    """What stands at a place of ``answers.toml`` is not an answer; the file's name comes first."""
+    """An entry of ``answers.toml`` is not an answer; the file's name comes first."""
 
 
 def _answers_in(content: Mapping[str, object]) -> Answers:
@@ -338,7 +336,7 @@ def _members(value: object) -> tuple[Member, ...]:
 
 
 def _prediction(name: str, value: dict[str, object]) -> Prediction:
-    """Return a prediction as it stands there. Raises _PlaceError."""
+    """Return a prediction from its entry. Raises _PlaceError."""
     where = plain(name, 40)
     if not set(value) <= {"number", "reason"}:
         raise _PlaceError(f"{where}: only {where}.number and {where}.reason")

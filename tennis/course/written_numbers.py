@@ -3,8 +3,8 @@
 """Numbers as people write them: ``7,740``, ``7740 ns``, ``7.74 µs``, ``7 740``, ``7,74``.
 
 A point is the decimal sign, as in the book and in TOML. A comma before exactly three digits is a
-thousands separator in one country and the decimal sign in another: where both could be meant, the
-number is refused, never guessed.
+thousands separator in one country and the decimal sign in another: if both are possible, the number
+is refused, never guessed.
 """
 
 import re
@@ -43,7 +43,7 @@ _GROUPS = re.compile(
 
 
 class NumberError(ValueError):
-    """A text is no number that can be taken; the message is for whoever wrote it."""
+    """A text is no number that can be taken; the message is for its author."""
 
 
 class AmbiguousNumberError(NumberError):
@@ -85,7 +85,7 @@ def _factor(written: str, unit: str, shown: str) -> Decimal:
 
 
 def _decimal(digits: str, shown: str, *, whole: bool) -> Decimal:
-    """Return what stands before exponent and unit. Raises NumberError, AmbiguousNumberError."""
+    """Return the number before exponent and unit. Raises NumberError, AmbiguousNumberError."""
     if found := _ONE_SEPARATOR.fullmatch(digits):
         before, sign, after = found.groups()
         # a point is the decimal sign, but no whole number has decimals

@@ -81,7 +81,7 @@ def opened(submissions: Path) -> Iterator[Path]:
 
 
 def files(submissions: Path) -> list[Path]:
-    """Return the hand-ins of a folder, and of the folders in it; some are of a kind to be refused.
+    """Return the hand-ins of a folder and its folders; some are of kinds that are refused later.
 
     A learning platform makes a folder for each student, a system another one around all of them.
     Raises UsageError if there are none.
@@ -116,14 +116,14 @@ def label(path: Path, root: Path | None = None) -> str:
 
 
 def _inside(folder: Path, depth: int) -> list[Path]:
-    """Return the hand-ins in a folder; where it has none of its own, those of its folders.
+    """Return the hand-ins in a folder, or those of its folders if it has none of its own.
 
     At the top there may be both.
     """
     there = sorted(path for path in folder.iterdir() if not _is_of_a_system(path))
     found = _hand_ins(there)
     if depth:
-        # a folder that lies there unpacked is refused, not forgotten
+        # an unpacked folder is refused, not forgotten
         answers = [path for path in there if path.name.lower() == ANSWERS]
         found = found or [path for path in answers if _is_plain(path)][:1]
     if depth and (found or depth == DEPTH_MAX):
@@ -164,7 +164,7 @@ def _is_plain(path: Path) -> bool:
 
 
 def _unpack(path: Path, folder: Path) -> None:
-    """Take the hand-ins out of a class's archive. Raises UsageError for what is none."""
+    """Take the hand-ins out of a class's archive. Raises UsageError for a malformed one."""
     name = plain(path.name, 80)
     again = "unpack it yourself, and name the folder"
     if path.stat().st_size > ARCHIVE_MAX:
@@ -203,7 +203,7 @@ def _take(
             continue
         *folders, file = (_short(part) for part in place)
         to = folder.joinpath(*folders, file)
-        to.parent.mkdir(parents=True, exist_ok=True)  # also where nothing of it is taken
+        to.parent.mkdir(parents=True, exist_ok=True)  # even if no file in it is taken
         if not (file.lower().endswith(ENDINGS) or file.lower() == ANSWERS):
             continue
         if to.exists():
@@ -219,7 +219,7 @@ def _take(
 
 
 def _place(info: zipfile.ZipInfo) -> tuple[str, ...] | None:
-    """Return folders and file of an entry, as they were meant; None: a system put it there."""
+    """Return folders and file of an entry, decoded; None: a system put it there."""
     if info.is_dir() or info.filename.endswith("\\"):
         return None
     parts = tuple(part for part in hand_in.decoded_name(info).split("/") if part != ".")
@@ -271,7 +271,7 @@ def _copy(archive: zipfile.ZipFile, info: zipfile.ZipInfo, to: Path) -> None:
 
 @dataclass(frozen=True)
 class Sent:
-    """What a platform's name of a hand-in says.
+    """The information in a platform's name of a hand-in.
 
     ``name`` is the student's, or the group's, as the platform writes it there; ``id`` what it finds
     the student by, empty with anonymous marking; ``file`` the hand-in's own name, ``whole`` the

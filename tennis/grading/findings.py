@@ -1,13 +1,13 @@
 # SPDX-FileCopyrightText: The Tennis authors
 # SPDX-License-Identifier: MIT
-"""What grading finds out about honesty, and what a person decides about it.
+"""Findings of grading about honesty, and a person's decisions about them.
 
 A finding is no verdict: a student may have taken a wrong command, a folder may be damaged. So the
 points of a hand-in with a finding are withheld, not taken, until somebody has decided. Decisions
 are kept by file, its hash and what the finding is about: they hold when the class is marked again,
 and a new finding waits for a decision of its own.
 
-Of several files of one student the one with the most points counts, and each other one is a
+If a student has several files, the one with the most points counts, and each other one is a
 finding: so nobody can lower a mark by a file in another's name.
 """
 
@@ -122,7 +122,7 @@ def members(one: Graded) -> list[str]:
 
 
 def unconfirmed(files: Sequence[Graded], group: Graded) -> list[str]:
-    """Return the members of a group from whom none of its files came: they may not know of it."""
+    """Return the members of a group from whom none of its files came: they may be unaware of it."""
     came = [name for one in files for name in senders(one.file)]
     return [name for name in members(group) if not any(same_name(name, who) for who in came)]
 
@@ -171,12 +171,12 @@ def findings(graded: Sequence[Graded], lab: Lab, recorded: Set[str]) -> list[Int
 
 
 def of_member(one: Graded, name: str) -> IntegrityFinding:
-    """Return what is to be decided about a member of a group who did not confirm."""
+    """Return the finding about a member of a group who did not confirm."""
     return _finding(one, f"member {name}", "named by the group, and handed in nothing of it")
 
 
 def second_file(one: Graded, counts: Graded) -> IntegrityFinding:
-    """Return what is to be decided about a file beside the one that counts."""
+    """Return the finding about a file beside the one that counts."""
     return _finding(one, SECOND, f"{counts.file} counts")
 
 
@@ -199,7 +199,7 @@ def _in_anothers_name(graded: Sequence[Graded]) -> Iterator[IntegrityFinding]:
 
 
 class _Seeds:
-    """Whose seed is whose."""
+    """The owners of seeds."""
 
     def __init__(self, graded: Sequence[Graded], lab: Lab) -> None:
         self._boots = {rally.name: rally.boot for rally in lab.rallies}

@@ -1,11 +1,11 @@
 # SPDX-FileCopyrightText: The Tennis authors
 # SPDX-License-Identifier: MIT
-"""What platforms import, and who is left out: the folder ``gradebook`` of the marks.
+"""Tables that platforms import, and who is left out: the folder ``gradebook`` of the marks.
 
 A table holds who is known by an identifier of that platform, and whose points are settled: an empty
-cell, or a part of the points, could overwrite what stands there. The others stand in
-``students.csv``, with the reason. Points are never scaled: if the platform's maximum is not the
-lab's, there is no table.
+cell, or a part of the points, could overwrite the points there. The others are in ``students.csv``,
+with the reason. Points are never scaled: if the platform's maximum is not the lab's, there is no
+table.
 
 Sources, Moodle 5.1: ``mod/assign/feedback/offline/importgradeslib.php`` and ``locallib.php``
 (Identifier, Grade, Last modified (grade); what was graded since is left alone; a comment is HTML,
@@ -116,11 +116,11 @@ class _NotMadeError(Exception):
 def write(
     out: Path, lab: Lab, handed: Sequence[HandedIn], listed: ClassList | None, assignment: str
 ) -> list[str]:
-    """Write what can be imported, and ``students.csv``; return what is to be said of it.
+    """Write what can be imported, and ``students.csv``; return lines about it.
 
-    ``assignment``: its title in Canvas. A file of before that is not made any more is removed: it
-    would bring old points back. Raises UsageError for an assignment that the list does not have,
-    DiskFullError, RallyError.
+    ``assignment``: its title in Canvas. A file of an earlier run that is not made any more is
+    removed: it would bring old points back. Raises UsageError for an assignment that the list does
+    not have, DiskFullError, RallyError.
     """
     makers = _makers(lab, handed, listed, _canvas_assignment(lab, listed, assignment))
     made: dict[str, _ImportFile] = {}
@@ -194,7 +194,7 @@ def _who(student: Student) -> tuple[str, str, str]:
 
 
 def _title_of(lab: Lab) -> str:
-    """Return what a lab's points are called, where the teacher gave no other name."""
+    """Return the default title of a lab's points."""
     return f"Lab {lab.number}, {lab.title}"
 
 

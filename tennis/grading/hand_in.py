@@ -76,12 +76,12 @@ ARCHIVES = {
     b"\xfd7zXZ\0": "an xz file",
     b"\x28\xb5\x2f\xfd": "a Zstandard file",
 }
-TAR_AT = 257  # where a tar file says that it is one
+TAR_AT = 257  # the place of a tar file's mark
 # beside a rally: its manifest does not list them
 RECORDED_LATER = {INSTANTS, STAGES}
 OF_RALLY = {MANIFEST, BALLS, EVENTS, CONSOLE, CAPTURE, BEFORE, AFTER} | RECORDED_LATER
 RALLY = re.compile(r"[a-z0-9][a-z0-9-]{0,59}")
-# what zipfile raises for a file that is none, or that asks for a password or another compression
+# zipfile's errors for a malformed file, or one that needs a password or another compression
 BROKEN = (
     *(zipfile.BadZipFile, zlib.error, struct.error, NotImplementedError, RuntimeError),
     *(EOFError, ValueError, OverflowError, LookupError),
@@ -90,7 +90,7 @@ TIME = (2026, 1, 1, 0, 0, 0)  # the same work gives the same file
 
 
 class HandInError(WorkError):
-    """A file that was handed in is none."""
+    """A file that was handed in is no hand-in."""
 
 
 def missing(work: Work, report: Report) -> list[str]:
@@ -229,14 +229,14 @@ def file_name(work: Work) -> str:
 
 @dataclass
 class _Unpacked:
-    """What was taken from a zip file, and what was left in it."""
+    """The files taken from a zip file, and notes about the others."""
 
     folder: Path
     notes: list[str] = field(default_factory=list)
 
 
 def unpack(path: Path, folder: Path) -> _Unpacked:
-    """Unpack a hand-in into a new folder. Raises HandInError for what is none, BenchError.
+    """Unpack a hand-in into a new folder. Raises HandInError for a malformed one, BenchError.
 
     Folders around everything are taken off, and a zip file around the zip file. A name is never
     used as it is: only names that are known are written, so that no path leads elsewhere.
@@ -280,14 +280,14 @@ def _refuse_other_archives(path: Path, name: str) -> None:
     if begin[TAR_AT:] == b"ustar":
         kind = "a tar file"
     if path.name.lower() == ANSWERS:
-        kind = "one file of a hand-in that lies there unpacked"
+        kind = "one file of an unpacked hand-in"
     if kind:
         raise HandInError(f"{name} is {kind}", next_step="pack the student's whole folder as zip")
 
 
 @dataclass(frozen=True)
 class _Entry:
-    """A file in a zip file: its folders and its name, as they were meant."""
+    """A file in a zip file: its folders and its name, decoded."""
 
     info: zipfile.ZipInfo
     folders: tuple[str, ...]
@@ -315,7 +315,7 @@ def _entries(archive: zipfile.ZipFile, name: str) -> list[_Entry]:
 
 
 def decoded_name(info: zipfile.ZipInfo) -> str:
-    """Return a name as it was meant: UTF-8 without its flag, letters put together, slashes."""
+    """Decode a name: UTF-8 without its flag, composed letters, slashes."""
     name = info.filename
     if not info.flag_bits & UTF8_FLAG:
         with contextlib.suppress(UnicodeError):
@@ -326,12 +326,12 @@ def decoded_name(info: zipfile.ZipInfo) -> str:
 def added(part: str) -> bool:
     """Tell whether a system put a file or a folder there by itself."""
     lower = part.lower()
-    # Windows keeps beside a file where it came from; on other systems that is a file of its own
+    # Windows keeps a file's origin beside it; on other systems that is a file of its own
     return part.startswith("._") or lower in ADDED or lower.endswith("zone.identifier")
 
 
 def _root(entries: Sequence[_Entry], name: str) -> tuple[str, ...] | None:
-    """Return the folders around a hand-in: where its answers are; None: nowhere."""
+    """Return the folders around a hand-in's answers, or None if it has no answers."""
     places = {
         entry.folders
         for entry in entries

@@ -1,13 +1,13 @@
 # SPDX-FileCopyrightText: The Tennis authors
 # SPDX-License-Identifier: MIT
-"""Who handed in what: a hand-in and a student of the class's list are put together, or it is said.
+"""Assign hand-ins to students of the class's list, or say why not.
 
-What a platform called a file counts most, then number and e-mail as the student gave them, then a
-name that only one has. A number of a platform is believed only if the name beside it is the
-student's: in an assignment for groups it is the group's. If nobody can be named for sure, nobody
-is: points for the wrong person are worse than none.
+The platform's name of a file counts most, then the student's own number and e-mail, then a unique
+name. A platform's number counts only if the name beside it is the student's: in an assignment for
+groups it is the group's. If nobody can be named for sure, nobody is: points for the wrong person
+are worse than none.
 
-A group's hand-in is that of each member whom it names. What a platform called the file counts for
+A group's hand-in is that of each member whom it names. The platform's name of the file counts for
 the member of that name alone.
 """
 
@@ -26,9 +26,9 @@ from tennis.rally.text import plain
 
 @dataclass(frozen=True)
 class Identity:
-    """Whose hand-in it is, if there is no reason (``why``) that it counts for nobody.
+    """The student of a hand-in, or the reason (``why``) that it counts for nobody.
 
-    ``remark``: what to look at. ``called``: the member of a group whose it would be.
+    ``remark``: what to look at. ``called``: the member of a group whose hand-in it would be.
     """
 
     student: Student | None
@@ -39,11 +39,11 @@ class Identity:
 
 
 def identify(marked: Sequence[Marked], listed: ClassList | None) -> dict[str, list[Identity]]:
-    """Return whose each hand-in is, by its file: of a group, one for each member.
+    """Return the identities of each hand-in, by its file: a group has one for each member.
 
-    Without a list it is as hand-ins and platform say. Of several files of one student the one that
-    a platform has from the student counts, else the one with the most points: the others name
-    nobody. Members who did not confirm keep nothing of theirs back.
+    Without a list they are those of hand-ins and platform. If a student has several files, the one
+    that a platform has from the student counts, else the one with the most points: the others name
+    nobody. A group's file does not replace a member's own files if the member did not confirm it.
     """
     rows = {one.graded.file: one for one in marked}
     found = {file: _of_file(one.graded, listed) for file, one in rows.items()}
@@ -136,7 +136,7 @@ def _from_list(one: Student, sender: Sent | None, students: Sequence[Student]) -
 def _claims(
     one: Student, whose: Student, owners: Sequence[Student], students: Sequence[Student]
 ) -> str:
-    """Say what a hand-in says of another student of the list than the platform's."""
+    """Name the student of the list whom the hand-in names, if not the platform's."""
     if others := [student for student in owners if student is not whose]:
         return f"the hand-in has the number or the e-mail of {_called(others[0])}"
     called = [
@@ -195,7 +195,7 @@ def _identified(found: Mapping[str, Sequence[Identity]]) -> Iterator[tuple[str, 
 
 
 def _words(name: str) -> list[str]:
-    """Return the words of a name, whatever comes first: ``Lovelace, Ada`` is ``Ada Lovelace``."""
+    """Return the words of a name, in any order: ``Lovelace, Ada`` is ``Ada Lovelace``."""
     return sorted(folded(name).replace(",", " ").split())
 
 

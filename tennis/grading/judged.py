@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: MIT
 """Judge a class: every hand-in is unpacked, checked and reported, each in a process of its own.
 
-What is found out about a hand-in is kept beside its SHA-256 and that of the checks: grading again
-reads it, and only what changed is checked again. Points that a person gave are in the mark sheet,
-which nothing here overwrites.
+The results of a hand-in are kept with its SHA-256 and that of the checks: grading again reads them,
+and checks only changed ones again. Points that a person gave are in the mark sheet, which nothing
+here overwrites.
 """
 
 import hashlib
@@ -37,12 +37,12 @@ from tennis.rally.text import plain
 RESULTS = "results"
 PDFS = "notebooks"  # as they were handed in
 WORKERS_MAX = 256  # hand-ins at once
-COMMON_MIN = 2  # so many with the same wrong answer
+COMMON_MIN = 2  # students with the same wrong answer
 NOTEBOOK = "check_notebook"
 
 
 class Graded(BaseModel):
-    """What is known of one file that was handed in."""
+    """The state of one file that was handed in."""
 
     file: str
     sha256: str
@@ -74,7 +74,7 @@ class Graded(BaseModel):
 
     @property
     def results(self) -> list[checking.Result]:
-        """Return what each check said."""
+        """Return the results of all checks."""
         return self.report.results if self.report else []
 
 
@@ -85,7 +85,7 @@ def key(sha256: str, file: str) -> str:
 
 @dataclass(frozen=True)
 class Judged:
-    """What was found out about a hand-in, on whatever machine."""
+    """The results of a hand-in, which may be from another machine."""
 
     refused: str = ""
     later: str = ""  # why this machine could not: another try may
@@ -115,8 +115,8 @@ def grade(  # noqa: PLR0913 (all of them named)
     """Check hand-ins, ``workers`` at a time; keep what each gives in ``out``.
 
     ``replays``: the lab's rallies are played here, and kept there, too. ``boards``: the class has
-    some. One that lies in a folder of ``root`` is called by both names. Raises LabError if the
-    lab's solution is wrong, KeyboardInterrupt when told to stop: what was finished stays.
+    some. One in a folder of ``root`` is called by both names. Raises LabError if the lab's solution
+    is wrong, KeyboardInterrupt if ``stop`` says so: finished ones stay.
     """
     load_solution(lab)
     checks = checks_sha256(lab, replays=replays, boards=boards)
@@ -182,11 +182,11 @@ def _called(name: str) -> str:
 
 
 def judged(path: Path, lab: Lab, *, plays: Path | None, boards: bool = False) -> Judged:
-    """Unpack and check one hand-in, here; whatever it does, it is judged.
+    """Unpack and check one hand-in, here; it is judged even if it breaks something.
 
-    ``plays``: where the marker's own rallies are kept; None: nothing is played.
+    ``plays``: the folder of the marker's own rallies; None: nothing is played.
 
-    Refused for good is only what is no hand-in. What failed otherwise is for later: this machine
+    Only a file that is no hand-in is refused for good. Other failures are for later: this machine
     may have had no room, no memory, no kernel, or a fault of its own.
     """
     notes: list[str] = []

@@ -1,9 +1,9 @@
 # SPDX-FileCopyrightText: The Tennis authors
 # SPDX-License-Identifier: MIT
-"""A class's marks: its rules, the sheet that a person fills in, and what becomes of each hand-in.
+"""A class's marks: its rules, the sheet that a person fills in, and the outcome of each hand-in.
 
-What a person wrote into the sheet is never lost. Rules are kept beside the marks: a run that does
-not name them uses those of the last one that did.
+A person's words in the sheet are never lost. Rules are kept beside the marks: a run that does not
+name them uses those of the last one that did.
 """
 
 import json
@@ -73,7 +73,7 @@ Status = Literal[
 
 
 class ClassRules(BaseModel):
-    """What holds for all hand-ins of a class."""
+    """The rules for all hand-ins of a class."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -146,7 +146,7 @@ def _balls_below(folder: Path) -> Iterator[str]:
 
 @dataclass(frozen=True)
 class Person:
-    """What a person gave: points of a question, and words for the student."""
+    """A person's marks: points of questions, and words for the student."""
 
     points: dict[str, float]
     comment: str
@@ -211,7 +211,7 @@ def write_sheet(out: Path, lab: Lab, graded: Sequence[Graded], people: dict[str,
 
 
 def _sheet_entry(one: Graded) -> str:
-    """Return a table of the sheet: below each answer that is to be marked, room for its points."""
+    """Return a table of the sheet: below each answer to mark, room for its points."""
     assert one.report is not None  # noqa: S101
     text = f"\n[{json.dumps(one.file, ensure_ascii=False)}]  # {plain(one.student, 60)}\n"
     for mark in one.report.open:
@@ -257,8 +257,8 @@ def _sheet_head(lab: Lab) -> str:
 class Marked:
     """A student's hand-in with all points that are known.
 
-    ``others``: further files of the same student, which do not count; ``seconds``: what is to be
-    decided about these.
+    ``others``: further files of the same student, which do not count; ``seconds``: the findings
+    about these.
     """
 
     graded: Graded
@@ -272,7 +272,7 @@ class Marked:
 
     @property
     def unconfirmed(self) -> list[IntegrityFinding]:
-        """Return what is to be decided about members: for each a decision of its own."""
+        """Return the findings about members: each needs a decision of its own."""
         return [of_member(self.graded, name) for name in self.members]
 
     def status_of(self, member: str) -> Status:
@@ -295,7 +295,7 @@ class Marked:
 
     @property
     def status(self) -> Status:
-        """Return what becomes of it: points stand only where it is marked, refused or none."""
+        """Return its status: points count only if it is marked, refused or none."""
         if self.graded.refused:
             return "refused"
         if self.graded.report is not None and self.decision != "give":
@@ -316,9 +316,9 @@ class Marked:
 
     @property
     def points(self) -> float | None:
-        """Return the points that stand; None as long as somebody, or a machine, has to see to it.
+        """Return the final points, or None while a person or a machine still has to judge it.
 
-        No zero stands here for what nobody has judged.
+        An unjudged part never counts as zero.
         """
         return self.so_far if self.status in {"marked", "none", "refused"} else None
 
@@ -358,7 +358,7 @@ def _with_others(
     """Return the file of a student that counts, with the others.
 
     It is the one that a person chose, else the one with the most points; of equal ones the oldest.
-    What may not be the student's own comes after what is.
+    Files that may not be the student's own come last.
     """
 
     def chosen(one: Marked) -> bool:

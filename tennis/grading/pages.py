@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The Tennis authors
 # SPDX-License-Identifier: MIT
-"""What grading leaves behind: a page a student, a page for those who mark, a table of points."""
+"""Output of grading: a page for each student, a page for markers, a table of points."""
 
 import re
 import statistics
@@ -44,7 +44,7 @@ STATUS = {
 
 
 def write(out: Path, lab: Lab, marked: Sequence[Marked]) -> None:
-    """Write all pages and the table anew. Raises DiskFullError, RallyError."""
+    """Write all pages and the table again. Raises DiskFullError, RallyError."""
     (out / FEEDBACK).mkdir(exist_ok=True)
     for one in marked:
         for other in one.others:

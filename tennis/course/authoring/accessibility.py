@@ -1,9 +1,9 @@
 # SPDX-FileCopyrightText: The Tennis authors
 # SPDX-License-Identifier: MIT
-"""A Sphinx extension: what both books need so that a keyboard and a screen reader get everywhere.
+"""A Sphinx extension: both books become usable with a keyboard and a screen reader.
 
-Wide blocks of text scroll, so that a keyboard must reach them; captions of the navigation say that
-they are headings, and have to say of which level. Names in the text may break behind an underscore.
+Wide blocks of text scroll, so that a keyboard must reach them; captions of the navigation are
+marked as headings, and need a level. Names in the text may break behind an underscore.
 """
 
 import re

@@ -17,7 +17,7 @@ from tennis.kit.errors import TennisError, UsageError
 from tennis.rally.disk import writing
 
 Audience = Literal["student", "instructor"]
-# answers, and what tests and examples know of them
+# answers, and the tests and examples that contain them
 ANSWERS = (
     *("labs/*/solution.toml", "labs/*/wrong.toml", "exam/*"),
     *("tests/*", ".ci/*", "benchmarks/*"),

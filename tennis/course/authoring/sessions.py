@@ -1,8 +1,8 @@
 # SPDX-FileCopyrightText: The Tennis authors
 # SPDX-License-Identifier: MIT
-"""A term's sessions as their teacher planned them: ``labs/sessions.toml``.
+"""A term's sessions in the teacher's plan: ``labs/sessions.toml``.
 
-Times are minutes. What a lab takes is said by its own ``lab.toml``.
+Times are minutes. Each lab's ``lab.toml`` has its own time.
 """
 
 from pathlib import Path
@@ -62,7 +62,7 @@ class Planned(StrictPart):
 
 
 class _Effort(StrictPart):
-    """What a term takes beside its sessions and labs."""
+    """The effort of a term besides its sessions and labs."""
 
     report: Slug  # the lab that is the report
     report_hours: Annotated[int, Field(gt=0, le=100)]  # in place of its lab's minutes at home

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 """A Sphinx extension: handouts take every number of a lab from its ``lab.toml``.
 
-On the page ``01-first-serve`` its lab is meant; elsewhere ``01-first-serve:`` goes before a path.
+A path on the page ``01-first-serve`` is that lab's; elsewhere it begins with ``01-first-serve:``.
 
 - ``{lab}`parameters.balls``` writes a value, ``{lab}`recorded.NAME.interrupt``` (or scheduling)
   median, 99 % and maximum of a recorded rally in microseconds, computed from its folder.
@@ -91,11 +91,11 @@ class _LabRole(SphinxRole):
 
 
 class GeneratedDirective(SphinxDirective):
-    """A directive that writes what code or data say; the book leaves its own content out.
+    """A directive that writes text from code or data; the book leaves its own content out.
 
     A page is also read without its book: in an editor, or on a forge, which shows a directive as a
-    box. The lines inside it are for those readers. They say what the book has there, and where that
-    comes from. ``tests/test_forge.py`` finds boxes without such a line.
+    box. The lines inside it are for those readers. They name the book's content at that place, and
+    its source. ``tests/test_forge.py`` finds boxes without such a line.
     """
 
     has_content = True

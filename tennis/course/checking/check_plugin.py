@@ -65,7 +65,7 @@ def pytest_configure(config: pytest.Config) -> None:
         if wanted not in {None, work.lab.slug}:
             raise WorkError(f"{ANSWERS} is of the lab {work.lab.slug}, not of {wanted}")
     except Exception as error:
-        # whatever a folder does to what reads it, it is this folder's alone
+        # a folder that breaks its reader breaks nothing else
         if is_of_this_machine(error):
             raise
         why = str(error) if isinstance(error, TennisError) else f"it cannot be read: {error!r}"
@@ -245,7 +245,7 @@ def _facts(work: Work) -> dict[str, Any]:
 
 
 def _answer(work: Work, question: Question) -> int | float | str:
-    """Return an answer as it was meant, so that those of two students can be compared."""
+    """Return an answer's value, so that those of two students can be compared."""
     answer = work.answers.by_question[question.id]
     try:
         match question.kind:
@@ -255,12 +255,12 @@ def _answer(work: Work, question: Question) -> int | float | str:
             case "choice":
                 return (question.choices or {})[choice(work, question.id)]
     except (Wrong, Inconclusive):
-        return answer  # as it stands there: a check says why
+        return answer  # as it is written: a check says why
     return answer
 
 
 def _match_rallies(work: Work) -> Iterator[tuple[str, str]]:
-    """Yield one SHA-256 of the balls of all rallies of a match; nothing if there is none."""
+    """Yield one SHA-256 of the balls of all rallies of a match, if the lab has one."""
     if work.lab.match is None:
         return
     try:
@@ -272,7 +272,7 @@ def _match_rallies(work: Work) -> Iterator[tuple[str, str]]:
 
 
 def _sweep_rallies(work: Work) -> Iterator[tuple[str, str]]:
-    """Yield one SHA-256 of the balls of all rates of a sweep; nothing if there is none."""
+    """Yield one SHA-256 of the balls of all rates of a sweep, if the lab has one."""
     if work.lab.sweep is None:
         return
     try:

@@ -1,10 +1,10 @@
 # SPDX-FileCopyrightText: The Tennis authors
 # SPDX-License-Identifier: MIT
-"""What a student's folder shows: that the lab's rallies were played, as the lab asks for them.
+"""Evidence in a student's folder that the lab's rallies were played as the lab asks.
 
-It says what was played, out of what the lab names. A rally that says something else is refused
-with the line that says it, and one that no bench here could have played is a finding: neither is
-played again. What is left is compared with what the marker played.
+The folder's rallies must have the settings that the lab names. One with another setting is refused
+with the line that shows it, and one that no bench here could have played is a finding: neither is
+played again. The others are compared with the marker's own.
 """
 
 from collections.abc import Iterator, Mapping
@@ -149,9 +149,9 @@ def plan_here(work: Work, lab_rally: LabRally) -> Plan:
 
 
 def _own_file(work: Work, lab_rally: LabRally) -> Path | None:
-    """Return the file that answers in a rally; None: the kit's Racquet does.
+    """Return the file that answers in a rally, or None for the kit's Racquet.
 
-    It is the lab's own where no question asks a student to complete it.
+    It is the lab's own if no question asks a student to complete it.
     """
     name = lab_rally.own_file
     if name is None:
@@ -185,7 +185,7 @@ def _expect_setting(row: Setting, is_so: object, expected: object) -> None:
 def _refuse_other_plans(work: Work, rally: Rally, lab_rally: LabRally) -> None:
     """Raise Wrong if a rally of the virtual bench has a setting that the lab does not name.
 
-    InDoubt where no plan of this bench says what its manifest says.
+    Raises InDoubt if no plan of this bench gives its manifest.
     """
     target = rally.manifest.target
     source = _own_file(work, lab_rally)
@@ -223,9 +223,9 @@ def _refuse_other_program(work: Work, rally: Rally, lab_rally: LabRally) -> None
 
 
 def _refuse_other_settings(rally: Rally, lab_rally: LabRally) -> None:
-    """Raise Wrong if a rally says another setting than the lab, on whatever bench it was played.
+    """Raise Wrong if a rally has another setting than the lab's, on any bench.
 
-    A board has processors, and places on them, of its own where the lab does not name them.
+    A board uses its own processors, and places on them, if the lab names none.
     """
     manifest = rally.manifest
     # below; and of several processors another one

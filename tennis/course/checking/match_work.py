@@ -68,8 +68,8 @@ def whole_match(work: Work, *, boards: bool = True) -> MatchFolder:
 def match_here(work: Work, plays: Plays | None, *, boards: bool) -> MatchFolder:
     """Return the match that answers are compared with: the marker's.
 
-    The student's own where nothing is played, and of a board, which nobody can play again. Raises
-    as ``whole_match`` does, and TennisError.
+    The student's own if nothing is played, or if it is from a board, which nobody can play again.
+    Raises as ``whole_match`` does, and TennisError.
     """
     match = whole_match(work, boards=boards)
     if plays is None or match.bench != "virtual":
@@ -118,7 +118,7 @@ def _match(lab: Lab) -> LabMatch:
 
 
 def _expected(work: Work) -> list[ScheduledRally]:
-    """Return the rallies of the plan that the student was given, whatever its file says now."""
+    """Return the rallies of the plan that the student got, even if its file was changed."""
     return _planned(work)[1]
 
 

@@ -1,22 +1,22 @@
 # SPDX-FileCopyrightText: The Tennis authors
 # SPDX-License-Identifier: MIT
-"""A Racquet of somebody's own, tried on the virtual bench: it answers, goes, and comes back.
+"""Try a user's Racquet on the virtual bench: it answers, is removed, and is loaded again.
 
-It runs as a part of the target's kernel, and may do anything there: hang it, crash it, or forge
-what the target's console says. So the console is only quoted, or says where; nothing else in it
-counts for the module. The verdict is made of what is seen from outside:
+It runs as a part of the target's kernel, and may do anything there: hang it, crash it, or forge the
+target's console. So the console is only quoted, or names the place; nothing else in it counts for
+the module. The verdict uses what is visible from outside:
 
 - the instrument's edges: whole answers while it is loaded, none while it is not;
 - the kernel's lists of modules and of tasks, read from the guest's memory every millisecond;
 - who made each edge: the functions on the stack of the processor at that moment;
-- the kernel's own complaints, seen as calls of the functions that utter them, and the cause for
-  which QEMU says that the machine ended: a reset, for one.
+- the kernel's own complaints, seen as calls of the functions that utter them, and QEMU's reason for
+  the end of the machine: a reset, for one.
 
-What remains: code in the kernel can write to the kernel's memory. A module that takes itself off
-the list of modules while it falls silent, or that hides a thread from the list of tasks, forges
-what is read; one that moves its stack elsewhere hides who made an edge; one that switches off the
-checks of the kernel that watches is not watched. A thread that waits under the name of a kworker
-counts as one where there are few. A timer that would fire later than the trial ends is not met.
+A limit remains: code in the kernel can write to the kernel's memory. A module that takes itself off
+the list of modules while it falls silent, or that hides a thread from the list of tasks, forges the
+lists; one that moves its stack elsewhere hides who made an edge; one that switches off the checks
+of the kernel that watches is not watched. A thread that waits under the name of a kworker counts as
+one if there are few. A timer that fires after the end of the trial is not seen.
 """
 
 import contextlib
@@ -77,7 +77,7 @@ REGISTER_READS, REGISTERS_S = 5, 0.2
 QUOTED = 60  # lines of the console
 MODULE = "racquet"
 LOADED = f"] {MODULE}: loading out-of-tree module"
-# what the kernel says of somebody who broke its rules
+# the kernel's complaints about broken rules
 COMPLAINT = re.compile(
     r"\[ *\d+\.\d+\] (?P<text>(?:BUG: |WARNING: |INFO: (?!lockdep is turned off)|\[ BUG: |ODEBUG: |"
     r"Unable to handle kernel |Internal error: |Kernel panic|list_(?:add|del) corruption|"
@@ -109,7 +109,7 @@ poweroff -f
 
 @dataclass
 class _Trial:
-    """What came of a trial: ``complaint`` is what went wrong first, in words; empty: nothing."""
+    """The result of a trial: ``complaint`` is its first error in words; empty: none."""
 
     answers: int  # whole ones, counted outside
     complaint: str = ""
@@ -225,7 +225,7 @@ def judge(  # noqa: PLR0913 (all that is known of a trial)
 
 @dataclass
 class _Stay:
-    """How long a module was there, or none was: from one sample to another, in ns."""
+    """A time in which a module was loaded, or absent: from one sample to another, in ns."""
 
     there: bool
     began_ns: int
@@ -249,7 +249,7 @@ def _stays(samples: Sequence[MemorySample]) -> list[_Stay]:
 
 
 def _silenced(trace: GuestTrace, stays: Sequence[_Stay]) -> str:
-    """Return what was to be hidden; empty: nothing."""
+    """Return a sign that the module hides something; empty: none."""
     if trace.complaints:
         what = trace.complaints[0].what
         return f"the kernel complained ({what}), and the console does not say about what"
@@ -393,7 +393,7 @@ class _HangWatch:
     def __init__(self, path: Path) -> None:
         self.path = path
         self.silent = self.late = False
-        self.at: list[int] = []  # where the processor was
+        self.at: list[int] = []  # the processor's place
         self.back_to: list[int] = []  # and where the function that it was in returns to
         self._began = time.monotonic()
         self._answers = self._balls = 0

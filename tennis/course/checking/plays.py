@@ -1,11 +1,10 @@
 # SPDX-FileCopyrightText: The Tennis authors
 # SPDX-License-Identifier: MIT
-"""The lab's rallies as the marker played them: what marks are computed from.
+"""The lab's rallies as the marker played them: marks are computed from these.
 
-A student's folder says what was played: lab, seed, and settings that the lab names. The marker
-plays that, once for each seed and each settings, and keeps it for the class: a group, a copy, and
-the next run cost nothing. What lies in the student's folder is compared with it, and is never the
-source of a number.
+A student's folder names the lab, the seed, and the lab's settings. The marker plays these rallies,
+once for each seed and settings, and keeps them for the class: a group, a copy, and the next run
+cost nothing. The student's rallies are compared with them, and are never the source of a number.
 """
 
 import contextlib
@@ -41,9 +40,9 @@ from tennis.rally.request import RallyRequest
 from tennis.rally.text import plain
 
 FOLDER = "played"  # of a class's marks: what the marker played
-BALLS_MAX_TIMES = 4  # so many times as many balls as a lab asks for are played for a student
+BALLS_MAX_TIMES = 4  # at most this many times a lab's balls are played for a student
 KEY_DIGITS = 24
-ON_BOARD = "it cannot be played again"  # said of what marks rest on all the same
+ON_BOARD = "it cannot be played again"  # a note for rallies that count all the same
 
 
 def plan_of_rally(
@@ -51,7 +50,7 @@ def plan_of_rally(
 ) -> Plan:
     """Return the plan of a lab's rally with a student's seed. Raises UsageError.
 
-    ``balls``: in place of the lab's; ``own``: the student's file, where the lab asks for one.
+    ``balls``: in place of the lab's; ``own``: the student's file, if the lab asks for one.
     """
     count = lab_rally.balls if balls is None else balls
     if lab_rally.drill is not None:
@@ -63,7 +62,7 @@ def plan_of_rally(
 
 
 class Plays:
-    """What the marker played for a class: a folder, in which every play has one place."""
+    """The marker's rallies for a class: a folder, in which every play has one place."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -114,9 +113,9 @@ class Plays:
     ) -> str:
         """Say how a student's rally differs from the marker's; empty: in nothing.
 
-        ``ours``: the marker's; None: it is played, if it was not yet. What differs is played once
-        more before anybody is accused: a machine in trouble ends a play early, and hardly at the
-        same ball twice. Raises BenchError if the two plays differ.
+        ``ours``: the marker's; None: it is played, if it was not yet. If they differ, it is played
+        once more before anybody is accused: a machine in trouble ends a play early, and hardly at
+        the same ball twice. Raises BenchError if the two plays differ.
         """
         bench = bench_for(plan)
         versions = bench.versions(plan)

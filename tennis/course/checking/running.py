@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The Tennis authors
 # SPDX-License-Identifier: MIT
-"""Check a student's folder: the same checks for a student and for whoever marks.
+"""Check a student's folder: the same checks for a student and for a marker.
 
 pytest runs them in a process of its own, with an end. A student's run knows no solution. The plugin
 adds the lab's own ``checks.py`` once it knows the lab.
@@ -43,7 +43,7 @@ sys.exit(code)
 
 
 class Result(BaseModel):
-    """What one check found."""
+    """The result of one check."""
 
     check: str
     question: str | None
@@ -54,7 +54,7 @@ class Result(BaseModel):
     in_doubt: bool = False  # it may not be this student's own work
     not_here: bool = False  # this machine lacks what it needs: it is run once that is here
     later: bool = False  # this machine could not: the same command tries again
-    details: list[str] = []  # lines to look at: a console, what a compiler said
+    details: list[str] = []  # lines to look at: a console, a compiler's errors
     seconds: Annotated[float, Field(ge=0)]
 
 
@@ -76,7 +76,7 @@ class _Person(BaseModel):
 
 
 class Facts(BaseModel):
-    """What a student's folder says, and what is held against those of others."""
+    """The contents of a student's folder, for comparison with others."""
 
     lab: str
     student: str
@@ -126,11 +126,10 @@ def run_checks(  # noqa: PLR0913 (all of them named)
 ) -> Report:
     """Run a lab's checks on a student's folder; ``blind``: without the solution.
 
-    ``plays``: where the marker's own rallies are kept, which marks are computed from; None: nothing
-    is played, and the folder's are read. ``boards``: the class has some.
-    The folder is read in the checks' own process: what it may do there, it does not do here.
-    Raises WorkError if the folder is none, or not ``lab``'s, BenchError if this machine
-    could not run the checks.
+    ``plays``: the folder of the marker's own rallies, from which marks are computed; None: nothing
+    is played, and the folder's are read. ``boards``: the class has some. The checks' own process
+    reads the folder, so a hostile one cannot harm this process. Raises WorkError if it is no lab
+    folder, or not ``lab``'s, BenchError if this machine could not run the checks.
     """
     with tempfile.TemporaryDirectory(prefix="tennis-checks-") as scratch:
         results = Path(scratch) / "results.jsonl"
@@ -156,7 +155,7 @@ def run_checks(  # noqa: PLR0913 (all of them named)
 
 
 def _run(words: Sequence[str], folder: Path, results: Path, limit_s: float) -> str:
-    """Let pytest run the checks; return what it said where it broke off, else nothing."""
+    """Let pytest run the checks; return its last output if it broke off, else an empty text."""
     command = [
         *(sys.executable, "-c", PYTEST, "-q", "--no-header", "--tb=short"),
         *("-p", "tennis.course.checking.check_plugin", "-p", "no:cacheprovider"),
@@ -168,7 +167,7 @@ def _run(words: Sequence[str], folder: Path, results: Path, limit_s: float) -> s
         *words,
     ]
     own = {"PYTHONPATH": str(PACKAGES), "PYTHONDONTWRITEBYTECODE": "1", **in_other_processes()}
-    # nothing of the folder that somebody stands in is imported
+    # nothing is imported from the current folder
     own |= {"PYTHONSAFEPATH": "1", "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
     try:
         done = environment.completed(command, environment.for_tennis(**own), timeout=limit_s)
@@ -192,7 +191,7 @@ def _run(words: Sequence[str], folder: Path, results: Path, limit_s: float) -> s
         )
     if done.returncode < 0:
         return f"their process was ended by signal {-done.returncode}"
-    # 0: all passed, 1: some did not; the plugin ends with 4 where it refused the folder
+    # 0: all passed, 1: some did not; the plugin ends with 4 if it refused the folder
     return "" if done.returncode in {0, 1, 4} else (done.stdout + done.stderr).strip()[-300:]
 
 
@@ -210,8 +209,8 @@ def _lines(results: Path) -> list[dict[str, Any]]:
 def mark(question: Question, results: Sequence[Result]) -> Mark:
     """Return a question's points: its worst check's.
 
-    Where a check failed there are none; where one is inconclusive or did not run nobody loses
-    points, and a person decides, as for every text.
+    A failed check gives none. An inconclusive check, or one that did not run, costs no points: a
+    person decides, as for every text.
     """
 
     def decided(points: int | None, why: str) -> Mark:
@@ -253,7 +252,7 @@ def title(result: Result) -> str:
     return words.format(parameter)
 
 
-# --- what a student is told about each question: answered, and right, are two things ---
+# --- each question's state for a student: "answered" and "right" are two things ---
 
 
 ANSWERED, NEEDED, SEALED = "check_answered", "check_needed", UNSEALED[1]
@@ -295,7 +294,7 @@ def _report(question: Question, results: Sequence[Result]) -> QuestionReport:
 
 
 def _judged(question: Question, results: Sequence[Result]) -> tuple[Right, str]:
-    """Return what the checks that judge an answer said. Those of a file are all about one."""
+    """Return the verdict of the checks that judge an answer. All checks of a file judge one."""
     failed = next((one for one in results if one.verdict == "fail"), None)
     if failed is not None:
         return "no", failed.message

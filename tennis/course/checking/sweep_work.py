@@ -1,8 +1,8 @@
 # SPDX-FileCopyrightText: The Tennis authors
 # SPDX-License-Identifier: MIT
-"""A lab's sweep: what is to be played, and whether a sweep is the one that was asked for.
+"""A lab's sweep: the sweep to play, and a check that a sweep is the one that was asked for.
 
-The marker plays all of its rates, as every rally of a lab.
+The marker plays all of its rates, like every rally of a lab.
 """
 
 from tennis.course.checking.plays import ON_BOARD, Plays
@@ -67,8 +67,8 @@ def whole_sweep(work: Work, *, boards: bool = True) -> Sweep:
 def sweep_here(work: Work, plays: Plays | None, *, boards: bool) -> Sweep:
     """Return the sweep that answers are compared with: the marker's.
 
-    The student's own where nothing is played, and of a board, which nobody can play again. Raises
-    as ``whole_sweep`` does, and TennisError.
+    The student's own if nothing is played, or if it is from a board, which nobody can play again.
+    Raises as ``whole_sweep`` does, and TennisError.
     """
     sweep = whole_sweep(work, boards=boards)
     if plays is None or sweep.record.bench != "virtual":

@@ -28,7 +28,7 @@ RESULT, EXECUTED = "result.json", "executed.ipynb"
 
 
 class _RunnerResult(BaseModel):
-    """What the notebook's runner said."""
+    """The output of the notebook's runner."""
 
     cells: int
     error: str = ""
@@ -40,7 +40,7 @@ class Ran:
 
     cells: int
     error: str
-    executed: Any = None  # the notebook with its outputs, where it ran through
+    executed: Any = None  # the notebook with its outputs, if it ran to its end
 
 
 def run_notebook(folder: Path, *, limit_s: float = LIMIT_S) -> Ran:
@@ -87,7 +87,7 @@ def _runner_result(content: bytes) -> _RunnerResult | None:
 
 
 def read_executed(content: bytes) -> Any:
-    """Read the executed notebook; None if there is none that can be read."""
+    """Read the executed notebook; None if none is readable."""
     without_grammars()
     import nbformat  # noqa: PLC0415 (of the stage lab)
 
@@ -107,7 +107,7 @@ def _readable() -> dict[Path, Path]:
     own.append(PROJECT)  # which version this is, and what benches and commands there are
     labs = [*LABS.glob(f"*/{LAB}"), *LABS.glob(f"*/{RECORDED}")]
     shared = {path: path for path in [*own, *sorted(labs)]}
-    # where the system's fonts are, for pictures
+    # the system's fonts, for pictures
     fonts = Path("/etc/fonts")
     shared |= {fonts: fonts} if fonts.is_dir() else {}
     # of a checkout whose environment is a link to another's: both names
@@ -115,9 +115,9 @@ def _readable() -> dict[Path, Path]:
 
 
 def _of_packages(scratch: Path) -> dict[Path, Path]:
-    """Return what may be read of packages' labs, in place of their folders.
+    """Return the readable parts of packages' labs, in place of their folders.
 
-    A package that pip installed lies in what can be read, with its solution.
+    A package that pip installed is in a readable folder, with its solution.
     """
     venv, found = Path(sys.prefix), dict[Path, Path]()
     for number, (_, folder, _) in enumerate(labs_of_packages()):

@@ -88,7 +88,7 @@ def pdf(notebook: Any, title: str) -> bytes:
 
 
 def main() -> None:
-    """Execute a lab's notebook and write its page; one that is there stays where it fails."""
+    """Execute a lab's notebook and write its page; an earlier page stays if it fails."""
     parser = argparse.ArgumentParser(description="Execute a lab's notebook into a page.")
     parser.add_argument("lab", help="as 01-first-serve")
     parser.add_argument("out", type=Path, help="the HTML file")

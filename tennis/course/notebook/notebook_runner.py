@@ -1,9 +1,8 @@
 # SPDX-FileCopyrightText: The Tennis authors
 # SPDX-License-Identifier: MIT
-"""Execute a notebook from top to bottom, and say where it ended; in the box, as a program.
+"""Execute a notebook from top to bottom, and report how it ended; a program in the box.
 
-What the program says was written beside a stranger's program, which can write the same: it is
-shown, and never judged.
+A stranger's program runs beside this one, and can forge its report: it is shown, and never judged.
 """
 
 import json
