@@ -9,6 +9,7 @@ gives the same bytes. It is static: it depends on no file of the target.
 
 import json
 import re
+import struct
 import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -36,6 +37,7 @@ COMPILERS = {True: f"{modules.PREFIX}gcc", False: f"{modules.PREFIX}g++"}  # of 
 CONTROL = {"control.c": b"int main(void) { return 0; }\n"}
 NO_HEADER = ".h: No such file or directory"
 HEADER = f"a library's header is in a package: name it in a {TOML}, in build_packages"
+TOO_LARGE = "File size limit exceeded"  # strsignal(3), in gcc's words
 # what the linker says, whose last line says nothing
 LINKER = re.compile(r"(?:undefined reference to .*|cannot find .*|multiple definition of .*)")
 
@@ -105,6 +107,19 @@ def _compiled(brought: Brought, packages: Path | None) -> bytes:
     return (folder / "program").read_bytes()
 
 
+def memory_of(executable: bytes) -> int:
+    """Return the bytes of memory that a program's own segments take; 0: it is no 64-bit ELF."""
+    if not executable.startswith(b"\x7fELF\x02\x01"):
+        return 0
+    try:
+        (start,) = struct.unpack_from("<Q", executable, 32)
+        size, count = struct.unpack_from("<HH", executable, 54)
+        headers = [struct.unpack_from("<I36xQ", executable, start + n * size) for n in range(count)]
+    except struct.error:  # damaged: the target says so
+        return 0
+    return sum(bytes_ for kind, bytes_ in headers if kind == 1)  # PT_LOAD: p_memsz
+
+
 def _package(compiler: str) -> str:
     """Return Debian's package of a compiler, on this machine."""
     here = host_architecture()
@@ -141,4 +156,6 @@ def _said(ended: box.Ended) -> list[str]:
             found.append(plain(f"{match['file']}:{match['line']}: {match['text']}", 200))
         elif match := LINKER.search(line):
             found.append(plain(match[0], 200))
+    if TOO_LARGE in ended.words:
+        return ["it makes a file that is too large: an array with values is a part of the program"]
     return list(dict.fromkeys(found))[:20] or [ended.why or "the compiler left no program"]

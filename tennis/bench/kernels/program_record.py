@@ -4,7 +4,8 @@
 
 import json
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 from tennis.bench.kernels.own_program import OwnProgram
 from tennis.rally import manifest
@@ -13,6 +14,9 @@ from tennis.rally.text import plain
 
 SIGNALS = 64
 SIGNAL = re.compile(r"^([^;]*) by signal (\d+)(?=;)")
+KILLED = re.compile(r".*Out of memory: Killed process \d+ \(([^)]*)\)")
+NO_ROOM = "write error: No space left on device"  # its own shell's, in /run
+LINE_THREAD = re.compile(r"irq/\d+-(?!racquet-ready)")
 OVER = "program_over_s"  # this fact comes after all others about it
 
 
@@ -74,17 +78,27 @@ def _count(facts: Mapping[str, str], name: str) -> int | None:
     return int(said) if said.isdecimal() and len(said) < 12 else None
 
 
-def faults(found: Iterable[Fault]) -> list[Fault]:
-    """Return what the target found, with the exit code -1 as one.
+def faults(found: Iterable[Fault], events: Iterable[Mapping[str, Any]] = ()) -> list[Fault]:
+    """Return what the target found, with the exit code -1 as one; ``events``: what its kernel said.
 
     Its shell has 128 more than the signal's number, and there are 64 of them.
     """
-    return [
+    texts = [str(event.get("text")) for event in events]
+    killed = [match[1] for text in texts if (match := KILLED.match(text))]
+    told = [
         Fault(code=one.code, message=SIGNAL.sub(_ended, one.message, count=1))
         if one.code == "program_ended"
         else one
         for one in found
     ]
+    if killed and not told:
+        names = plain(", ".join(dict.fromkeys(killed)), 100)
+        text = f"the target had no memory left, and its kernel ended processes: {names}"
+        told.append(Fault(code="out_of_memory", message=text))
+    if not told and any(NO_ROOM in text for text in texts):
+        text = "what the program wrote fills the target's /run, which has 64 MB"
+        told.append(Fault(code="program_output", message=text))
+    return told
 
 
 def _ended(how: re.Match[str]) -> str:
@@ -96,12 +110,36 @@ def _ended(how: re.Match[str]) -> str:
     )
 
 
-def advice(facts: Mapping[str, str]) -> dict[str, str]:
-    """Return what a program says about a fault, by its code."""
+def advice(facts: Mapping[str, str], tasks: Sequence[tuple[str, str, int]]) -> dict[str, str]:
+    """Return what a program says about a fault, by its code; ``tasks``: name, policy, priority."""
     said = facts.get("program_waiting")
     if said is None and "program_began_s" in facts:
         return {"never_ready": "the program was started, and left the target's others no time"}
     if said is None:
         return {}
     words = plain(said, 200) or "nothing"
-    return {"no_answer": f"the program has its lines, and printed before the first ball: {words}"}
+    words = f"the program has its lines, and printed before the first ball: {words}"
+    return {"no_answer": words + _before_its_line(tasks)}
+
+
+def _before_its_line(tasks: Sequence[tuple[str, str, int]]) -> str:
+    """Say which task goes before the thread of the program's line; empty: none.
+
+    If that task polls, the thread never runs on its processor: what Linux keeps for others of a
+    processor that real-time tasks fill (sched_rt_runtime_us) is for ordinary processes alone.
+    """
+    threads = [one for one in tasks if LINE_THREAD.match(one[0])]
+    others = [one for one in tasks if one[1] in {"SCHED_FIFO", "SCHED_RR"} and one not in threads]
+    if not threads or not others:
+        return ""
+    (name, _, first), (line, _, behind) = max(others, key=_priority), min(threads, key=_priority)
+    if first <= behind:
+        return ""
+    return (
+        f"; {plain(name, 40)} has priority {first}, its line's thread {plain(line, 40)} {behind}: "
+        f"if it polls, the thread never runs (let it wait in read(), or use --priorities irq=99)"
+    )
+
+
+def _priority(task: tuple[str, str, int]) -> int:
+    return task[2]

@@ -508,7 +508,10 @@ class PiBench(ResumableBench, PreparingBench):
             ),
             # the target's own words are the cause of what the instrument saw
             faults=[*found, *changes(before, after), *known.faults],
-            advice={**known.advice, **(program_record.advice(report.facts) if own else {})},
+            advice={
+                **known.advice,
+                **(program_record.advice(report.facts, report.tasks) if own else {}),
+            },
             events=[*events, *known.events, *report.events],
             where=[
                 OnProcessor(processor=cpu, pings=pings, replies=None, busy=None)

@@ -14,7 +14,7 @@ PANIC = re.compile(r"Kernel panic - not syncing.*|Internal error: .*|Unable to h
 WARNING = re.compile(
     r"WARNING: .*|BUG: .*|.*sched: RT throttling activated.*|.*rcu.*(?:stall|starved).*"
     r"|.*possible circular locking.*|.*possible recursive locking.*|.*Out of memory: .*"
-    r"|irq \d+: nobody cared.*"
+    r"|irq \d+: nobody cared.*|sh: write error: No space left on device"
 )
 # a console that a broken kernel fills without end is read so far
 LIMIT_BYTES = 1 << 24

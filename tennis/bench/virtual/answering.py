@@ -15,12 +15,14 @@ from tennis.bench.virtual.initramfs import Link
 from tennis.bench.virtual.program import Places
 from tennis.kit.checkout import ROOT
 from tennis.kit.digests import sha256_of
+from tennis.kit.errors import UsageError
 from tennis.rally import drills
 from tennis.rally.manifest import NO_MODULE, OWN, PROGRAM
 from tennis.rally.plan import UNKNOWN, Plan
 from tennis.rally.program import read as read_program
 
 TARGET = ROOT / "target"
+MEMORY_MB = 1024  # the root is in memory, and stress fills it
 LINUX = {"mainline", "rt"}  # flavours without a second core
 
 
@@ -72,6 +74,12 @@ def built(plan: Plan, kernel: Kernel, application: Path | None) -> Answerer:
     if plan.program:
         code = read_program(Path(plan.program))
         brought = own_program.built(code, program_packages.root_of(code.about.build_packages))
+        taken_mb = max(own_program.memory_of(one) for one in brought.files.values()) >> 20
+        if taken_mb >= MEMORY_MB // 2:  # the root is in it, too
+            raise UsageError(
+                f"{plan.program} takes {taken_mb:,} MB before it begins, as large arrays do; "
+                f"the target has {MEMORY_MB:,} MB for all that is there"
+            )
         start = modules.program(program.START)
         priorities, its_own = program.parameters(brought, priorities)
     # beneath Linux: Linux' end of the pipes

@@ -181,7 +181,9 @@ class VirtualBench:
                 tasks=recorded.get("load_tasks"),
                 health=list(report.health.values()),
             ),
-            faults=program_record.faults(report.faults) if plan.program else report.faults,
+            faults=program_record.faults(report.faults, report.events)
+            if plan.program
+            else report.faults,
             events=report.events,
             where=[
                 OnProcessor(processor=cpu, pings=pings, replies=None, busy=None)
@@ -190,7 +192,7 @@ class VirtualBench:
             ],
             # with a Brickwall the target does not learn that the rally is over
             unchecked="" if plan.instrument == "pico" else _unchecked(plan, report),
-            advice=program_record.advice(facts) if plan.program else {},
+            advice=program_record.advice(facts, report.tasks) if plan.program else {},
         )
 
 

@@ -24,7 +24,7 @@ from tennis.bench.qemu.plugins import QemuPlugin
 from tennis.bench.sloth import beneath
 from tennis.bench.targets.console import LIMIT_BYTES, Console
 from tennis.bench.virtual import initramfs
-from tennis.bench.virtual.answering import TARGET
+from tennis.bench.virtual.answering import MEMORY_MB, TARGET
 from tennis.bench.virtual.parts import PEER_TARGET, Parts, packages_of
 from tennis.bench.virtual.shots import Children
 from tennis.kit.errors import BenchError
@@ -42,7 +42,6 @@ SECOND_US = 1_000_000
 LISTENS_US = 200_000  # until a Brickwall surely listens
 MACHINE = "virt,gic-version=2,dtb-randomness=on"
 GAVE_UP = 3  # QEMU's exit code if the instrument cannot go on
-MEMORY_MB = 1024  # the root is in memory, and stress fills it
 
 # Two network cards of the guest on one hub: the network leads nowhere else, so that it repeats.
 # ioeventfd=off and tx=timer keep QEMU's other threads out of it: with the defaults no ball of a
