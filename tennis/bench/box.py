@@ -38,13 +38,13 @@ from tennis.kit.share import PROC, free_memory_bytes
 from tennis.rally.text import plain
 
 HOME = Path("/home/s")
-WORK = HOME / "work"  # owner of a box' processes if root starts it
+WORK = HOME / "work"  # the copy of the hand-in, always at the same path
 OUT = Path("/out")  # what the caller wants is written there
-USER, USERS = 30_000, 30_000  # whose a box' processes are where root may say so
+USER, USERS = 30_000, 30_000  # the owner of a box' processes if root starts it
 ROOM_BYTES = 512 << 20  # of all files that are written in the box
 ROOM_FILES = 20_000
 OUT_BYTES = 64 << 20  # of all files that come out
-MEMORY_BYTES = 3 << 30  # of all processes together, besides what is written
+MEMORY_BYTES = 3 << 30  # of all processes together, besides its files
 ADDRESSES_BYTES = 3 << 30  # of each process: asking for more at once fails
 SLACK_BYTES = 256 << 20  # beside that, of what the kernel keeps for the box
 TOO_MUCH = "it took more than {} GB of memory"
@@ -59,7 +59,7 @@ GONE_S = 60.0  # the kernel ends what a box leaves behind, as quickly as it can
 # Runs outside of the box, invisible to its processes. It makes the folder in memory, in a mount
 # namespace of its own; starts the box; and then waits, so that the results can be read there. A box
 # that root starts runs as another user, who may not read everything that root may: the sources are
-# mounted where that user can reach them.
+# mounted in places that this user can reach.
 HOLD = """
 echo 1000 > /proc/self/oom_score_adj # short of memory, the kernel ends this first
 room=$1 options=$2 rules=$3 folder=$4 owner=$5
@@ -360,7 +360,7 @@ def _reachable(
 
 
 def _limits() -> list[str]:
-    """Return what sets the limits of processes; in the box, where only its own are counted."""
+    """Return the command that limits processes; in the box, where it counts only the box's own."""
     return [
         *("prlimit", f"--as={ADDRESSES_BYTES}", f"--fsize={FILE_BYTES}", f"--nproc={PROCESSES}"),
         *("--nofile=256", "--core=0", "--msgqueue=0", "--"),

@@ -13,7 +13,7 @@ import struct
 
 from tennis.kit.errors import BenchError
 
-# what is refused, by its number on each processor
+# the refused calls, by their numbers on each processor
 CALLS: dict[str, dict[str, int]] = {
     "x86_64": {
         **{"shmget": 29, "msgget": 68, "semget": 64, "memfd_create": 319, "memfd_secret": 447},

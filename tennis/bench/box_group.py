@@ -25,7 +25,7 @@ WEIGHT = 100
 SHARES = 1024  # the same of version 1
 PROBE_S = 20.0
 GONE_S = 5.0
-# what is written into a group's files; those that a kernel lacks are left out
+# contents of a group's files; those that a kernel lacks are left out
 CPU = {"cpu.weight": str(WEIGHT), "cpu.shares": str(SHARES)}
 SYSTEMD = Path("/run/systemd/system")
 

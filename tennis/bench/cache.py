@@ -39,7 +39,7 @@ _used: list[tuple[str, str]] | None = None
 
 @contextmanager
 def recording_uses() -> Iterator[list[tuple[str, str]]]:
-    """Yield what is used of the cache meanwhile: kind and name of each folder, as it comes."""
+    """Yield a list that gets kind and name of each folder of the cache that is used meanwhile."""
     global _used  # noqa: PLW0603 (the code that uses the cache does not know who listens)
     before, _used = _used, []
     try:
@@ -126,7 +126,7 @@ _compared: set[Path] = set()
 def kept(kind: str, name: str, what: str, fetch: str) -> Path:
     """Return a folder of the cache that ``once`` made before, compared once in a process.
 
-    Raises BenchError if it is not there, or not what was fetched there; ``fetch`` mends both.
+    Raises BenchError if it is not there, or was changed; the command ``fetch`` repairs both.
     """
     note(kind, name)
     folder = cache_folder() / kind / name
@@ -146,7 +146,7 @@ def once(
     again: bool = False,
     cache: Path | None = None,
 ) -> Path:
-    """Return the cache's folder ``kind/name``; ``build`` fills an empty folder if there is none.
+    """Return the cache's folder ``kind/name``; ``build`` fills an empty folder if it is missing.
 
     Safe against interruption and against a second process: the folder appears by one rename, under
     a lock. ``again`` builds it again even if it is there. ``cache``: another cache than this
@@ -190,10 +190,10 @@ def once(
 def made_of(
     kind: str, stem: str, parts: Sequence[str | Path], build: Callable[[Path], None]
 ) -> Path:
-    """Return the cache's folder of what is made of ``parts``: texts, and files that count as such.
+    """Return the cache's folder of a product of ``parts``: texts, and files that count as texts.
 
-    Raises TennisError if a file changed while it was built: what came out is not what the
-    folder's name says, and nobody would see that later.
+    Raises TennisError if a file changed while it was built: the folder's name would be wrong, and
+    nobody would see that later.
     """
     key = digest(*parts)
 

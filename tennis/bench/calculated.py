@@ -3,7 +3,7 @@
 """Benches without a target: a function says when each ball is answered.
 
 For an expected distribution beside a measured one, for exercises, for a page that needs a rally of
-known numbers. Balls are served as the plan's protocol says, and what the bench has not is refused.
+known numbers. Balls are served as the plan's protocol says, and other settings are refused.
 """
 
 import json
@@ -29,7 +29,7 @@ from tennis.rally.plan import Plan
 from tennis.rally.settings import of_target
 
 NOBODY = "none"
-UNTOUCHED = "0" * 64  # the hash of what is not there
+UNTOUCHED = "0" * 64  # the hash of a missing file
 FRAME_BALLS = 200
 # what a bench has that has no target
 NO_TARGET = {

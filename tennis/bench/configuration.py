@@ -18,7 +18,7 @@ DECISIVE: dict[str, Flavour] = {
 
 
 def read_config(text: str) -> dict[str, str]:
-    """Return option -> value of a kernel's configuration; what is not set is not there."""
+    """Return option -> value of a kernel's configuration; without options that are not set."""
     return dict(_read(text))
 
 

@@ -116,7 +116,7 @@ class Package:
 class Suite:
     """Looks packages up in a suite (``trixie``, ``trixie-backports``) for one architecture.
 
-    Processes that use the same suite wait for each other: apt gives up where its lists are locked.
+    Processes that use the same suite wait for each other: apt gives up if its lists are locked.
     """
 
     def __init__(self, name: str, architecture: str) -> None:

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The Tennis authors
 # SPDX-License-Identifier: MIT
-"""Which Racquet plays on which kernel, from where it can answer there, and in which threads."""
+"""The Racquet of each kernel, the halves with which it can answer there, and their threads."""
 
 from dataclasses import dataclass, replace
 from typing import Literal, Protocol
@@ -20,11 +20,11 @@ class _Halves(Protocol):
 
     @property
     def top_half(self) -> str:
-        """The place where the interrupt is taken."""
+        """The half that takes the interrupt."""
 
     @property
     def bottom_half(self) -> str:
-        """The place where it is answered."""
+        """The half that answers."""
 
     @property
     def priorities(self) -> str:
@@ -63,7 +63,7 @@ RACQUETS: dict[Flavour, _Racquet] = {
     "cobalt": _Racquet("racquet_cobalt", ("hard",), ("thread",), ("native",)),
 }
 
-# a program of somebody's own, and no module of the kit's
+# a user's own program, and no module of the kit
 _PROGRAM = _Racquet(
     "a program",
     (PROGRAM,),
@@ -81,7 +81,7 @@ PROGRAMS: dict[Player, _Racquet] = {
 }
 
 SLOTH = _Racquet("target/sloth", ("hard",), ("task",), ("native",))
-# kernels with a second core, and the same where Linux' own stage answers
+# kernels with a second core, and the same if Linux' own stage answers
 CORES: dict[Player, InBand] = {"evl": "evl in-band", "cobalt": "cobalt in-band"}
 PLAYERS: dict[str, _Racquet] = {
     **{str(flavour): racquet for flavour, racquet in RACQUETS.items()},
@@ -123,7 +123,7 @@ def racquet_of(player: Player, bottom_half: str = "") -> _Racquet:
 
 
 def defaults(player: Player) -> dict[str, str]:
-    """Return from where a kernel answers, and its priorities, if nobody asked for others."""
+    """Return a kernel's default halves and priorities."""
     racquet = racquet_of(player)
     return {
         "top_half": racquet.top_halves[0],

@@ -140,7 +140,7 @@ class _LoadPart:
 
     @property
     def own_files(self) -> list[Path]:
-        """Return every file that says what the part does, but for its kernel module."""
+        """Return every file that decides what the part does, without its kernel module."""
         scripts = [self.folder / "start", self.folder / "health"]
         own = [self.folder / FILE, *filter(Path.is_file, scripts), *self.sources]
         return [*own, FOLDER / "start", FOLDER / "health"]
@@ -180,7 +180,7 @@ class Load:
 
     @property
     def command(self) -> str:
-        """Return what is started on the target, exactly, and at the other end of its network."""
+        """Return the exact commands on the target and at the other end of its network."""
         commands = [self._command(part) for part in self.parts]
         host = self.host_command("target")
         return "; ".join(filter(None, [*commands, f"from the network: {host}" if host else ""]))
@@ -275,7 +275,7 @@ class Load:
         return self._filled(" & ".join(hosts).replace(TARGET, target))
 
     def _filled(self, command: str) -> str:
-        """Put the parameters' values where the shell would."""
+        """Substitute the parameters' values as the shell would."""
         for name, value in self.environment.items():
             command = command.replace(f"${{{name}}}", value).replace(f"${name}", value)
         return command

@@ -32,9 +32,9 @@ class RunRecord:
     faults: list[Fault] = field(default_factory=list)
     events: list[dict[str, Any]] = field(default_factory=list)
     line: SerialLine | None = None
-    # where pings came, as the target counted; empty: it did not, but the instrument may have
+    # the target's counts of pings by processor; empty: not counted by the target
     where: list[OnProcessor] = field(default_factory=list)
-    # what is checked behind the last ball, and was not; empty: nothing, or the rally did not end
+    # a check after the last ball that is missing; empty: none, or the rally did not end
     unchecked: str = ""
     # how to repair a fault here, by its code: added to its message
     advice: dict[str, str] = field(default_factory=dict)
@@ -62,7 +62,7 @@ class Session(Protocol):
 
     @property
     def doing(self) -> str:
-        """Say what goes on while no ball comes; empty: nothing that people must know."""
+        """Describe the activity while no ball comes; empty: nothing to report."""
 
     @property
     def garbage_bytes(self) -> int:
@@ -97,7 +97,7 @@ class Bench(Protocol):
         """Begin to play; the target's console goes to ``folder``/console.log."""
 
     def circumstances(self, plan: Plan, folder: Path) -> RunRecord:
-        """Return what is known of a rally in ``folder`` once its session is closed."""
+        """Return the record of a rally in ``folder`` after its session is closed."""
 
 
 class RegisteredBench(Bench, Protocol):

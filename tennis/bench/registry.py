@@ -76,7 +76,7 @@ def read(entry: Entry) -> type[RegisteredBench]:
 
 
 def forget() -> None:
-    """Look again at what is installed."""
+    """Forget the benches, so that installed packages are read again."""
     entries.forget()
     _registered.cache_clear()
 
@@ -123,12 +123,12 @@ def own_kernels() -> list[str]:
 
 
 def kinds() -> list[BenchKind]:
-    """Return the words that say where a rally is played: of all benches that are here."""
+    """Return the kinds of all benches here, as words of ``--bench``."""
     return list(dict.fromkeys(bench.kind for bench in benches()))
 
 
 def check_kind(kind: BenchKind) -> None:
-    """Raise UsageError for a word that says where to play, and is no bench's here."""
+    """Raise UsageError for a kind that no bench here has."""
     there = [one for one in kinds() if one != "replay"]
     if kind not in there:
         raise UsageError(f"bench: {kind!a} is not one of {', '.join(map(repr, there))}")

@@ -106,7 +106,7 @@ class ReplayBench:
         self._whole = True
 
     def circumstances(self, plan: Plan, folder: Path) -> RunRecord:
-        """Return what took part, and what went wrong: in the part that was replayed."""
+        """Return the record of the part that was replayed."""
         del plan, folder
         manifest = self.recording.manifest
         own = {"load_started", *CODES}
@@ -174,7 +174,7 @@ class _ReplaySession:
         yield Frame(wire.END, sequence + 1, end)
 
     def stop(self) -> None:
-        """End where the replay is."""
+        """End the replay at its position."""
         self._stopped = True
 
     def close(self) -> None:
@@ -184,7 +184,7 @@ class _ReplaySession:
 def _recorded(rally: Rally) -> Iterator[tuple[int, int, bytes]]:
     """Yield a recording's frames: due at (ns of its clock), kind, payload.
 
-    Their limits depend on the recording alone, so that a replay that goes on finds them again.
+    Their limits depend on the recording alone, so that a continued replay finds them again.
     """
     events = _events(rally)
     event = next(events, None)

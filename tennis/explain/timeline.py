@@ -25,7 +25,7 @@ LANE = 20
 BINS = 1000
 LEVELS = 4  # heights of a lane: how much of a pixel's time
 AROUND_NS = 300  # shown before and after a moment that is shown larger
-LARGER = 6  # a ball this many times longer is shown whole, and its ends larger
+LARGER = 6  # a part that is this many times shorter than the wait is also shown larger
 TICKS = 8
 
 

@@ -124,7 +124,7 @@ def _way_of(boot: Path) -> Way:
         )
     if _text(boot / USER_DATA) is not None or _text(boot / META) is not None:
         return "cloud-init"
-    # the firmware reads the first line only: below it people keep what was before
+    # the firmware reads the first line only: below it people keep earlier ones
     if FIRSTBOOT in (_text(boot / named) or "").partition("\n")[0]:
         return "firstboot"
     raise UsageError(

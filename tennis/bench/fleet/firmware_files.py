@@ -24,7 +24,7 @@ from pathlib import Path, PurePosixPath
 
 MODEL = Path("/proc/device-tree/model")
 CONFIG, COMMAND_LINE = "config.txt", "cmdline.txt"
-LINE_MAX = 98  # bytes of a line of config.txt; the firmware ignores what is behind them
+LINE_MAX = 98  # bytes of a line of config.txt; the firmware ignores the rest
 # Bytes. arm64 takes 2048 (arch/arm64/include/uapi/asm/setup.h) and cuts off the rest without a
 # word; some are left to the words that the firmware puts in front.
 COMMAND_LINE_MAX = 1400
@@ -128,7 +128,7 @@ def _lines_of(folder: Path, name: str, *, ours: bool = False) -> list[str]:
     if len(data) > FILE_MAX:
         raise Unclear(f"{folder / name} has more than {FILE_MAX} bytes")
     if not ours:
-        # empty lines in its place: what is below keeps its number
+        # empty lines in its place: later lines keep their numbers
         text = data.decode(errors="surrogateescape")
         data = _blocks(text, lambda block: "\n" * block[0].count("\n")).encode(
             errors="surrogateescape"
@@ -146,8 +146,8 @@ def entries(
 ) -> list[_Entry]:
     """Return the lines that apply, or that may apply, in their order: the last one counts.
 
-    ``model``: of the board; without it, what is below a model's filter may apply. ``ours``: with
-    the block that tennis-boot wrote, which chooses another kernel. Raises Unclear.
+    ``model``: of the board; without it, lines below a model's filter may apply. ``ours``: with the
+    block that tennis-boot wrote, which chooses another kernel. Raises Unclear.
     """
     filters = _Filters(_filters_of(model), tryboot)
     includes = 0
@@ -250,7 +250,7 @@ def _inside(name: str, where: str) -> str:
 
 
 def _printable(text: str) -> str:
-    """Return what came from a file without what would move a terminal's cursor."""
+    """Return a file's text without characters that move a terminal's cursor."""
     return "".join(sign if sign.isprintable() else "?" for sign in text)
 
 

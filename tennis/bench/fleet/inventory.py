@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The Tennis authors
 # SPDX-License-Identifier: MIT
-"""The benches of an Ansible inventory: where they are, and how to log in.
+"""The benches of an Ansible inventory: their addresses and logins.
 
 The inventory is the one source of names and addresses; ``ansible-inventory`` reads it in any of its
 forms.
@@ -27,7 +27,7 @@ from tennis.rally.text import plain
 INVENTORY = ROOT / "ansible" / "inventory"
 EXAMPLE = ROOT / "ansible" / "inventory.example"
 INVENTORY_S = 60
-# what is taken from ansible_ssh_common_args and ansible_ssh_extra_args: -o NAME=VALUE
+# the options taken from ansible_ssh_common_args and ansible_ssh_extra_args: -o NAME=VALUE
 SSH_OPTION = re.compile(r"""-o\s*['"]?(\w+)[= ]([^\s'"]+)['"]?""")
 
 

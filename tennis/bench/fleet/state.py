@@ -61,7 +61,7 @@ class Damaged(BaseModel):
 
 
 class LeaseAnswer(Lease):
-    """A lease, fresh; ``saved``: where on the target earlier data went."""
+    """A lease, fresh; ``saved``: the target's folder for earlier data."""
 
     saved: Words | None = None
     now: Time
@@ -141,7 +141,7 @@ def ask_status(target: SshTarget, *, timeout_s: float = ANSWER_S) -> Status:
 
 @dataclass(frozen=True)
 class BenchState:
-    """The observed state of a bench, or why there is none; and where its Pico should be."""
+    """The observed state of a bench, or why it is unknown; and the places of its Pico."""
 
     bench: ListedBench
     status: Status | None

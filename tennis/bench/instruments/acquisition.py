@@ -59,7 +59,7 @@ class _Acquisition:
             stdout=subprocess.PIPE,
             stderr=self._errors,
             env=environment.for_sigrok(),
-            start_new_session=True,  # Ctrl-C is for us: what was captured is kept
+            start_new_session=True,  # Ctrl-C is for us: the capture is kept
         )
         self._thread = threading.Thread(target=self._keep, name="umpire", daemon=True)
         self._thread.start()
@@ -75,7 +75,7 @@ class _Acquisition:
         """Wait for the first samples; a memory of its own gives none before it is full."""
         if self._settings.analyser.continuous:
             return self._first.wait(FIRST_SAMPLES_S)
-        # what is wrong with it, it says at once
+        # it reports its errors at once
         ended = self._first.wait(STARTS_S) and not self.running
         return not ended or self.samples > 0
 
@@ -198,7 +198,7 @@ class _Acquisition:
             if process.poll() is None:
                 process.stdin.write(b"\n")
             process.stdin.close()
-        # what is in the pipe is still taken
+        # the rest of the pipe is still read
         for end in (process.terminate, process.kill):
             try:
                 process.wait(END_S / 2)

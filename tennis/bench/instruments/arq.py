@@ -48,7 +48,7 @@ class Receiver:
     answers: deque[tuple[int, dict[str, Any]]] = field(default_factory=deque)
     _rally: str | None = None  # frames are taken from its HELLO on
     _command: int = wire.NO_NUMBER  # that begins it
-    _armed: bool = False  # what comes now is of this rally
+    _armed: bool = False  # frames from now on are of this rally
     _begun: bool = False  # its HELLO was here
     _acknowledged: int = 0
     _behind_gap: int = 0  # frames that came since one was missed
@@ -88,7 +88,7 @@ class Receiver:
         return self._in_order(self._decoder.finish(), before)
 
     def forget(self) -> None:
-        """Drop what came of a frame before the line was lost."""
+        """Drop the beginning of a frame that came before the line was lost."""
         self._decoder = wire.Decoder()
         self.answers.clear()
         self._behind_gap = 0

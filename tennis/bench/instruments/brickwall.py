@@ -38,7 +38,7 @@ REPEAT_TICKS = 10  # a command without an answer is sent again
 READS_MAX = 5_000
 READ_BYTES_MAX = 1 << 20  # ten times what a Brickwall holds
 TALK_S = 5.0  # so long may it talk without a frame, on top of the patience with its silence
-ECHO_TICKS = 50  # what came is an echo: a slow MicroPython's prompt comes behind it
+ECHO_TICKS = 50  # the answer is an echo: a slow MicroPython's prompt comes behind it
 RECONNECT_EVERY_S = 0.25
 HELLO_AGAIN_S = 2.0
 HEARD_BYTES = 4096
@@ -80,8 +80,8 @@ class Brickwall:
     def hello(self, patience_s: float = BOOT_S) -> Hello:
         """Return the Brickwall's greeting.
 
-        Raises NobodyError if there is no Brickwall (the message says what is there), BenchError if
-        it does not speak this version's language, LinkLostError.
+        Raises NobodyError if there is no Brickwall (the message names the other device), BenchError
+        if it does not speak this version's language, LinkLostError.
         """
         # ends a line that somebody else may have begun
         self.link.write(b"\n")
@@ -206,7 +206,7 @@ class Brickwall:
         return data
 
     def _nobody(self, line: bytes) -> NobodyError:
-        """Say what is on the port instead of a Brickwall that answers."""
+        """Return the error that names what answers on the port instead of a Brickwall."""
         name, heard = self.link.name, self._heard
         if not heard:
             return NobodyError(
@@ -244,7 +244,7 @@ class Brickwall:
         yield from self._frames_of_play(play, hello)
 
     def end_play(self) -> Hello:
-        """End what is being played, if anything is; return what the Brickwall says then."""
+        """End the play in progress, if there is one; return the Brickwall's greeting."""
         hello = self.hello()
         if hello.state != "playing":
             return hello
@@ -300,7 +300,7 @@ class Brickwall:
                     yield None
             except LinkLostError as error:
                 lost = error
-            if lost is not None and not self._frames:  # what came before is taken first
+            if lost is not None and not self._frames:  # earlier frames are taken first
                 again = yield from self._come_back(hello, lost)
                 lost = None
                 if again is None:
@@ -330,7 +330,7 @@ class Brickwall:
             self.doing = ""
 
     def _tend(self, quiet: int) -> None:
-        """Say to the Brickwall what it must know: what came, what is missing."""
+        """Send the Brickwall acknowledgements, and requests for missing frames."""
         if quiet >= QUIET_TICKS:
             self._frames += self._receiver.quiet()
         for _ in self._answers(-1):
@@ -369,7 +369,7 @@ class Brickwall:
         try:
             self._tell("stop")
         except LinkLostError:
-            return  # what came is all that there will be
+            return  # no more frames will come
 
     def close(self) -> None:
         """Give the line up."""

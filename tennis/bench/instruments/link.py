@@ -17,7 +17,7 @@ class Link(Protocol):
     name: str  # for people: the port
 
     def read(self, timeout_s: float) -> bytes:
-        """Return what has come; wait for it up to ``timeout_s`` (of the instrument's time).
+        """Return the received bytes; wait for them up to ``timeout_s`` (of the instrument's time).
 
         Empty if nothing came. Raises LinkLostError.
         """

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The Tennis authors
 # SPDX-License-Identifier: MIT
-"""Deduces from the levels of a pad what is at the far end of its wire."""
+"""Deduce the far end of a wire from the levels of its pad."""
 
 from typing import Any, Literal
 
@@ -8,7 +8,7 @@ FarEnd = Literal["low", "high", "pulled", "open"]
 
 
 def far_end(pad: dict[str, Any]) -> FarEnd:
-    """Return what is at the far end of a wire, from its pad, which drives it and then releases it.
+    """Return the state of a wire's far end, from its pad, which drives it and then releases it.
 
     ``pad``: as ``wires`` of the Brickwall answers. A released pad is low at once through 330 Ω (an
     output, a short), after a microsecond through the pull of an input, and not at all if the wire

@@ -64,7 +64,7 @@ def bootsel(devices: Path = USB_DEVICES) -> int:
 
 
 def checked(name: str) -> str:
-    """Return a port's name. Raises UsageError for what is neither a device nor ``socket://``.
+    """Return a port's name. Raises UsageError unless it is a device or ``socket://``.
 
     The library that opens it knows more, and some of that writes files: ``spy://``.
     """

@@ -50,7 +50,7 @@ class SerialLink:
             self._clock = EmulatedClock(self._clock_address)
 
     def read(self, timeout_s: float) -> bytes:
-        """Return what has come, wait for it up to ``timeout_s``. Raises LinkLostError."""
+        """Return the received bytes, wait for them up to ``timeout_s``. Raises LinkLostError."""
         port = self._port
         if port is None:
             raise LinkLostError(f"{self.name} is closed")
@@ -104,7 +104,7 @@ class SerialLink:
         if port is not None:
             try:
                 port.close()
-            except OSError:  # what is unplugged needs no closing
+            except OSError:  # an unplugged device needs no closing
                 return
 
 

@@ -111,7 +111,7 @@ class Settings:
 
 
 def find_program() -> str:
-    """Return where sigrok-cli is. Raises BenchError."""
+    """Return the path of sigrok-cli. Raises BenchError."""
     path = shutil.which(PROGRAM)
     if not path:
         raise BenchError(
@@ -157,7 +157,7 @@ def _ask(*words: str) -> str:
 
 
 def _parse_scan(text: str) -> list[_Analyser]:
-    """Read ``sigrok-cli --scan``: what has at least two channels."""
+    """Read ``sigrok-cli --scan``: analysers with at least two channels."""
     analysers = []
     for line in text.splitlines():
         match = re.fullmatch(r"([a-z0-9][\w:=./-]*) - (.+?) with ([0-9]+) channels?: (.+)", line)
@@ -242,7 +242,7 @@ def settings(
     reply: str | None = None,
     seconds: float | None = None,
 ) -> Settings:
-    """Choose what was not asked for. Raises BenchError, UsageError."""
+    """Choose defaults for settings that were not asked for. Raises BenchError, UsageError."""
     return _settings_of(_choose(spec), rate_hz, ping, reply, seconds)
 
 
@@ -262,7 +262,7 @@ def _settings_of(
     reply: str | None = None,
     seconds: float | None = None,
 ) -> Settings:
-    """Choose what was not asked for of an analyser. Raises UsageError."""
+    """Choose an analyser's settings that were not asked for. Raises UsageError."""
     if seconds is None and not analyser.continuous:
         raise UsageError(
             f"{plain(analyser.name, 40)} cannot stream: say how long to sample",

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The Tennis authors
 # SPDX-License-Identifier: MIT
-"""The umpire's protocol decoder, put where sigrok-cli and PulseView find it."""
+"""The umpire's protocol decoder, installed for sigrok-cli and PulseView."""
 
 import os
 import shutil
@@ -16,7 +16,7 @@ DECODER = ROOT / "umpire" / "decoder" / "tennis"
 
 
 def _decoders_folder() -> Path:
-    """Return where libsigrokdecode looks for the user's decoders."""
+    """Return libsigrokdecode's folder of the user's decoders."""
     base = os.environ.get("XDG_DATA_HOME") or str(Path.home() / ".local" / "share")
     return Path(base) / "libsigrokdecode" / "decoders"
 

@@ -1,3 +1,3 @@
 # SPDX-FileCopyrightText: The Tennis authors
 # SPDX-License-Identifier: MIT
-"""Kernels: which there are, what they must have, and what is built for them."""
+"""Kernels: the catalogue, their requirements, and modules and programs built for them."""

@@ -14,10 +14,10 @@ from tennis.bench.findings import Finding
 from tennis.bench.targets.snapshot import Snapshot
 from tennis.rally.text import plain
 
-# their interrupt controller sends what is not a processor's own to the first one, and moves nothing
+# their interrupt controller sends shared interrupts to the first processor, and moves none
 FIRST_PROCESSOR_ONLY = re.compile(r"Raspberry Pi (3|Zero 2|Compute Module 3)")
 RP1 = "pinctrl-rp1"  # a Pi 5's GPIO controller, as its drivers call it
-# the releases of Raspberry Pi's packages, and of what is built with its configurations
+# the releases of Raspberry Pi's packages, and of kernels built with its configurations
 RASPBERRY_PIS_OWN = re.compile(r"[+-](rpt|rpi|v8)\b")
 
 Link = Literal["awake", "may sleep"]
@@ -30,7 +30,7 @@ def check(snapshot: Snapshot) -> Iterator[Finding]:
 
 
 def gpio_lock(snapshot: Snapshot) -> Finding | None:
-    """Return what is wrong where a GPIO line sleeps on PREEMPT_RT, although it says it does not.
+    """Return a finding if a GPIO line sleeps on PREEMPT_RT, although it claims not to.
 
     The driver of kernel.org reaches RP1's registers through a regmap, also in the interrupt. Its
     lock is a spinlock, which PREEMPT_RT makes a sleeping one. Raspberry Pi's own driver has none.

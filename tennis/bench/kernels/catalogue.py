@@ -107,7 +107,7 @@ def find(name_or_folder: str) -> Kernel:
 
 
 def refuse_unknown(name_or_folder: str, others: Iterable[str]) -> None:
-    """Raise UsageError for what is no name and no folder; ``others`` are names of benches' own."""
+    """Raise UsageError unless it is a name or a folder; ``others`` are names of benches' own."""
     if name_or_folder not in catalogue() and not is_folder(Path(name_or_folder)):
         raise UsageError(_unknown(name_or_folder, others))
 
@@ -169,7 +169,7 @@ def _mend_headers(folder: Path, release: str) -> None:
     """
     build = folder / "headers" / "usr" / "src" / f"linux-headers-{release}"
     makefile = build / "Makefile"
-    # the cache's folder is renamed after this, so the path is taken from where make is run
+    # the cache's folder is renamed after this, so make computes the path when it runs
     here = "$(dir $(abspath $(firstword $(MAKEFILE_LIST))))"
     text = makefile.read_text().replace("KBUILD_OUTPUT=", "KBUILD_OUTPUT:=")
     makefile.write_text(text.replace("/usr/src/", f"{here}../"))
@@ -230,7 +230,7 @@ def _cached(name: str) -> Kernel:
 
 
 def _tree(folder: Path) -> Kernel:
-    """Check that a folder is a built arm64 kernel tree, and say what is wrong if not."""
+    """Return a built arm64 kernel tree. Raises UsageError with the reason if it is not one."""
 
     def refuse(why: str) -> UsageError:
         return UsageError(f"{folder} is not a built arm64 kernel tree: {why}")
@@ -253,7 +253,7 @@ def _tree(folder: Path) -> Kernel:
         raise refuse("its arch/arm64/boot/Image is empty; run 'make ARCH=arm64 Image'")
     from tennis.bench.kernels.requirements import virtual_needs  # noqa: PLC0415 (it loads pydantic
 
-    # what was built, not what somebody wrote into .config since
+    # the configuration of the build, not a .config that was edited since
     options = options_of(folder / BUILT_CONFIG)
     missing = [
         f"{name} ({option.reason})"

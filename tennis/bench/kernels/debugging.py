@@ -20,7 +20,7 @@ from tennis.kit.log import log
 CONFIG = ROOT / "target" / "kernels" / "debug.config"
 SUITE, PACKAGE = "trixie", "linux-source-6.12"
 NAME = "debug"
-NEEDED_MB = 4000  # the source takes 1.6 GB, what is built 0.5 GB
+NEEDED_MB = 4000  # the source takes 1.6 GB, the build 0.5 GB
 
 
 def linux_source() -> Path:

@@ -19,12 +19,12 @@ class Kernel:
     release: str  # uname -r
     origin: str  # package and version; of a tree: nothing about its path
     image: Path
-    build: Path  # where `make -C` builds modules
+    build: Path  # the folder in which `make -C` builds modules
     config: Path
 
     @property
     def options(self) -> Mapping[str, str]:
-        """Return its configuration: option -> value; what is not set is not there."""
+        """Return its configuration: option -> value; without options that are not set."""
         return options_of(self.config)
 
     @property
@@ -34,7 +34,7 @@ class Kernel:
 
     @property
     def is_tree(self) -> bool:
-        """Tell whether somebody built it in a folder: modules are built where its image is."""
+        """Tell whether it is a user's built tree: then modules are built in the image's folder."""
         return self.image.is_relative_to(self.build)
 
     @property
@@ -43,7 +43,7 @@ class Kernel:
         parts = [self.config, self.build / "Module.symvers"]
         what = [self.release, self.origin]
         if self.is_tree:
-            # a tree of somebody's own: a header may have changed since
+            # a user's own tree: a header may have changed since
             what.append(str(self.build))
             parts += sorted(
                 path

@@ -61,7 +61,7 @@ def check_known(command_line: str, kernel: str, image: Path) -> None:
     A parameter's name is in the image as it is written, and ends there. Only the target can check a
     name with a dot, or a compressed image (``image`` has no arm64 magic).
     """
-    own, _, _ = command_line.partition(" -- ")  # what is behind it goes to the first process
+    own, _, _ = command_line.partition(" -- ")  # the rest goes to the first process
     words = [word for word in own.split() if "." not in _name(word)]
     if not words:
         return
@@ -118,7 +118,7 @@ def _switches(snapshot: Snapshot, *, signed: bool) -> list[tuple[str, str]]:
 
 
 def _versions(snapshot: Snapshot) -> list[tuple[str, str]]:
-    """Return where the module was made for a kernel of this release, and not for this one."""
+    """Return differences to this kernel if the module was made for another one of this release."""
     known, of_kernel, name = snapshot.pairs("modules"), snapshot.pairs("loading"), snapshot.module
     again = "build it again with the headers of the kernel that runs, then run depmod there"
     ours, theirs = known.get(name, ""), of_kernel.get("vermagic", "")

@@ -48,7 +48,7 @@ def compiler_version() -> str:
 
 
 def toolchain() -> list[str]:
-    """Return what makes a module's bytes: compiler, assembler and linker, each with its version.
+    """Return the tools that make a module's bytes: compiler, assembler, linker, with versions.
 
     They come from packages of their own; a new linker places things elsewhere.
     """
@@ -65,7 +65,7 @@ def sources(source: Path) -> list[Path]:
 def kernel_module(source: Path, kernel: Kernel) -> Path:
     """Build ``source`` (NAME.c, one of those in its Kbuild) for a kernel; return NAME.ko, stripped.
 
-    The Kbuild decides what is built beside it, from files of the same folder.
+    The Kbuild decides which others are built with it, from files of the same folder.
     """
     needed = sources(source)
 
@@ -85,7 +85,7 @@ def kernel_module(source: Path, kernel: Kernel) -> Path:
         if misaligned(run([f"{PREFIX}objdump", "-h", "-r", module], what="reading the module")):
             run([*make, UNTRACED, "clean"], what=what)
             run([*make, UNTRACED, "modules"], what=what)
-        # paths of the build in the module would change what is measured
+        # paths of the build in the module would change its bytes
         run(
             [f"{PREFIX}strip", "-g", "-R", ".note.gnu.build-id", "-R", ".comment", module],
             what=f"stripping {module.name}",

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The Tennis authors
 # SPDX-License-Identifier: MIT
-"""A Racquet of somebody's own: one C file upon ``target/racquet/racquet-device.h``.
+"""A user's own Racquet: one C file that uses ``target/racquet/racquet-device.h``.
 
 It may come from anybody, and is built in a box: what the compiler reads, by ``#include`` or
 ``.incbin``, would otherwise reach a message or the target's console. The place in the box is always
@@ -59,7 +59,7 @@ class OwnModule:
 
 
 def build(source: Path, kernel: Kernel) -> OwnModule:
-    """Build a Racquet of one's own, once.
+    """Build a user's own Racquet, once.
 
     One that does not end compiling, or takes too much memory, is not built if a small module is,
     right afterwards, within the same limits: then it is not this machine that is slow.
@@ -163,7 +163,7 @@ def line_of(own: OwnModule, name: str, offset: int) -> str:
         return ""
     # Sections of a module all begin at 0, and places would be taken from another one: linked, each
     # has addresses of its own. The answer: function and place, the innermost of inlined ones first;
-    # who wrote a Racquet wants to know where in it, not in the kernel's headers
+    # a Racquet's author needs the place in it, not in the kernel's headers
     linked = f"{modules.PREFIX}ld -e 0 --unresolved-symbols=ignore-all -o linked {SYMBOLS}"
     start = f"$({modules.PREFIX}nm linked | awk '$3 == \"{name}\" {{ print $1; exit }}')"
     address = f"$(printf %x $((0x{start} + {offset})))"

@@ -147,7 +147,7 @@ def _in_a_box(
 
 
 def _said(ended: box.Ended) -> list[str]:
-    """Return what is wrong with a source, the first thing first; never nothing."""
+    """Return the errors of a source, the first one first; at least one."""
     if ended.limit:
         return [f"compiling it: {ended.limit}; a small program was built right afterwards"]
     found = []

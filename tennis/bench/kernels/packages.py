@@ -33,7 +33,7 @@ RECIPE = 1  # another number builds everything again
 NEEDED_MB = 4000  # of a small configuration; a distribution's takes five times as much
 VERSION_LENGTH = 8  # of the key, in the release
 TOOLS = ("make", "flex", "bison", "bc", f"{PREFIX}gcc", "dpkg-deb", "depmod")
-# a build that says when, where and by whom gives other bytes every time
+# a build that records time, place and user gives other bytes every time
 QUIET = {
     "KBUILD_BUILD_TIMESTAMP": "2026-01-01",
     "KBUILD_BUILD_USER": "tennis",
@@ -309,7 +309,7 @@ def check_taken(tree: Path, fragment: Path) -> None:
 
 
 def configure(flavour: str, source: _Source, base: str | Path, options: str, tree: Path) -> None:
-    """Write .config: the base, what is wanted upon it, and a check that it was taken."""
+    """Write .config: the base and the wanted options; check that they were accepted."""
     config = tree / ".config"
     if isinstance(base, str):
         make(source, tree, base, what=f"the configuration {base}")
@@ -328,7 +328,7 @@ def configure(flavour: str, source: _Source, base: str | Path, options: str, tre
 
 
 def _pack(source: _Source, tree: Path, folder: Path, release: str, key: str) -> None:
-    """Write the Debian package of what was built; the same bytes from the same build."""
+    """Write the Debian package of a build; the same bytes from the same build."""
     stage = folder / "stage"
     boot = stage / "boot"
     boot.mkdir(parents=True)

@@ -35,7 +35,7 @@ def versions(program: OwnProgram, packages: Mapping[str, str]) -> dict[str, str]
 
 
 def priorities_of(program: OwnProgram, priorities: str) -> tuple[str, str, str]:
-    """Return what of priorities is neither its own nor its line's, then these two; "": not set.
+    """Return the priorities of other threads, then the program's own and its line's; "": not set.
 
     ``priorities``: as ``flavours.priorities_on`` has them, in which ``program`` is its own
     priority, and ``irq`` that of its line's thread.

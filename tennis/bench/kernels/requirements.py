@@ -62,7 +62,7 @@ class _Option(_Part):
     only_with: str | None = None
 
     def suits(self, value: str) -> bool:
-        """Tell whether a value will do; what is not set is "n"."""
+        """Tell whether a value will do; an unset option is "n"."""
         return value in self.value
 
 
@@ -424,7 +424,7 @@ def _taint(rule: _FactRule, snapshot: Snapshot) -> tuple[Mark, str]:
 
 
 def gpio_interrupts(snapshot: Snapshot) -> dict[str, int]:
-    """Return how often each interrupt of a GPIO line came, but for the Racquet's: name -> times."""
+    """Return how often each interrupt of a GPIO line came, without the Racquet's: name -> times."""
     interrupts = {}
     lines = snapshot.lines("interrupts")
     cpus = lines[0].count("CPU") if lines else 0

@@ -199,7 +199,7 @@ def _check_witness_place(plan: Plan, facts: snapshot.Snapshot) -> None:
 
 
 MANAGED = "managed by tennis over SSH"
-INSTALLED = "/usr/local/lib/tennis/loads"  # on the target, where provisioning puts the loads
+INSTALLED = "/usr/local/lib/tennis/loads"  # on the target; provisioning puts the loads there
 RACQUET_USER = ROOT / "target" / "racquet" / "racquet-user.c"
 
 
@@ -349,7 +349,7 @@ class PiBench(ResumableBench, PreparingBench):
         return self.go_on(plan, folder, Position(balls=0, sequence=0, clock_ticks=0))
 
     def go_on(self, plan: Plan, folder: Path, position: Position) -> "PiSession":
-        """Set the target up, and begin to play what is missing of a rally.
+        """Set the target up, and begin to play the missing balls of a rally.
 
         Raises UsageError for a rally with a witness that began already.
         """
@@ -524,7 +524,7 @@ class PiBench(ResumableBench, PreparingBench):
 
     @classmethod
     def _unsound_now(cls, facts: snapshot.Snapshot, flavour: str) -> list[Finding]:
-        """Return what is unsound, without the configuration, which cannot change."""
+        """Return the flaws, without those of the configuration, which cannot change."""
         names = ("CONFIG_", "configuration", "kernel:")
         return [f for f in cls._unsound(facts, flavour) if not f.words.startswith(names)]
 

@@ -90,7 +90,7 @@ class PiSession:
                 self._wired.stop()
 
     def _see_where_pings_come(self) -> Iterator[None]:
-        """Send some pings before the first ball if the target must count where they arrive.
+        """Send some pings before the first ball if the target must count their processors.
 
         Raises BenchError if they come to a wrong one, or not at all.
         """

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The Tennis authors
 # SPDX-License-Identifier: MIT
-"""A program of somebody's own on a board: what goes there, and how it runs.
+"""A user's own program on a board: its files, and how it runs.
 
 It is in the Racquet's place or behind it, or wakes by itself.
 
@@ -89,7 +89,7 @@ def files(own: OwnProgram, folder: str) -> dict[str, bytes | Path]:
 
 
 def settings(own: OwnProgram, priorities: str, *, loops: bool) -> tuple[dict[str, str | int], str]:
-    """Return the settings of target/agent for a program, and what is left of ``priorities``.
+    """Return the settings of target/agent for a program, and the rest of ``priorities``.
 
     ``loops``: it wakes by itself, and hears no ping.
     """

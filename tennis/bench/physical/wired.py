@@ -40,7 +40,7 @@ WIRE_TESTS = 4  # each raises the ping three times
 
 
 class WiredBench(ResumableBench):
-    """Plays plans on what is wired."""
+    """Plays plans on the wired target."""
 
     kind: BenchKind = "pi"
     repeats = False
@@ -112,7 +112,7 @@ class WiredBench(ResumableBench):
         return self.go_on(plan, folder, Position(balls=0, sequence=0, clock_ticks=0))
 
     def go_on(self, plan: Plan, folder: Path, position: Position) -> "WiredSession":
-        """Begin to play what is missing of a rally."""
+        """Begin to play the missing balls of a rally."""
         tick_hz = self._meet().tick_hz
         brickwall, self._brickwall = self._brickwall, None  # the session closes it
         assert brickwall is not None  # noqa: S101 (it was just met)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from tennis.bench.commands import run
 
-# of QEMU's command line: what its tree depends on. The seed is in it, for what is random there
+# options of QEMU on which its tree depends. The tree holds the seed, for the guest's random numbers
 SHAPES = ("-M", "-cpu", "-smp", "-m", "-seed")
 GPIO_CONTROLLER = "/pl061@9030000"
 

@@ -12,7 +12,7 @@ from tennis.bench.sloth.image import CORES, LM3S6965, RP2040, RP2350, SLOTH, Cor
 from tennis.kit.errors import UsageError
 from tennis.rally.manifest import OWN
 
-# what a load is to the application: the kit's Racquet takes it, and one's own may
+# a load's parameters for the application: the kit's Racquet takes them, a user's own may
 DEFINES = {"hold_us": "HOLD_US", "period_us": "PERIOD_US", "ceiling": "CEILING"}
 STORM = "storm"  # this load is an application of its own
 BOARDS = {PICO: RP2040, PICO2: RP2350}  # the others are QEMU's
@@ -36,10 +36,10 @@ def application(
     racquet: Path | None = None,
     instruction_ns: int | None = None,
 ) -> Application:
-    """Build what answers on one of ``KERNELS``; ``racquet``: an application of somebody's own.
+    """Build the application for one of ``KERNELS``; ``racquet``: a user's own one.
 
     ``instruction_ns``: how long an instruction takes in QEMU. Raises UsageError for a load that
-    SLOTH has not, BenchError with the compiler's first complaint.
+    SLOTH lacks, BenchError with the compiler's first complaint.
     """
     found = load_folder.find(load, load_options, "sloth")
     core, board = CORES[KERNELS[kernel]], BOARDS.get(kernel, LM3S6965)

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: MIT
 """SLOTH as the target of a rally: ``--kernel sloth``, on a Cortex-M of QEMU's or an emulated Pico.
 
-Instruments, protocol and folder are those of the virtual bench; what answers is an application of
-``target/sloth``, or one's own.
+Instruments, protocol and folder are those of the virtual bench; an application of ``target/sloth``,
+or a user's own, answers.
 """
 
 from collections.abc import Collection, Mapping
@@ -155,7 +155,7 @@ class SlothBench:
 
 
 def _check(plan: Plan) -> None:
-    """Raise UsageError for what SLOTH has not, BenchError if QEMU has not its board."""
+    """Raise UsageError for settings that SLOTH lacks, BenchError if QEMU lacks its board."""
     if plan.kernel == PICO2:
         raise UsageError(
             f"there is no emulator of a Pico 2 here: --kernel {PICO2} plays on a board",
@@ -179,7 +179,7 @@ def _check(plan: Plan) -> None:
 
 
 def _check_pico(plan: Plan) -> None:
-    """Raise UsageError for what two emulated Picos have not, BenchError if they cannot be."""
+    """Raise UsageError for settings that two emulated Picos lack, BenchError if they cannot run."""
     if plan.instrument != "pico":
         raise UsageError(
             f"the built-in instrument is in QEMU, and --kernel {PICO} plays on an emulated Pico",

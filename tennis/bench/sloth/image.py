@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 """A SLOTH application for a Cortex-M of QEMU's, built once and cached.
 
-One of somebody's own is built in a box, as a module of one's own is (kernels/own_module.py).
+A user's own is built in a box, like a user's module (kernels/own_module.py).
 """
 
 import re
@@ -22,8 +22,8 @@ from tennis.rally.text import plain
 
 SLOTH = ROOT / "target" / "sloth"
 COMPILER = "arm-none-eabi-gcc"
-OWN = "racquet"  # what an application of one's own is called in the box
-BOXED = Path("/sloth")  # where target/sloth is in the box
+OWN = "racquet"  # the name of a user's application in the box
+BOXED = Path("/sloth")  # the place of target/sloth in the box
 LIMIT_S = 60.0
 SIZE_MAX = 1 << 20  # bytes
 SAID = re.compile(r"(?:\S*/)?([\w-]+\.[chS]):(\d+):(?:\d+:)? (?:fatal )?error: (.*)")
@@ -54,7 +54,7 @@ class Core:
 
 @dataclass(frozen=True)
 class _BoardLayout:
-    """A board: its header in target/sloth, and where code and memory lie."""
+    """A board: its header in target/sloth, and the addresses of code and memory."""
 
     header: str
     code: int
@@ -109,7 +109,7 @@ def image(
 def own_image(
     application: Path, core: Core, board: _BoardLayout = LM3S6965, *, defines: Mapping[str, int]
 ) -> Path:
-    """Build an application of somebody's own, FILE.c with FILE.h beside it; return the ELF file.
+    """Build a user's own application, FILE.c with FILE.h beside it; return the ELF file.
 
     The place in the box is always the same: the same source gives the same bytes. Raises UsageError
     if a file cannot be read, NotBuiltError with the compiler's first complaint, BenchError if
@@ -117,7 +117,7 @@ def own_image(
     """
     if application.suffix != ".c":
         raise UsageError(f"{application} is no C file", next_step="name FILE.c, with FILE.h beside")
-    both = application.resolve(), application.with_suffix(".h")  # what was named may be a link
+    both = application.resolve(), application.with_suffix(".h")  # the named file may be a link
     texts = [read_source(path, SIZE_MAX) for path in both]
     words = _words(core, board, OWN, checked=False, defines=defines)
     key = digest(*texts, *_sources(), compiler_version(), *words)
@@ -126,7 +126,7 @@ def own_image(
         with tempfile.TemporaryDirectory(prefix="tennis-sloth-") as scratch:
             for suffix, text in zip((".c", ".h"), texts, strict=True):
                 (Path(scratch) / f"{OWN}{suffix}").write_bytes(text)
-            # one's own first: a configuration of the kit's has the same name
+            # the user's own first: a configuration of the kit's has the same name
             command = [COMPILER, *words, "-I.", f"-I{BOXED}", "-T", f"{BOXED}/link.ld"]
             command += ["-o", f"{box.OUT}/image.elf", f"{BOXED}/sloth.c", f"{OWN}.c"]
             ended = box.run(command, Path(scratch), ["image.elf"], {BOXED: SLOTH}, {}, LIMIT_S)

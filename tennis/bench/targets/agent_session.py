@@ -82,8 +82,8 @@ class AgentSession:
         """Take some steps, start the target's side, and yield now and then until it can play.
 
         The steps are taken in a thread of their own, so that the caller can stop at any time
-        (``close`` then undoes what there is). Raises what a step raised, and BenchError with the
-        target's reason where it does not get ready.
+        (``close`` then undoes it). Raises what a step raised, and BenchError with the target's
+        reason if it does not get ready.
         """
         failed: list[BaseException] = []
 
@@ -176,7 +176,7 @@ class AgentSession:
             self._remove_folder()
 
     def _remove_folder(self) -> None:
-        """Remove what was copied where the target's side never began, so that nothing did that."""
+        """Remove the copied files if the agent never began, and so did not remove them itself."""
         if self._copied and "undone" not in self._facts:
             with contextlib.suppress(BenchError):
                 self._target.attempt(f"rm -rf {self.folder}", timeout_s=20)
@@ -189,7 +189,7 @@ class AgentSession:
                 os.killpg(peer.pid, signal.SIGTERM)
             try:
                 peer.wait(timeout=PEER_END_S)
-            except subprocess.TimeoutExpired:  # a load of somebody's own may not want to
+            except subprocess.TimeoutExpired:  # a user's load may refuse to end
                 os.killpg(peer.pid, signal.SIGKILL)
                 peer.wait()
             if peer.stdin:
@@ -235,7 +235,7 @@ class AgentSession:
             self._append(f"tennis: error {code} {message}")
             self._trouble(f"{message} ({code})")
 
-    # --- what goes on meanwhile, in threads of their own ---
+    # --- work in threads of their own ---
 
     def _beat(self) -> None:
         process = self._process

@@ -78,7 +78,7 @@ class Console:
 
     @property
     def has_begun(self) -> bool:
-        """Tell whether a program of somebody's own was started."""
+        """Tell whether the user's program was started."""
         return "program_began_s" in self.report().facts
 
     def report(self) -> ConsoleReport:
@@ -136,7 +136,7 @@ def _read_line(raw: str, report: ConsoleReport) -> None:
 
 
 def _read_fact(name: str, value: str, report: ConsoleReport) -> None:
-    if name == HEALTH_BEFORE:  # of a rally that goes on: what was over is not any more
+    if name == HEALTH_BEFORE:  # a continued rally: its end is no longer one
         report.facts.pop(OVER, None)
         report.facts.pop(HEALTH_AFTER, None)
     report.facts[name] = value

@@ -164,8 +164,8 @@ class SshTarget:
     def start(self, command: str, *, root: bool = False) -> "subprocess.Popen[bytes]":
         """Start a line of shell whose three streams are pipes; when stdin closes, it must end.
 
-        The caller ends it. Its exit code is 255 where the connection was lost: ``failure`` of what
-        its stderr says is then the reason.
+        The caller ends it. Its exit code is 255 if the connection was lost: ``failure`` of its
+        stderr then gives the reason.
         """
         return subprocess.Popen(
             [*self._words([]), _shell(command, root=root)],
@@ -265,9 +265,8 @@ class SshTarget:
     ) -> None:
         """Return when the target takes commands; ``after_boot``: those of a later boot than this.
 
-        Raises SshError after ``timeout_s``, with what was wrong last; at once where waiting cannot
-        help (an unknown name or host key, a refused login). Raises StoppedError soon after
-        ``stop`` says so.
+        Raises SshError after ``timeout_s``, with the last error; at once if waiting cannot help (an
+        unknown name or host key, a refused login). Raises StoppedError soon after ``stop`` says so.
         """
         deadline = time.monotonic() + timeout_s
         address = self._address()
@@ -291,7 +290,7 @@ class SshTarget:
         raise SshError(f"{last} (waited {timeout_s:g} s)")
 
     def _address(self) -> tuple[str, int] | None:
-        """Return where its SSH port is; None if only ssh finds the way (a jump host)."""
+        """Return the address of its SSH port; None if only ssh finds the way (a jump host)."""
         done = self._ssh(["-G"], [], timeout_s=self.patience.connect_s, shared=False)
         if done.code:
             raise self.failure(done.errors)

@@ -61,13 +61,13 @@ class VirtualBench:
     @staticmethod
     def plays(plan: Plan) -> bool:
         """Tell whether a plan is for this bench."""
-        return plan.bench == "virtual"  # but for kernels that are another bench's own
+        return plan.bench == "virtual"  # except kernels that are another bench's own
 
     @staticmethod
     def defaults(plan: Plan, options: Mapping[str, Any]) -> dict[str, Any]:
         """Return instrument, load, halves and priorities if nobody asked for them."""
         defaults: dict[str, Any] = {"instrument": "builtin", "load": "idle", "top_half": "hard"}
-        if plan.processors > plan.instruction_ns:  # what is left of it while all of them run
+        if plan.processors > plan.instruction_ns:  # the share of one while all of them run
             defaults["instruction_ns"] = plan.processors
         if options.get("bottom_half") and options.get("priorities"):
             return defaults  # without reading a configuration, which is long

@@ -68,7 +68,7 @@ def _add(name: str, paths: dict[str, Path], modules: dict[str, bytes]) -> None:
 
 
 def _paths(kernel: Kernel) -> dict[str, Path]:
-    """Return where the modules of a package or of a built tree are: name -> path."""
+    """Return the paths of the modules of a package or of a built tree, by name."""
     package = kernel.image.parents[1]
     folders = [
         kernel.image.parent,  # newer packages keep the image beside the modules

@@ -4,7 +4,7 @@
 
 One that is stripped, as Debian's Python, still has the names that its modules use, and tells where
 each other function begins (.eh_frame_hdr of the Linux Standard Base). CPython's probes say which of
-these collects garbage. It may come from anybody: what does not fit is no symbol.
+these collects garbage. It may come from anybody: malformed entries are no symbols.
 """
 
 import struct
@@ -18,7 +18,7 @@ from tennis.rally.text import plain
 SYMBOLS_MAX = 200_000
 NAME_MAX = 256
 _SYMBOL_TABLE, _NOTES, _DYNAMIC = 2, 7, 11  # sh_type
-_FUNCTION, _RESOLVED = 2, 10  # st_info: also of what is chosen at start
+_FUNCTION, _RESOLVED = 2, 10  # st_info: also of functions that are chosen at start
 UNNAMED = "a function without a name"
 # .eh_frame_hdr: version, then how its numbers are written: four bytes, signed, from its place
 _FRAMES, _FRAMES_HEAD = ".eh_frame_hdr", b"\x01\x1b\x03\x3b"
@@ -70,7 +70,7 @@ def _is_in_place(content: bytes) -> bool:
 def _of_stripped(content: bytes) -> dict[int, str]:
     """Return each function's address and its name, if others may use it.
 
-    Nothing if it does not tell where those without a name begin: they would have others' names.
+    Empty if it does not list where those without a name begin: they would have others' names.
     """
     starts = sorted(_starts(content))
     named = list(_symbols(content, _DYNAMIC))
@@ -102,7 +102,7 @@ def _end(content: bytes) -> int:
 
 
 def _starts(content: bytes) -> Iterator[int]:
-    """Yield where functions begin, as what unwinds a stack has to know."""
+    """Yield the beginnings of functions, from the table for unwinding stacks."""
     try:
         for name, section in _sections(content):
             if name != _FRAMES or content[section[4] : section[4] + 4] != _FRAMES_HEAD:

@@ -30,7 +30,7 @@ class Link:
 
 @cache
 def _table() -> dict[str, Files]:
-    """Return what is needed, by the package that a load names; the base has the name ""."""
+    """Return the needed files, by the package that a load names; the base has the name ""."""
     content = tomllib.loads(PROGRAMS.read_text())
     return {"": content["base"], **content["load"]}
 

@@ -288,8 +288,8 @@ def _device_tree(parts: Parts, command: Sequence[str]) -> int:
 def _qemu_command(parts: Parts, image: Path, console: Path, extras: Extras) -> list[str]:
     """Return QEMU's command line, without the instrument."""
     shift = parts.plan.instruction_ns.bit_length() - 1
-    # what is random in the guest (addresses, hashes, its generator's seed) comes from the rally's
-    # seed, by way of the device tree
+    # the guest's random numbers (addresses, hashes, its generator's seed) come from the rally's
+    # seed, through the device tree
     seed = parts.plan.protocol.seed
     return [
         str(parts.qemu.path),

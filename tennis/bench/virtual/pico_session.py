@@ -68,7 +68,7 @@ class _PicoSession(LinkedSession):
         super().__init__(link, parts.plan, self._machine.console, log)
 
     def frames(self) -> Iterator[Frame | None]:
-        """Yield the Brickwall's frames, and before the END where the balls were answered."""
+        """Yield the Brickwall's frames, and before the END the processors of the answers."""
         for frame in super().frames():
             whole = frame and frame.kind == wire.END and frame.payload.startswith(COMPLETE)
             if frame and whole and self._places_size:

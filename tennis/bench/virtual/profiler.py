@@ -134,7 +134,7 @@ class Profile:
         return QemuPlugin(self._plugin, parameters, [windows, symbols, tasks, out])
 
     def whole(self) -> bool:
-        """Tell whether the plugin wrote everything. It goes on to write where its file ends."""
+        """Tell whether the plugin wrote everything. It continues writing at the file's end."""
         file = self._out.fileno()
         size = os.fstat(file).st_size
         while self._awaited and self._read + _HEAD.itemsize <= size:

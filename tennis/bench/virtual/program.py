@@ -69,11 +69,11 @@ _USER_DIED = '[ "$bottom_half" = user ] && { [ "$(pids_named racquet-user)" ] ||
 
 
 def init(way: Way = GPIO, processors: int = 1) -> bytes:
-    """Return the target's init for a program: with what looks after it, without the kit's answer.
+    """Return the target's init for a program: with its supervisor, without the kit's answer.
 
-    That is the Racquet, or its process where the program is behind the Racquet. Of several
-    ``processors`` it also tells where pings came to. Raises ValueError if init is not what this
-    file takes it for.
+    The kit's answer is the Racquet, or its process if the program is behind the Racquet. With
+    several ``processors`` it also reports where pings came. Raises ValueError if init is not as
+    this file expects.
     """
     text = INIT.read_text()
     if text.count(_RACQUET_BEGINS) != 1:
@@ -131,7 +131,7 @@ def files(
 
 
 def _packaged(names: Iterable[str]) -> dict[str, Path | Link]:
-    """Return place on the target -> file here, or where a link leads, of all of some packages."""
+    """Return place on the target -> file here, or a link's target, for all files of packages."""
     root = program_packages.root_of(names)
     found: dict[str, Path | Link] = {}
     if root is None:
@@ -194,7 +194,7 @@ def _command(program: OwnProgram, cpu: int | None) -> bytes:
 
 
 def parameters(program: OwnProgram, priorities: str) -> tuple[str, str]:
-    """Return what of priorities init sets by itself, and the kernel's parameters for a program.
+    """Return the priorities that init sets by itself, and the kernel's parameters for a program.
 
     ``priorities``: as ``program_record.priorities_of`` takes them.
     """

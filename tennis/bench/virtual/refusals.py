@@ -17,7 +17,7 @@ from tennis.rally.plan import Plan
 
 
 def refuse(plan: Plan) -> None:
-    """Raise UsageError for what does not go together; BenchError for what is not here yet."""
+    """Raise UsageError for contradictory settings; BenchError for parts that are not here yet."""
     _check_processors(plan)
     if plan.instrument != "pico" and plan.protocol.timeout_ns > plugins.TIMEOUT_MAX_NS:
         raise UsageError("a timeout of the built-in instrument is at most 4 s (4000 ms)")

@@ -50,7 +50,7 @@ BOOT_LIMIT_S = 300
 def functions(parts: Parts, facts: Mapping[str, str]) -> list[Symbol]:
     """Return all functions of a target by address, one for each address. Raises BenchError.
 
-    ``facts`` are those of the rally's console: where kernel and modules began (``at_kernel``,
+    ``facts`` are those of the rally's console: the addresses of kernel and modules (``at_kernel``,
     ``at_racquet``).
     """
     kernel = parts.kernel
@@ -80,7 +80,7 @@ def functions(parts: Parts, facts: Mapping[str, str]) -> list[Symbol]:
 
 
 def fixed(parts: Parts) -> tuple[list[Symbol], int, dict[str, int]]:
-    """Return what a kernel without KASLR has where: its functions by address, its beginning, heads.
+    """Return a kernel's layout without KASLR: its functions by address, its beginning, heads.
 
     Heads are those of the lists. Raises BenchError if the kernel does not tell.
     """
@@ -143,7 +143,7 @@ def table_of(text: str, facts: Mapping[str, str]) -> list[Symbol]:
 
 
 def _address(facts: Mapping[str, str], name: str) -> int:
-    """Return where a rally's kernel or module began. Raises BenchError."""
+    """Return the address of a rally's kernel or module. Raises BenchError."""
     match = re.fullmatch(r"(?:0x)?([0-9a-f]{16})", facts.get(f"at_{name}", ""))
     if not match:
         raise BenchError(
