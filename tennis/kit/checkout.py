@@ -13,10 +13,10 @@ from typing import Any
 DISTRIBUTION = "tennis-rt"
 # what to put on PYTHONPATH for this package
 PACKAGES = Path(__file__).resolve().parents[2]
-_INSTALLED = PACKAGES / "tennis" / "tree"  # of a wheel: pyproject.toml says what is in it
+_INSTALLED = PACKAGES / "tennis" / "tree"  # of a wheel: pyproject.toml lists its files
 IS_CHECKOUT = not _INSTALLED.is_dir()
 ROOT = PACKAGES if IS_CHECKOUT else _INSTALLED
-# the command that installs what is missing
+# the command that installs missing parts
 SETUP = "make setup" if IS_CHECKOUT else "tennis setup"
 PROJECT = ROOT / "pyproject.toml"
 
@@ -30,10 +30,10 @@ def project() -> dict[str, Any]:
 
 
 def version() -> str:
-    """Return the version of this checkout: of one between releases with its commit.
+    """Return the version of this checkout: with the commit between releases.
 
-    0.3.0.dev0+1a2b3c4d is on the way to 0.3.0; what is not committed, it does not say. A copy
-    without git has no commit.
+    0.3.0.dev0+1a2b3c4d is on the way to 0.3.0; uncommitted changes do not show. A copy without git
+    has no commit.
     """
     said = str(project()["version"])
     commit = _commit() if ".dev" in said else ""

@@ -71,7 +71,7 @@ class Entry:
     trouble: str = ""  # why a package's list of entries cannot be read
 
     def load(self) -> Any:
-        """Import and return what was named. Raises EntryError.
+        """Import and return the named object. Raises EntryError.
 
         The import has a thread of its own, whose threads end with the command, and may take
         IMPORT_S. An import that ends the process ends the command, too.
@@ -129,7 +129,7 @@ class Entry:
         return folder
 
     def check_has(self, found: Any, names: Iterable[str]) -> None:
-        """Raise EntryError if what was loaded does not have all that such an entry has."""
+        """Raise EntryError if a loaded object lacks a part that such an entry needs."""
         if lacking := [name for name in names if not hasattr(found, name)]:
             why = f"it has no {', '.join(lacking)}"
             raise EntryError(f"{self} is broken ({why})", next_step=self.repair)
@@ -147,7 +147,7 @@ class Entry:
 
 
 def missing(error: ModuleNotFoundError) -> str:
-    """Say what is missing if an import failed."""
+    """Name the missing module of a failed import."""
     return f"needs the Python module {error.name}, which is not installed"
 
 
@@ -164,7 +164,7 @@ def how_to_get(error: ModuleNotFoundError) -> str:
 
 
 def is_optional(error: ModuleNotFoundError) -> bool:
-    """Tell whether an extra of Tennis installs what was not found."""
+    """Tell whether an extra of Tennis installs the missing module."""
     return (error.name or "").partition(".")[0] in OPTIONAL
 
 
@@ -186,7 +186,7 @@ def _every() -> tuple[Entry, ...]:
 
 
 def forget() -> None:
-    """Look again at what is installed."""
+    """Forget the list, so that installed packages are read again."""
     _every.cache_clear()
 
 
@@ -194,7 +194,7 @@ def _installed() -> Iterator[Entry]:
     """Yield the entries of all packages that Python finds, each package once."""
     from importlib.metadata import distributions  # noqa: PLC0415 (many commands need none of it)
 
-    seen = {DISTRIBUTION}  # one of an older version lists what is the kit's own now
+    seen = {DISTRIBUTION}  # one of an older version lists parts that are the kit's own now
     for one in distributions():
         name = ""
         try:

@@ -13,9 +13,9 @@ import subprocess
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-# part of the key of what is built: another number builds it again
+# part of the key of builds: another number builds it again
 BUILT_IN = "1"
-# where programs, their libraries and a person's settings are; who preloads a library means all
+# the places of programs, libraries and a person's settings; a preloaded library is for all programs
 PLACES = ("PATH", "HOME", "TMPDIR", "LD_LIBRARY_PATH", "LD_PRELOAD")
 # how another machine is reached; git and Ansible log in, too
 PROXIES = ("http_proxy", "https_proxy", "ftp_proxy", "all_proxy", "no_proxy")
@@ -38,13 +38,13 @@ SIGROK = ("SIGROK_FIRMWARE_DIR", "SIGROKDECODE_DIR", "XDG_DATA_HOME", "XDG_DATA_
 # for a Tennis that a Tennis starts: its user's choices, and the way to talk to that user
 OWN = ("LANG", "LC_ALL", "LC_CTYPE", "TZ", "NO_COLOR", "MPLCONFIGDIR", "VIRTUAL_ENV")
 _TILDE = re.compile(r"(?:^|(?<==))~(?=/|$)")
-# pydantic reads the lists of all packages, and lets any of them change what is valid
+# pydantic reads the lists of all packages, and lets any of them change validation
 _ALONE = {"PYDANTIC_DISABLE_PLUGINS": "1"}
 OWN_KINDS = ("TENNIS_", "XDG_")  # the first letters of names
 
 
 def settle(words: Sequence[str]) -> list[str]:
-    """Take what is not for us out of the environment; return a command's words without a ``~``.
+    """Remove variables that are not for us; return a command's words without a ``~``.
 
     A notebook's kernel names a backend that only it has, and 0 columns are a width that nobody
     knows. Bash expands no ``~`` in ``--out=~/x``: a folder of that name is removed with ``rm -r``.

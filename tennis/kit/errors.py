@@ -4,7 +4,7 @@
 
 
 class TennisError(Exception):
-    """Something failed: what is wrong, and what to do about it (``next_step``), in one line.
+    """A failure: its reason, and what to do about it (``next_step``), in one line.
 
     ``next_step`` is in the words of the command line; who shows errors elsewhere (a notebook) has
     ``message`` without it. As text an error says both. The exit code is 1.
@@ -28,7 +28,7 @@ class RallyError(TennisError):
 
 
 class AlteredError(RallyError):
-    """A rally folder is not what was sealed: somebody altered it, or it was damaged."""
+    """A rally folder does not fit its seal: it was altered or damaged."""
 
 
 class BenchError(TennisError):
@@ -36,8 +36,8 @@ class BenchError(TennisError):
 
 
 class NotBuiltError(BenchError):
-    """A source of somebody's own is not built: the fault is the source's, not the machine's."""
+    """A user's source cannot be built: the fault is the source's, not the machine's."""
 
 
 class DiskFullError(TennisError):
-    """The disk (or a quota) is full; what was written before is kept."""
+    """The disk (or a quota) is full; earlier writes are kept."""

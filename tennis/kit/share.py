@@ -34,8 +34,8 @@ def processors(proc: Path = PROC) -> int:
 def free_memory_bytes(proc: Path = PROC) -> int | None:
     """Return how much memory may still be used; None if nothing says it.
 
-    Of a control group: its limit without what is used; what the kernel keeps of files, and would
-    give away first, counts as free.
+    For a control group: its limit without the used memory; the kernel's cache of files, which it
+    would give up first, counts as free.
     """
     free = [kb * 1024 for kb in _fields(proc / "meminfo", "MemAvailable:")]
     for group in control_groups(proc, "memory"):

@@ -15,7 +15,7 @@ KERNELS = {"mainline": VERMILLION, "rt": BLUE}
 OTHER_KERNELS = (GREEN, PURPLE, SKY, BLACK)
 LATENCIES = {"interrupt": "#3d4a5c", "scheduling": ORANGE}
 
-# what is around the data, on paper and on a light screen, and on a dark one
+# colours around the data, on paper and on a light screen, and on a dark one
 LIGHT = {
     "ink": "#1d232b",
     "soft": "#5b6470",

@@ -67,7 +67,7 @@ def format_us(us: float | None) -> str:
 
 
 def format_count(count: int, one: str, more: str = "") -> str:
-    """Write how many there are: ``1 ball``, ``2 balls``; ``more`` where an s is not enough."""
+    """Write how many there are: ``1 ball``, ``2 balls``; ``more`` if an s is not enough."""
     return f"{count} {one if count == 1 else more or one + 's'}"
 
 

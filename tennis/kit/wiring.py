@@ -108,14 +108,14 @@ class Wiring(_Part):
         return json.dumps(pins, separators=(",", ":")) + "\n"
 
     def jumper_words(self) -> str:
-        """Say where the jumpers of the self-test go: ``GP2-GP6 and GP7-GP3``."""
+        """Name the ends of the jumpers of the self-test: ``GP2-GP6 and GP7-GP3``."""
         return " and ".join(
             f"GP{self.wire(jumper.origin).pico_gpio}-GP{self.wire(jumper.to).pico_gpio}"
             for jumper in self.jumpers
         )
 
     def jumper_ohms(self) -> list[int]:
-        """Return what is in series in each jumper of the self-test: the resistors of its ends."""
+        """Return the ohms in series in each jumper of the self-test: the resistors of its ends."""
         ends = ((self.wire(jumper.origin), self.wire(jumper.to)) for jumper in self.jumpers)
         return [sum(wire.resistor_ohm or 0 for wire in both) for both in ends]
 

@@ -113,8 +113,8 @@ def seen_by_fleet(
 ) -> Iterator[tuple[ScheduledRally, RallyOutcome]]:
     """Play rallies on all benches at once; each is yielded when it is there.
 
-    Ends early if ``stop`` says so: what is being played is sealed first. Raises BenchError if no
-    bench is left, DiskFullError if the disk is full.
+    Ends early if ``stop`` says so: rallies in play are sealed first. Raises BenchError if no bench
+    is left, DiskFullError if the disk is full.
     """
     yield from _Fleet(benches, out, stop).play(scheduled)
 

@@ -121,7 +121,7 @@ class MatchFolder:
 
     @property
     def not_played(self) -> list[NotPlayed]:
-        """Return what was left out."""
+        """Return the rallies that were left out."""
         return self.record.not_played
 
     def rally(self, name: str) -> Rally | None:

@@ -70,7 +70,7 @@ def _distinct(value: Any) -> Any:
 
 
 class _Lists(StrictModel):
-    """A part of the plan that lists what is combined."""
+    """A part of the plan that lists values to combine."""
 
     @field_validator(
         *AXES, "kernels", "loads", "contexts", "periods_us", mode="before", check_fields=False
@@ -202,7 +202,7 @@ class MatchPlan(AxisSettings, _Played, _Lists):
         return value
 
 
-# what is published was measured with all else as usual, such as one processor
+# published figures were measured with all other settings as usual, such as one processor
 _NEVER_PUBLISHED = tuple(
     row
     for row in OF_KIND
@@ -336,7 +336,7 @@ def parse_plan(data: bytes, path: Path) -> MatchPlan:
 
 
 def first_problem(error: ValidationError) -> str:
-    """Say the first thing that pydantic found: the key, and what is wrong with it."""
+    """Describe the first error that pydantic found: the key, and what is wrong with it."""
     problem = error.errors()[0]
     where = plain(".".join(str(key) for key in problem["loc"] if key != "[key]"), 120)
     if problem["type"] == "extra_forbidden":

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: MIT
 """Play a match: each rally freshly booted; a rally that fails does not end the match.
 
-The folder's files are kept. A rally that was sealed stays; one that was killed or interrupted goes
-on; one that failed is tried again.
+The folder's files are kept. A rally that was sealed stays; one that was killed or interrupted
+continues; one that failed is tried again.
 """
 
 import datetime
@@ -195,7 +195,7 @@ def _with_versions(benches: Benches, scheduled: list[ScheduledRally]) -> list[Sc
 
 
 def _foreign_tasks(scheduled: list[ScheduledRally]) -> Iterator[str]:
-    """Say where a load does not load the core that its kernel's rules are about."""
+    """Name rallies whose load does not load the core that its kernel's rules are about."""
     for kernel, loads in replication().core_tasks.items():
         for load, kinds in loads.items():
             alike = [f for f in scheduled if (f.kernel, f.plan.load) == (kernel, load)]
@@ -241,7 +241,7 @@ def check_same(
     another_plan = f"{out} was begun with another plan"
     ours, theirs = match.plan.model_dump(), before.plan.model_dump()
     for key, value in ours.items():
-        # more boots of the same: what is there stays
+        # more boots of the same: earlier ones stay
         if key == "repetitions" and value > theirs[key]:
             continue
         if value != theirs[key]:
@@ -265,7 +265,7 @@ def check_same(
 
 
 def _note(outcome: _MatchOutcome, planned: ScheduledRally, out: Path) -> None:
-    """Keep what is wrong with a rally."""
+    """Record the trouble of a rally."""
     folder = MatchFolder(out, outcome.folder.record)
     rally = folder.rally(planned.name)
     if rally is None:

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The Tennis authors
 # SPDX-License-Identifier: MIT
-"""A match's plan becomes rallies: which there are, in which order, and what is left out."""
+"""The rallies of a match's plan, their order, and those that are left out."""
 
 import hashlib
 from collections.abc import Iterable, Iterator, Mapping, Sized
@@ -49,7 +49,7 @@ Part = TypeVar("Part", MatchPlan, Setting, OneRally, Skip)
 def scheduled_rallies(
     plan: MatchPlan, places: Mapping[str, str], beside: Path
 ) -> tuple[list[ScheduledRally], list[NotPlayed]]:
-    """Return the rallies of a plan in the order of playing, and what is left out.
+    """Return the rallies of a plan in the order of playing, and those that are left out.
 
     ``places`` are the kernels of the command line, by the plan's names; folders in the plan are
     relative to ``beside``. Raises UsageError (BenchError if a kernel is not fetched) for names
@@ -100,7 +100,7 @@ def scheduled_rallies(
 
 
 def short_of_a_cycle(scheduled: Iterable[ScheduledRally]) -> Iterator[tuple[str, str, int]]:
-    """Yield rallies too short for a cycle of their load: name, what is wrong, how many balls do.
+    """Yield rallies too short for a cycle of their load: name, reason, and enough balls.
 
     One of each load and length.
     """
@@ -275,7 +275,7 @@ def _check_drills(plan: MatchPlan) -> None:
 
 _HALVES = ("top_half", "bottom_half")
 _COMBINED = {*AXES.values(), *OF_A_MATCH}
-# of what is only about answers, a drill has none
+# a drill has no settings that are only about answers
 _OF_A_DRILL = {"priorities": "default", "top_half": "hard", "bottom_half": UNKNOWN}
 
 
@@ -299,7 +299,7 @@ class _Combination:
 
     @property
     def top_half(self) -> TopHalf:
-        """Return where the interrupt is taken."""
+        """Return its top half."""
         half: TopHalf = self.said["top_half"]
         return half
 
@@ -311,7 +311,7 @@ class _Combination:
 
     @property
     def command_line(self) -> str:
-        """Return what is added to the kernel's."""
+        """Return the words added to the kernel's."""
         return str(self.said["command_line"])
 
     @property

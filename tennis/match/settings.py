@@ -37,7 +37,7 @@ class _Combined(_MatchSettings):
 
     @model_serializer(mode="wrap")
     def _asked(self, write: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        """Write what is no axis only if somebody asked for it: files keep their bytes."""
+        """Write a setting that is no axis only if the plan asks for it: files keep their bytes."""
         every: dict[str, Any] = write(self)
         return {k: v for k, v in every.items() if v is not None or k not in OF_A_MATCH}
 

@@ -44,7 +44,7 @@ def of_rally(rally: Rally) -> Iterator[bytes]:
 def of_drill(rally: Rally) -> Iterator[bytes]:
     """Yield a drill's repetitions by the target's clock (inside) and the instrument's (outside).
 
-    A program of somebody's own tells nothing: its inside is empty. Raises RallyError.
+    A user's own program reports nothing: its inside is empty. Raises RallyError.
     """
     inside = None if rally.manifest.target.program else read_inside(rally)
     sizes = drill_about(rally.manifest).sizes_bytes

@@ -2,8 +2,7 @@
 # SPDX-License-Identifier: MIT
 """Play rallies of a match in several processes: one virtual bench keeps one core busy.
 
-The bytes of a rally do not depend on what else the machine does, so any number gives the same
-match.
+The bytes of a rally do not depend on the machine's other work, so any number gives the same match.
 """
 
 import multiprocessing

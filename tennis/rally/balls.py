@@ -215,11 +215,11 @@ def _regroup(
 
 
 def check(path: Path, *, balls: int, tick_hz: int) -> list[int]:
-    """Check the form of ``balls.parquet`` (not its rows); return where its row groups begin.
+    """Check the form of ``balls.parquet`` (not its rows); return the beginnings of its row groups.
 
     The last element is the number of balls.
 
-    Raises RallyError if it is not what ``write`` writes.
+    Raises RallyError unless it has the form that ``write`` gives.
     """
     with Reading(path):
         form = footer.read(path)
@@ -284,7 +284,7 @@ class TableError(ValueError):
 
 
 class Reading:
-    """Turns what is wrong with a file into one line about it, also what breaks the reader."""
+    """Turns errors of a file into one line about it, also those that break the reader."""
 
     def __init__(self, path: Path) -> None:
         self.path = path

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 """The command that plays a sealed rally again, for a reader who does not have the folder.
 
-Only what is not as usual is named, and the kernel, the load, the balls and the seed always are.
+It names only unusual settings, and always the kernel, the load, the balls and the seed.
 """
 
 import shlex
@@ -30,7 +30,7 @@ def command_of(manifest: Manifest) -> str:
 def _command_of_rally(manifest: Manifest) -> list[str]:
     target = manifest.target
     words = ["tennis", "rally", *_bench(manifest), *_played_on(manifest)]
-    own = target.module == OWN  # its code decides from where it answers
+    own = target.module == OWN  # its code decides about the halves
     if own:
         words += ["--racquet", "FILE.c"]
     if target.program:

@@ -18,7 +18,7 @@ _WORD = re.compile(r"[A-Za-z0-9_.-]+(=[A-Za-z0-9_.,:/@+-]+)?")
 def canonical(value: object) -> object:
     """Return a command line with single spaces; a pydantic validator.
 
-    Raises PydanticCustomError for what is no parameter, and for the bench's own.
+    Raises PydanticCustomError for a word that is no parameter, and for the bench's own.
     """
     if not isinstance(value, str):
         return value

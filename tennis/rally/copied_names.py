@@ -17,7 +17,7 @@ SHOWN_MAX = 3  # that are named
 
 
 def _without_copy(name: str) -> str:
-    """Return a name in lower case without what makes it a copy's."""
+    """Return a name in lower case without the mark of a copy."""
     stem, dot, ending = name.partition(".")
     return COPY.sub("", stem) + dot + ending if COPY.sub("", stem) else name
 

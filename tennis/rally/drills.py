@@ -21,7 +21,7 @@ FOLDER = ROOT / "target" / "drills"
 # among the versions of an older rally: the package whose drill it was
 PACKAGE = "drill"
 
-# what of its repetitions a drill is about: from one to the next, or how long each took
+# the time that a drill measures: from one repetition to the next, or each one's duration
 Span = Literal["period", "duration"]
 
 
@@ -32,7 +32,7 @@ class _DrillAbout:
     title: str  # what a repetition is, in `tennis drill --help`
     words: str  # above its figures, as in "sending took"
     source: str
-    # who can do it; "program": one of somebody's own, by itself
+    # who can do it; "program": a user's own, by itself
     contexts: Sequence[DrillContext]
     span: Span = "duration"
     # what it allocates, a repetition each, in turn; empty: it allocates nothing
@@ -53,7 +53,7 @@ class _KnownDrill:
 
     @property
     def contexts(self) -> list[DrillContext]:
-        """Return where its own code can be run."""
+        """Return the contexts in which its own code can run."""
         return [context for context in self.about.contexts if context != PROGRAM]
 
     @property
@@ -89,7 +89,7 @@ def is_here(manifest: Manifest) -> bool:
 
 
 def drill_about(manifest: Manifest) -> _DrillAbout:
-    """Return what is known of a rally's drill; PLAIN if this Tennis does not have it."""
+    """Return the description of a rally's drill; PLAIN if this Tennis does not have it."""
     if manifest.drill is None or not is_here(manifest):
         return PLAIN
     return find(manifest.drill.name).about

@@ -47,7 +47,7 @@ _PLACE = re.compile(r"\(at line (\d+), column (\d+)\)")
 class EditedError(ValueError):
     """A file that somebody edited cannot be read.
 
-    ``message`` goes on from the file's name, in one line; ``next_step`` is what to do.
+    ``message`` continues after the file's name, in one line; ``next_step`` is what to do.
     """
 
     def __init__(self, message: str, next_step: str) -> None:

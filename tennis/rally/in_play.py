@@ -29,7 +29,7 @@ from tennis.rally.plan import Plan
 
 
 def part_path(out: Path) -> Path:
-    """Return where the rally ``out`` is kept while it is played: ``out.part`` beside it."""
+    """Return the folder of the rally ``out`` while it is played: ``out.part`` beside it."""
     if not out.name or out.name == "..":
         raise UsageError(
             f"{out} is not a rally's name", next_step="name the folder that --out named"
@@ -71,7 +71,7 @@ def can_go_on(rally: Rally | None) -> bool:
 
 
 def remove_part(part: Path) -> None:
-    """Remove what is left of playing a rally that is sealed (the journal last)."""
+    """Remove the working files of a rally that is sealed (the journal last)."""
     for name in (SEALED, INTERRUPTED, CONSOLE, CAPTURE, BEFORE, AFTER, PLAN, JOURNAL):
         path = part / name
         if path.is_dir() and not path.is_symlink():
@@ -97,7 +97,7 @@ class RallyInPlay(AbstractContextManager["RallyInPlay"]):
     def begin(cls, out: Path, plan: Plan) -> "RallyInPlay":
         """Make the folder, with the plan in it. Raises DiskFullError, RallyError: it is not made.
 
-        The last two also where the disk has no locks.
+        The last two also if the disk has no locks.
         """
         part = part_path(out)
         with writing(part):
@@ -112,7 +112,7 @@ class RallyInPlay(AbstractContextManager["RallyInPlay"]):
             raise
 
     def remove_unless_played(self) -> bool:
-        """Remove the folder where its journal holds no balls; tell whether it was removed."""
+        """Remove the folder if its journal holds no balls; tell whether it was removed."""
         if self.journal.path.exists() and next(self.journal.payloads(wire.BALLS), None) is not None:
             return False
         remove_part(self.part)

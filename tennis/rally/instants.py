@@ -60,13 +60,13 @@ class Instants:
 
 
 def write(rally: Rally, instants: Instants) -> Path:
-    """Write what was played into the folder of a rally; return the file."""
+    """Write the played instants into the folder of a rally; return the file."""
     table = pa.table([pa.array(column) for column in instants.rows.T], SCHEMA)
     return write_table(rally, INSTANTS, table, instants.about)
 
 
 def read(rally: Rally) -> Instants | None:
-    """Return what was played; None: nothing. Raises RallyError for what ``write`` did not write."""
+    """Return the played instants, or None. Raises RallyError unless ``write`` wrote the file."""
     if not (rally.path / INSTANTS).exists():
         return None
     played = range(1, ROWS_LIMIT + 1)

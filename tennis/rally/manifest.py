@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The Tennis authors
 # SPDX-License-Identifier: MIT
-"""``manifest.json``: what a rally was played with, under which conditions, and what went wrong."""
+"""``manifest.json``: a rally's parts, its conditions, and its faults."""
 
 import hashlib
 import json
@@ -34,8 +34,8 @@ Count = Annotated[int, Field(ge=0, le=2**40)]
 # Durations of up to eleven days.
 Ns = Annotated[int, Field(ge=0, le=10**15)]
 PositiveNs = Annotated[int, Field(gt=0, le=10**15)]
-# "task": SLOTH's. "program": there are no halves, a program of somebody's own answers alone.
-# "unknown": on a target that tennis does not manage, if the operator gave none
+# "task": SLOTH's. "program": there are no halves, a user's own program answers alone. "unknown": on
+# a target that tennis does not manage, if the operator gave none
 BottomHalf = Literal["tasklet", "thread", "workqueue", "user", "task", "program", "unknown"]
 
 
@@ -58,7 +58,7 @@ CORES = ("evl", "cobalt")  # flavours with two stages; a kernel's name begins wi
 OWN = "racquet, one's own"  # the target's module, if the user wrote it
 NO_MODULE = "none"  # of the kit's was in the target's kernel: a program answered
 PROGRAM: Literal["program"] = "program"  # both halves, if a program answered
-# what is beneath Linux on the same processor
+# a system beneath Linux on the same processor
 Beneath = Literal["none", "sloth"]
 Witness = Literal["none", "cyclictest", "timerlat", "osnoise"]
 # A preset, or a map. "native": the answering task runs on EVL or Cobalt with that core's highest
@@ -91,7 +91,7 @@ def _contradiction(message: str) -> PydanticCustomError:
 
 # a module is called so, too; which drills there are: ``drills.py``, and readers take any word
 DrillName = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9_]{0,39}$")]
-# "program": one of somebody's own, which does it by itself and tells nothing
+# "program": a user's own, which does it by itself and reports nothing
 DrillContext = Literal["user", "user-rt", "kernel", "hrtimer", "program"]
 
 
@@ -176,14 +176,14 @@ DEVICE: Literal["/dev/racquet"] = "/dev/racquet"  # of the Racquet, for a proces
 
 
 class Program(StrictModel):
-    """A program of somebody's own that answered: reply and fall are both its own.
+    """A user's own program that answered: reply and fall are both its own.
 
     Behind the Racquet, on /dev/racquet, the fall is its own, and the reply is the handler's.
     """
 
     name: Text  # of its file, or of its folder
     kind: Literal["C", "C++", "executable", "folder"]
-    sha256: Sha256  # of what was brought; of a folder of all its files
+    sha256: Sha256  # of the user's file; of a folder: of all its files
     built_sha256: Sha256  # of all its files on the target, without Debian's packages
     command: Text
     way: Literal["GPIO character device", "/dev/racquet"]
@@ -196,7 +196,7 @@ class Program(StrictModel):
 
     @property
     def deeds(self) -> str:
-        """Return what was counted of it during the rally, and its last words, as people read it."""
+        """Describe its counts during the rally, and its last words, for people."""
         parts = [f"was started as {self.command}"]
         if self.locked_kb is not None:
             parts.append(f"locked {self.locked_kb:,} kB of its memory")
@@ -214,10 +214,10 @@ class Target(StrictModel):
     version: Text  # uname -v
     config_sha256: Sha256 | None
     command_line: Text
-    added: CommandLine = ""  # what was asked for beyond what the bench itself gives
+    added: CommandLine = ""  # words that the user added to the bench's own
     module: Text  # "racquet"; "none": a program answered
     module_sha256: Sha256 | None
-    program: Program | None = None  # of somebody's own, that answered
+    program: Program | None = None  # a user's own, that answered
     # of the virtual bench's target; None: those that the board has
     processors: Processors | None = None
     # of a target of the virtual bench that counts instructions; None: edition 0 did not say it
@@ -241,7 +241,7 @@ class Target(StrictModel):
 
     @property
     def reply_path(self) -> str:
-        """Return what answered, and from where in it, as people read it."""
+        """Name the code that answered, and its halves, for people."""
         if self.program:
             words = f"program {self.program.name} (SHA-256 {self.program.sha256[:12]})"
             if self.module != NO_MODULE:

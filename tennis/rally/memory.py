@@ -33,7 +33,7 @@ def names() -> list[str]:
 
 
 def file_of(name: str) -> Path:
-    """Return where the profile of a name is."""
+    """Return the file of a profile."""
     return FOLDER / f"{name}.toml"
 
 

@@ -135,7 +135,7 @@ def open_unjudged(path: Path) -> Rally:
 
 
 def open_interrupted(place: Path) -> Rally | None:
-    """Return what was sealed when somebody interrupted a rally; None: nothing sound is there."""
+    """Return the rally that was sealed at an interruption, or None if no sound one is there."""
     try:
         rally = open_unjudged(place)
     except RallyError:

@@ -11,7 +11,7 @@ MASKED, USER_MODE = 1, 2
 USER, UNKNOWN = -2, -3  # in place of a function's index
 # what happens between processors; SLEEPS only says which functions do
 WANTS, GOT, GIVES, SENDS, TAKES, WAKES, MOVES, SLEEPS = range(1, 9)
-PROGRAM = "program"  # in place of a module: the function is one of a program of somebody's own
+PROGRAM = "program"  # in place of a module: the function is of a user's own program
 # what CPython is at. Its collector has no name of its own, and most other functions have none
 GARBAGE, INTERPRETER = "garbage collection", "Python's interpreter"
 UNNAMED_OF_PYTHON = "a function of Python's without a name"

@@ -41,7 +41,7 @@ def entries(priorities: str) -> dict[str, int]:
 def canonical(value: object) -> object:
     """Return priorities as they are kept: a map in the order of ``THREADS``.
 
-    A pydantic validator. Raises PydanticCustomError for what is neither a preset nor a map.
+    A pydantic validator. Raises PydanticCustomError unless it is a preset or a map.
     """
     if not isinstance(value, str) or value in PRESETS:
         return value

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The Tennis authors
 # SPDX-License-Identifier: MIT
-"""A program of one's own that answers: what somebody brings, and what it is known by.
+"""A user's own program that answers: its files, and its identity.
 
 That is a file (C, C++, or a static executable for arm64), or a folder with ``program.toml``. It is
 known by its name and by the SHA-256 of all that was brought.
@@ -165,7 +165,7 @@ def _with_headers(path: Path, content: bytes) -> dict[str, bytes]:
                 continue
             folder = next((one for one in (path.parent, KITS) if (one / place).is_file()), None)
             if folder is None:
-                continue  # the compiler says what is missing
+                continue  # the compiler reports missing files
             left = BYTES_MAX - sum(map(len, files.values()))
             files[place] = _content(folder, place, left)
             wanted.append(files[place])

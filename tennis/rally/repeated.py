@@ -27,7 +27,7 @@ OURS = frozenset(
         *("program", "program_kind", "program_sha256", "program_built_sha256"),
         *("program_command", "program_priority", "program_start_sha256"),
         *("userland_sha256", "program_packages_sha256"),  # beside them stand Debian's versions
-        "pyarrow",  # how the table is packed, and not what is in it
+        "pyarrow",  # the packing of the table, and not its contents
     }
 )
 # of SLOTH the image is built here: its compiler is among the versions

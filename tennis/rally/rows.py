@@ -116,13 +116,13 @@ def _group(rows: pa.RecordBatch, room: Ticks) -> _RowGroup:
 
 
 def _numbers(array: pa.Array, kind: type[Number]) -> NDArray[Number]:
-    """Return a column's numbers, anything where null; to_numpy would import pandas."""
+    """Return a column's numbers, any value for a null; to_numpy would import pandas."""
     end = array.offset + len(array)
     return np.frombuffer(array.buffers()[1], kind, count=end)[array.offset :]
 
 
 def filled(array: pa.Array, none: int) -> NDArray[np.int64]:
-    """Return the numbers of a column (int64, or uint32), ``none`` where null; without pandas."""
+    """Return the numbers of a column (int64, or uint32), ``none`` for a null; without pandas."""
     kind: type[Any] = np.int64 if pa.types.is_int64(array.type) else np.uint32
     if not len(array):
         return np.zeros(0, np.int64)

@@ -75,7 +75,7 @@ EVERY_BENCH = None
 Taker = Literal["rally", "drill", "sweep", "compare", "side", "remedy", "kernel", "setting"]
 Trait = Literal[
     "no ball depends on it",
-    "published or not",  # verdicts on what was published take rallies with any value
+    "published or not",  # verdicts on publications take rallies with any value
     "never from a folder",  # a folder may come from somebody else
     "own on a board",  # a lab that does not name it takes any value there
     "placed by a board",  # and so does a match
@@ -351,7 +351,7 @@ class Settings(StrictModel):
             ),
         ),
     ] = "none"
-    racquet: Annotated[  # the C file of a Racquet of one's own, on the virtual bench
+    racquet: Annotated[  # the C file of a user's own Racquet, on the virtual bench
         Text | None,
         Setting(
             words="Racquet",
@@ -705,7 +705,7 @@ def recorded(manifest: Manifest) -> dict[str, Any]:
 def differences(
     manifest: Manifest, settings: Settings, rows: Collection[Setting] = OF_KIND
 ) -> Iterator[tuple[Setting, Any, Any]]:
-    """Yield in which settings a rally is not what was asked for: row, as it is, as it should be.
+    """Yield the settings of a rally that are not as asked for: row, as it is, as it should be.
 
     A setting that the manifest does not have differs in nothing.
     """
@@ -716,7 +716,7 @@ def differences(
 
 
 def in_brief(played: Manifest | Settings, but: Collection[str]) -> list[str]:
-    """Return in a few words each what is not usual of a rally, or of a plan.
+    """Return the unusual settings of a rally, or of a plan, in a few words each.
 
     ``but``: settings that have another place beside it.
     """
@@ -750,13 +750,13 @@ def _fact(value: Any) -> str:
     return str(value)
 
 
-# a rally for which nobody asked for anything, but for what each rally has of its own
+# a rally with all defaults, except for what each rally has of its own
 USUAL = Setup(kernel="", load="", load_options={}, bottom_half="unknown", priorities="default")
 USUAL_PROTOCOL = Serving().protocol()
 
 
 def not_as_published(manifest: Manifest, named: Collection[str]) -> str:
-    """Return in what a rally was played otherwise than what was published; empty: in nothing.
+    """Return the settings of a rally that differ from the publication's; empty: none.
 
     ``named``: settings of which the publication has values; the caller compares them.
     """
@@ -778,7 +778,7 @@ def not_as_published(manifest: Manifest, named: Collection[str]) -> str:
 
 
 def kind_of(settings: Setup, protocol: Protocol) -> tuple[Any, ...]:
-    """Return what two rallies share that are boots of one kind, but for their number of balls."""
+    """Return the key that boots of one kind share, without their number of balls."""
     values = [_fact(row.of(settings)) for row in OF_KIND]
     served = protocol.model_dump(exclude={*OF_A_BOOT, *LENGTH})
     return (*values, *served.items())
@@ -808,7 +808,7 @@ def type_of(name: str) -> Any:
 def optional_model(title: str, kinds: Mapping[str, Any], base: type[Model]) -> type[Model]:
     """Make a model of types by name; each value may be None, which is the default."""
     fields: dict[str, Any] = {
-        name: (Optional[kind], None)  # noqa: UP045 (also of what is no class)
+        name: (Optional[kind], None)  # noqa: UP045 (also for types that are no classes)
         for name, kind in kinds.items()
     }
     return create_model(title, __base__=base, __module__=__name__, **fields)

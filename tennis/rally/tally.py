@@ -151,7 +151,7 @@ class Counter:
             self._counted += other._counted
 
     def tally(self) -> Tally:
-        """Return what was counted."""
+        """Return the counts."""
         self.settle()
         low = np.flatnonzero(self._dense[:DENSE])
         dense = Tally(low.astype(np.int64), self._dense[low])

@@ -23,10 +23,10 @@ from tennis.kit.units import NS_PER_S
 from tennis.rally.folder import CONSOLE, Rally
 
 # A ping's handler cannot end before the ping was served. Most handlers end as soon as the kernel
-# can, so the quickest tenth of a stretch of pings says how far the clocks are apart there, but for
-# the shortest time from a ping to its handler's end (a microsecond or some). So a
-# sample appears too early on the instrument's clock, by as much. Crystals differ by some
-# 10 parts in a million, and with temperature: what they differ by is followed through the rally.
+# can, so the quickest tenth of a stretch of pings says how far the clocks are apart there, except
+# for the shortest time from a ping to its handler's end (a microsecond or some). So a sample
+# appears too early on the instrument's clock, by as much. Crystals differ by some 10 parts in a
+# million, and with temperature: the difference is followed through the rally.
 
 Times = NDArray[np.int64]
 
@@ -37,7 +37,7 @@ SHIFTS = 8  # pings before the first stamp, or stamps before the first ping, at 
 EVEN = 0.5  # more of the pairs than this cannot go together in two ways, unless the gaps are even
 FEW = 0.25  # of the first pairs go together
 BEYOND_NS = 60 * NS_PER_S
-APART_MAX = 200e-6  # crystals: twice what is usual, 100 parts in a million
+APART_MAX = 200e-6  # crystals: twice the usual 100 parts in a million
 JITTER_NS = 20_000  # of a stretch's offset
 TIED_SHARE = 0.5  # of all pings have a stamp of their own
 

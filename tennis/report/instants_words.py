@@ -10,13 +10,13 @@ from tennis.rally.instants import Instants
 from tennis.rally.statistics.intervals import share_between
 from tennis.rally.statistics.summary import percent
 
-NEAR = 0.95  # what is as late as that part of the latest counts as meeting it
+NEAR = 0.95  # a ball this close to the latest counts as meeting it
 CHANCE = 0.95
 LATENCY = {"rise": "to the rise of the reply", "fall": "to the fall of the reply"}
 
 
 def sentences(found: Instants) -> list[str]:
-    """Return the worst instant, and what is known of those that were not played."""
+    """Describe the worst instant, and the bounds for those that were not played."""
     played = found.played()
     at_ns, worst_ns = int(played.at[played.worst]), played.worst_ns
     worst = (

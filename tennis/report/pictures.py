@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 """The list of pictures: a table that imports none of them, because matplotlib takes a while."""
 
-# what is drawn -> the names of its pictures, and the functions that draw them
+# subject -> the names of its pictures, and the functions that draw them
 PICTURES: dict[str, dict[str, str]] = {
     "rally": {
         "histogram": "tennis.report.plots.one:histogram",

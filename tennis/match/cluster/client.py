@@ -197,7 +197,7 @@ class _Foreman:
             yield job.planned, seen
 
     def _take_home(self, planned: ScheduledRally, sha256: str, worker: str) -> RallyOutcome | None:
-        """Fetch a rally and look at it as at a stranger's; return what is wrong with it."""
+        """Fetch a rally and check it like a stranger's; return its failure, or None."""
         place, key = self._out / planned.name, self._setting.key(planned)
         self._store.get_rally(key, place)
         try:
@@ -324,7 +324,7 @@ class _Foreman:
 
     @staticmethod
     def _come(running: dict[Any, _Job]) -> list[Any]:
-        """Wait a moment; return what has come."""
+        """Wait a moment; return the finished ones."""
         from distributed import wait  # noqa: PLC0415
 
         if not running:

@@ -18,7 +18,7 @@ SCHEMES = {"tcp", "tls", "ws", "wss"}
 
 
 def check_address(address: str) -> None:
-    """Raise UsageError for what is no scheduler's: Dask would wait for it, and print a stack."""
+    """Raise UsageError unless it is a scheduler's: Dask would wait for it, and print a stack."""
     scheme, named, _ = address.partition("://")
     if named and scheme not in SCHEMES:
         raise UsageError(f"{plain(address, 80)} is not an address", next_step="use tcp://HOST:8786")
@@ -28,7 +28,7 @@ def check_address(address: str) -> None:
 def connected(address: str) -> "Iterator[Client]":
     """Yield a client of the cluster whose scheduler is at ``address``.
 
-    Raises UsageError for what is no address; BenchError if none answers.
+    Raises UsageError for a malformed address; BenchError if none answers.
     """
     check_address(address)
     from distributed import Client  # noqa: PLC0415 (only a cluster needs it)
@@ -47,7 +47,7 @@ def connected(address: str) -> "Iterator[Client]":
 
 
 def gone(why: object, next_step: str) -> BenchError:
-    """Return what to raise where a scheduler was there, and is no more."""
+    """Return the error for a scheduler that was there, and has gone."""
     return BenchError(
         f"the Dask scheduler is no more or was restarted ({plain(str(why), 120)}); nothing is lost",
         next_step=f"start it and its workers again; {next_step}",

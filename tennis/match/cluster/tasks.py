@@ -139,7 +139,7 @@ def check_there(setting: ClusterSetting, name: str, key: str) -> dict[str, str]:
 
 
 def _cache_of(store: Place, setting: ClusterSetting) -> Path:
-    """Return a cache folder with what the match takes; what is missing is fetched.
+    """Return a cache folder with all that the match needs; fetch missing parts.
 
     Raises BenchError, RallyError.
     """

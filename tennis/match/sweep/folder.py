@@ -40,7 +40,7 @@ class SweepRecord(StrictModel):
     bench: BenchKind
     time_note: Text
     range: Range
-    plan: Plan  # of each rally, but for its rate
+    plan: Plan  # of each rally, without its rate
 
     def at(self, rate_hz: int) -> ScheduledRally:
         """Return the rally of a rate."""

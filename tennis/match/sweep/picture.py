@@ -14,22 +14,22 @@ LOST = 0.5  # a rate at which a smaller share of pings is paired: most is lost
 
 
 def rates(sweep: Sweep) -> Picture:
-    """Draw what is still paired at each rate of a sweep."""
+    """Draw the share of paired pings at each rate of a sweep."""
     return rates_of_several([sweep])
 
 
 def rates_of_several(sweeps: Sequence[Sweep]) -> Picture:
-    """Draw what is still paired at each rate of each sweep, on common axes."""
+    """Draw the share of paired pings at each rate of each sweep, on common axes."""
     return plots.rates([_curve(sweep) for sweep in sweeps])
 
 
 def screens(sweep: Sweep) -> Picture:
-    """Draw the reply line at the lowest rate, where pairing breaks, and where most is lost."""
+    """Draw the reply line at the lowest rate, where pairing breaks, and where most are lost."""
     return plots.screens(_curve(sweep), [_open_at(sweep, rate) for rate in _three(sweep)])
 
 
 def _curve(sweep: Sweep) -> Curve:
-    """Return what is drawn of a sweep."""
+    """Return the curve of a sweep."""
     record, found = sweep.record, sweep.breaking
     note = f"{record.bench} bench: {record.time_note}"
     kernel = record.plan.kernel_name

@@ -71,7 +71,7 @@ def _play_rates(
     out: Path,
     progress: Callable[[str], AbstractContextManager[Observer]],
 ) -> bool:
-    """Play what is missing; tell whether somebody interrupted it."""
+    """Play the missing rates; tell whether a stop interrupted it."""
     shares: dict[int, float] = {}  # of paired pings
     grid = len(record.range.grid())
     while (rate_hz := next_rate(record.range, shares)) is not None:

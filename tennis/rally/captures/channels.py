@@ -32,7 +32,7 @@ USUAL = Wires()
 
 
 def chosen(path: Path, names: Sequence[str], wires: Wires) -> tuple[tuple[int, int], list[str]]:
-    """Return the places of ping and reply, and notes on what was guessed.
+    """Return the places of ping and reply, and notes about guesses.
 
     Raises CaptureError if it cannot be known.
     """

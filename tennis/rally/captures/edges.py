@@ -85,9 +85,9 @@ class Capture:
 
 
 def alternating(ticks: Ticks, up: NDArray[np.bool_], level: bool) -> NDArray[np.intp]:
-    """Return the indices of what changes a wire's level, in the order of their times.
+    """Return the indices of edges that change a wire's level, in the order of their times.
 
-    ``level`` is that before the first. Several edges in one tick are what is left at its end.
+    ``level`` is that before the first. Several edges in one tick count as the level at its end.
     """
     if not ticks.size:
         return np.zeros(0, np.intp)

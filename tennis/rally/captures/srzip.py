@@ -58,14 +58,14 @@ def _directory_of(path: Path) -> tuple[int, int]:
     return members, directory
 
 
-# bounds for what came from somebody else
+# bounds for files from somebody else
 MAX_MEMBERS = 1 << 16  # of 4 million samples each, as sigrok writes them
 MAX_DIRECTORY = 1 << 23  # bytes
 MAX_METADATA = 1 << 16  # bytes
 MAX_CHANNELS = 64
 READ_BYTES = 1 << 20
 
-CHUNK_SAMPLES = 1 << 22  # of what is written
+CHUNK_SAMPLES = 1 << 22  # of a written file
 TIME_SCALE_HZ = NS_PER_S  # of a VCD in nanoseconds, more often than of an analyser
 ROUNDED = Fraction(1, 1000)  # how exactly a rate is named
 UNITS = {"hz": 1, "khz": 10**3, "mhz": 10**6, "ghz": 10**9}
@@ -392,7 +392,7 @@ class Writer:
         self._store(f"logic-1-{self._chunks}", samples)
 
     def close(self) -> None:
-        """Write what is left, and the zip's directory."""
+        """Write the rest, and the zip's directory."""
         if self._held:
             self._chunk(bytes(self._held))
             self._held.clear()

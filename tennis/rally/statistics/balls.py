@@ -37,7 +37,7 @@ def edges_ns(rally: Rally) -> tuple[NDArray[np.int64], NDArray[np.float64], NDAr
 
 
 def latencies_ns(rally: Rally, name: Literal["interrupt", "scheduling"]) -> NDArray[np.float64]:
-    """Return a latency of each ball; ns, infinite where its reply did not rise, or fall, in time.
+    """Return a latency of each ball; ns, infinite if its reply did not rise, or fall, in time.
 
     Shape (balls,). Raises RallyError.
     """

@@ -50,7 +50,7 @@ class _Spread(Figures):
 class SpansByClock:
     """The same spans by the target's clock, by the instrument's, and outside minus inside.
 
-    A program of somebody's own measures nothing by itself: there is the outside only.
+    A user's own program measures nothing by itself: it has the outside only.
     """
 
     inside: _Spread | None
@@ -136,7 +136,7 @@ def sides(
 class _Spanned:
     """A drill's spans in ns, float64: intervals (repetitions - 1,), durations (repetitions,)."""
 
-    inside: Inside | None  # None: somebody's own program did it
+    inside: Inside | None  # None: a user's own program did it
     intervals: tuple[Spans | None, Spans]  # inside, outside
     durations: tuple[Spans | None, Spans]
 

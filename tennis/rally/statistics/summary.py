@@ -110,7 +110,7 @@ class Summary:
     strays: int
     doubles: int
     late_serves: int
-    where: list[dict[str, int | None]]  # of each processor what was counted; empty: nothing
+    where: list[dict[str, int | None]]  # the counts of each processor; empty: not counted
     loop: str  # "closed" or "open"
     given_up_ns: int | None  # so long a missed ball was waited for, at least; None: nobody knows
     suspect: bool
@@ -195,7 +195,7 @@ class Summary:
 
 
 def _on_processor(counted: dict[str, int | None]) -> str:
-    """Say what was counted on a processor."""
+    """Describe the counts of a processor."""
     words = []
     if counted["pings"] is not None:
         words.append(f"took {format_count(counted['pings'], 'ping')}")

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The Tennis authors
 # SPDX-License-Identifier: MIT
-"""The context of figures for a stranger: what was played, the settings, versions and time."""
+"""The context of figures for a stranger: the rally, its settings, versions and time."""
 
 from collections.abc import Iterable, Sequence
 

@@ -84,7 +84,7 @@ def _dashes(rallies: Sequence[Rally]) -> list[Dash]:
 
 
 def names(rallies: Sequence[Rally]) -> list[str]:
-    """Return a name for each rally: kernel, load, priorities; more where these are the same."""
+    """Return a name for each rally: kernel, load, priorities; more if these are the same."""
 
     def facts(rally: Rally, extra: Sequence[int]) -> str:
         target, load = rally.manifest.target, rally.manifest.load

@@ -13,7 +13,7 @@ from tennis.kit.checkout import cache_folder
 def give_home() -> None:
     """Give matplotlib a folder that it can write, unless the user named one.
 
-    It would otherwise complain at length where the home folder cannot be written.
+    It would otherwise complain at length if the home folder cannot be written.
     """
     if os.environ.get("MPLCONFIGDIR"):
         return

@@ -121,7 +121,7 @@ def name_axis(axes: Axes, *, log: bool) -> None:
 def histogram(rally: Rally) -> Picture:
     """Draw both latencies' histograms as the thesis' figures 7.1 to 7.10: counts on a log axis.
 
-    Times are linear, or logarithmic where the maximum is far above the median.
+    Times are linear, or logarithmic if the maximum is far above the median.
     """
     summary = summarize(rally)
     title = f"Histogram: {rally.label}"

@@ -33,7 +33,7 @@ STYLES: tuple[LineStyle, ...] = (
 def sides(before: Sequence[Rally], after: Sequence[Rally], title: str, words: str) -> Picture:
     """Draw the complementary distribution of each boot, of both sides over each other.
 
-    ``words`` says what was found: who cannot see the picture reads it.
+    ``words``: the result, for people who cannot see the picture.
     """
     both = (before[:BOOTS_MAX], after[:BOOTS_MAX])
     drill = before[0].manifest.drill

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The Tennis authors
 # SPDX-License-Identifier: MIT
-"""A logic analyser that is made up: what it samples, and what is wrong with it or its wires."""
+"""A simulated logic analyser: its samples, and faults of it or its wires."""
 
 from typing import Annotated
 
@@ -62,6 +62,6 @@ class Analyser(StrictModel):
     lose_every: Annotated[int, Field(ge=0, description="Lose one ping of this many; 0: none.")] = 0
 
 
-# no options of their own: MHz, which wires, and where a capture lies
+# no options of their own: MHz, the wires, and the place of a capture
 APART = frozenset({"rate_hz", "swapped", "invert_ping", "invert_reply"})
 APART |= {"lead_ms", "late_ms", "early_ms", "lose_every", "seed"}

@@ -29,7 +29,7 @@ def umpire(
     wires: Wires = USUAL,
     tolerance_ns: float | None = None,
 ) -> Check:
-    """Check a rally by a capture, or by its own; what is wrong with it is in the verdict."""
+    """Check a rally by a capture, or by its own; the verdict names faults of the capture."""
     place = capture_path or rally.file(CAPTURE)
     try:
         capture = open_capture(place, wires) if place else None

@@ -125,7 +125,7 @@ class _Sampled:
         bursts = self._random.uniform(max(self._begin, 0), self._end, self._it.glitches)
         for wire, plain in enumerate(signals):
             signal = _glitched(plain, np.sort(bursts[wire::2]))
-            # jitter changes no order; what was before the start is the level at the start
+            # jitter changes no order; earlier edges give the level at the start
             ticks = np.maximum(np.maximum.accumulate(self._ticks(signal.ns)), 0)
             kept = alternating(ticks, signal.up, level=False)
             kept = kept[ticks[kept] < self.length]

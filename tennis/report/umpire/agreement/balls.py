@@ -140,7 +140,7 @@ class Decoder:
         return self._decide(codes, ticks, keep=True)
 
     def finish(self, end_ticks: int) -> Balls:
-        """Return what is left; a ball that is still under way at the end is left out."""
+        """Return the remaining balls; a ball that is still under way at the end is left out."""
         balls = self._decide(self._codes, self._ticks, keep=False)
         if self._state != _IDLE and end_ticks - self._served > self._timeout:
             self._close(NONE)
@@ -165,7 +165,7 @@ class Decoder:
         whole = Balls(
             ticks[starts], ticks[starts + 1] - ticks[starts], ticks[starts + 2] - ticks[starts]
         )
-        # what is decided now: all but the last two edges, which may begin a whole ball
+        # decided now: all but the last two edges, which may begin a whole ball
         until = codes.size - 2 if keep else codes.size
         until = max(until, int(starts[-1]) + 3 if starts.size else 0, 0)
         self._codes, self._ticks = codes[until:], ticks[until:]

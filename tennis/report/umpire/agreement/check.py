@@ -30,7 +30,7 @@ TRIAL_EDGES = 1 << 17  # of a capture, when other wirings are tried
 
 
 def _other_wirings() -> list[ProbeFault]:
-    """Return all that may be wrong with two probes, what is most often wrong first."""
+    """Return all possible faults of two probes, the most frequent first."""
     every = sorted(itertools.product((False, True), repeat=3), key=sum)
     return [ProbeFault(*wiring) for wiring in every if any(wiring)]
 

@@ -79,7 +79,7 @@ def _find_anchor(balls: Balls, rally: RallyBalls, scale: Scale) -> _Anchor | Non
     if size < 3:
         return None
     last = len(balls) - size
-    # close together first: what comes before the anchor is paired backwards
+    # close together first: balls before the anchor are paired backwards
     half = WINDOWS // 2 if size <= WINDOW else LONG_WINDOWS // 2
     near = list(range(0, last + 1, max(size // 2, 1)))[:half]
     far = np.linspace(0, last, half).astype(int).tolist()
@@ -186,7 +186,7 @@ class _Follower:
             self._pair(step[:inside])
             if inside < len(step):
                 break
-        # what was lost shortly before the end is lost, too
+        # a loss shortly before the end counts, too
         self.lost |= self._missed_in_a_row >= LAST
 
     @property
@@ -270,7 +270,7 @@ def _first_ppm(rally: RallyBalls, balls: Balls, scale: Scale) -> float:
         return 0.0
     ppm = (slope - 1) * 1e6
     error = scale.resolution_ns / sqrt(float(((x - x.mean()) ** 2).sum())) * 1e6
-    # what is within the error is nothing
+    # a value within its error counts as zero
     return 0.0 if abs(ppm) < error else float(np.clip(ppm, -MAX_PPM, MAX_PPM))
 
 

@@ -63,7 +63,7 @@ class Check:
     disagree: int = 0  # one says miss, the other does not
     off: int = 0  # latencies that differ by far more than the others
     off_serves: int = 0  # balls that one of both saw served at another moment
-    odd: dict[int, str] = field(default_factory=dict)  # the first of all these: what is wrong
+    odd: dict[int, str] = field(default_factory=dict)  # the errors of the first of all these
     unseen: int = 0  # replies shorter than a sample
     interrupt: Difference | None = None
     scheduling: Difference | None = None
@@ -79,7 +79,7 @@ class Check:
     jumped: bool = False  # many balls in a row were served at other moments: a clock jumped
 
     def name(self, ball: int, what: str) -> None:
-        """Keep what is wrong with a ball, if there are not too many already."""
+        """Record an error of a ball, unless there are too many already."""
         if ball in self.odd:
             self.odd[ball] += f", {what}"
         elif len(self.odd) < NAMED:
@@ -87,16 +87,16 @@ class Check:
 
     @property
     def kinds(self) -> tuple[Kind, ...]:
-        """Return what is compared: both latencies, or how long a drill's repetitions took."""
+        """Return the compared kinds: both latencies, or the duration of a drill's repetitions."""
         return ("scheduling",) if self.rally.manifest.drill else KINDS
 
     def kind_words(self, kind: Kind) -> str:
-        """Return what is compared in words."""
+        """Name a compared kind in words."""
         return "duration" if self.rally.manifest.drill else f"{kind} latency"
 
     @property
     def noun(self) -> str:
-        """Return what is paired."""
+        """Return the noun of the paired things."""
         return "repetition" if self.rally.manifest.drill else "ball"
 
     @property

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The Tennis authors
 # SPDX-License-Identifier: MIT
-"""From what was found to a verdict, its reason and a next step."""
+"""Turn findings into a verdict, its reason and a next step."""
 
 from tennis.kit.units import format_count
 from tennis.rally.captures.edges import Capture
@@ -52,7 +52,7 @@ def judge(result: Check) -> tuple[Verdict, str]:
 
 
 def _doubt(result: Check) -> str:
-    """Say why what was seen shows nothing about the Brickwall; empty: it does."""
+    """Say why the capture shows nothing about the Brickwall; empty if it does."""
     if result.by_order and not _own(result):
         return (
             "the balls came at a fixed rate and their latencies are all alike: nothing shows that "
@@ -114,7 +114,7 @@ def _wrong_balls(result: Check) -> str:
 def _by_intervals(
     result: Check, results: list[tuple[Kind, Difference]], scope: str
 ) -> tuple[Verdict, str]:
-    """Judge by where the whole intervals lie."""
+    """Judge by the positions of the whole intervals."""
     tolerance, condemns = result.tolerance_ns, result.condemns_ns
     capture = result.capture
     assert capture is not None  # noqa: S101
