@@ -93,9 +93,18 @@ setup-lab:
 figures: setup-test ## play again what pages print and is not of today's edition; says first how long
 	@$(BIN)/python scripts/figures.py play
 
+.PHONY: evidence
+evidence: setup-test ## play what one page prints, or go on with it: make evidence PAGE=knutsson-match
+	@$(BIN)/python scripts/figures.py evidence $(PAGE)
+
+.PHONY: reference
+reference: setup-lab ## write into docs/ what the code says: options, fields, settings, wires, sessions
+	@$(BIN)/python scripts/reference.py write
+
 .PHONY: books
 books: setup-lab
 	@$(BIN)/python scripts/figures.py check
+	@$(BIN)/python scripts/reference.py
 	@$(SPHINX) -b html handouts handouts/_build/html && echo "docs: handouts/_build/html/index.html"
 	@$(SPHINX) -b html docs docs/_build/html && echo "docs: docs/_build/html/index.html"
 

@@ -19,11 +19,7 @@ extensions = [
     "sphinx.ext.autodoc",
     "tennis.course.authoring.accessibility",
     "tennis_books",
-    "tennis_commissioning",
-    "tennis_reference",
-    "tennis_sessions",
     "tennis_verdicts",
-    "tennis_wiring",
 ]
 autodoc_typehints = "none"  # the docstrings say shapes and units
 myst_enable_extensions = ["colon_fence", "deflist"]

@@ -19,9 +19,9 @@ from tennis.match.settings import OF_A_MATCH, KernelSettings
 from tennis.rally.settings import option_of, rows_of
 from tests.support.terminal import tennis
 
-sys.path.insert(0, str(ROOT / "docs" / "_extensions"))
+sys.path.insert(0, str(ROOT / "scripts"))
 
-import tennis_reference
+import reference
 
 pytestmark = pytest.mark.slow
 
@@ -31,12 +31,13 @@ PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 
 @pytest.mark.parametrize("name", names())
 def test_every_command_is_in_the_reference(name):
-    """The directive on a command's page writes all of its options into it."""
-    assert re.search(
-        rf"^# tennis {name}$.*?^```{{tennis-command}} {name}$",
-        REFERENCE[name],
-        re.MULTILINE | re.DOTALL,
-    )
+    """A part of its page is made of its help: usage and all options."""
+    part = rf"^# tennis {name}$.*?^{reference.BEGIN}command {name} -->$(.*?)^{reference.END}$"
+    (table,) = re.findall(part, REFERENCE[name], re.MULTILINE | re.DOTALL)
+    for words, command in reference.commands(name):
+        assert f"**`{words} " in table or f"**`{words}`" in table
+        for option in command.params:
+            assert isinstance(option, click.Argument) or option.opts[0] in table
     assert re.search(rf"^{name}$", REFERENCE["index"], re.MULTILINE)
 
 
@@ -51,6 +52,20 @@ def test_every_command_and_option_says_what_it_does(name):
         for option in command.params:
             if isinstance(option, click.Option):
                 assert option.help, f"tennis {command.name} {option.opts[0]} has no help"
+
+
+def test_pages_have_what_the_code_says_today(capsys):
+    """Else `scripts/reference.py write` makes these parts again."""
+    assert reference.main() == 0, capsys.readouterr().out
+
+
+def test_a_part_that_is_not_what_the_code_says_is_found():
+    text = f"# A\n\n{reference.BEGIN}settings -->\n\nof yesterday\n\n{reference.END}\n"
+    made = reference.rewritten(text)
+    assert "yesterday" not in made and "| `--kernel` |" in made
+    assert reference.rewritten(made) == made
+    with pytest.raises(KeyError):
+        reference.rewritten(text.replace("settings", "nothing"))
 
 
 def test_the_reference_has_no_command_too_many():
@@ -160,9 +175,9 @@ def test_every_page_of_the_book_is_two_clicks_from_the_index():
 def test_pages_name_what_a_side_and_a_plan_take():
     """From the table of settings: a reader takes what a page does not name for refused."""
     for page, what in (("compare", "side"), ("match", "match")):
-        assert f"```{{tennis-settings}} {what}\n" in (ROOT / "docs" / f"{page}.md").read_text()
+        assert f"{reference.BEGIN}settings-of {what} -->" in (ROOT / f"docs/{page}.md").read_text()
     words = {option_of(row.name).removeprefix("--") for row in rows_of("side")}
-    assert set(tennis_reference.settings_of("side").split("`")[1::2]) == words
+    assert set(reference.settings_of("side").split("`")[1::2]) == words
     keys = {*OF_A_MATCH, "command_line"}
-    assert set(tennis_reference.settings_of("match").split("`")[1::2]) == keys
+    assert set(reference.settings_of("match").split("`")[1::2]) == keys
     assert keys == {*KernelSettings.model_fields, *Setting.model_fields}

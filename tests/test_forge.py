@@ -147,6 +147,14 @@ def test_a_page_stands_alone(page):
         assert dead_links(ROOT / page) == []
 
 
+@pytest.mark.parametrize("page", [page for page in PAGES if page.parts[0] == "docs"], ids=str)
+def test_a_page_of_the_reference_is_whole_without_its_book(page):
+    """What code says is written into it: scripts/reference.py."""
+    text = (ROOT / page).read_text()
+    assert "In the built book" not in text
+    assert len(text.splitlines()) > 4  # no stub
+
+
 @pytest.mark.parametrize("page", PAGES, ids=str)
 def test_a_line_in_place_of_a_directive_names_files_that_exist(page):
     lines = [

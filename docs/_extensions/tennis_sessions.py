@@ -2,13 +2,9 @@
 # SPDX-License-Identifier: MIT
 """A Sphinx extension: a term's sessions, from ``labs/sessions.toml``.
 
-- ``{session-plan}`` is a table of all sessions: how each spends its time, and what it needs.
-- ``{session-goals}`` says of each session what to know before, and what one can do afterwards.
-- ``{session-dropped}`` lists the sessions that a class can do without.
+``scripts/reference.py`` writes tables of them into the reference book's pages.
+
 - ``{session-decks}`` lists the decks of slides.
-- ``{session-labs}`` is a table of all labs: minutes, points, texts to be marked.
-- ``{session-workload}``, ``{session-marks}`` and ``{session-marking}`` say what a term takes of a
-  student, what the mark is made of, and how long marking takes.
 
 On a deck's page, which is named after its session:
 
@@ -69,12 +65,11 @@ def dropped(term: list[Planned]) -> str:
 
 def goals(term: list[Planned]) -> str:
     """Return, in Markdown, what each session takes and gives."""
-    parts = []
+    rows = ["| session | know before | afterwards, a student can |", "|---|---|---|"]
     for number, planned in enumerate(term, 1):
-        parts.append(f"**{number}. {name_of(planned)}**")
-        parts.append("Know before: " + " ".join(planned.session.before))
-        parts.append("\n".join(f"- {goal}" for goal in planned.session.goals))
-    return "\n\n".join(parts)
+        before, after = " ".join(planned.session.before), "; ".join(planned.session.goals)
+        rows.append(f"| {number}. {name_of(planned)} | {before} | {after} |")
+    return "\n".join(rows)
 
 
 def decks(term: list[Planned]) -> str:
@@ -198,18 +193,8 @@ class SessionText(GeneratedDirective):
 
     def text(self, term: list[Planned]) -> str:
         """Return the Markdown."""
-        makers = {
-            "session-plan": plan,
-            "session-dropped": dropped,
-            "session-goals": goals,
-            "session-decks": decks,
-            "session-labs": lab_list,
-            "session-workload": workload,
-            "session-marks": marks,
-            "session-marking": marking,
-        }
-        if self.name in makers:
-            return makers[self.name](term)
+        if self.name == "session-decks":
+            return decks(term)
         slug = self.env.docname
         for planned in term:
             if planned.session.slug == slug:
@@ -235,8 +220,7 @@ def titled(
 
 def setup(app: Sphinx) -> dict[str, Any]:
     """Add the directives to Sphinx; a project with the tag ``slides`` gets title slides."""
-    names = ("plan", "dropped", "goals", "decks", "labs", "workload", "marks", "marking")
-    for name in (*names, "today", "lab"):
+    for name in ("decks", "today", "lab"):
         app.add_directive(f"session-{name}", SessionText)
     if app.tags.has("slides"):
         app.connect("html-page-context", titled)

@@ -32,18 +32,18 @@ def check_list() -> str:
     """Return the check-list: each step with what it takes and when it passes."""
     parts = []
     for number, step in enumerate(steps(), 1):
-        parts.append(f"**{number}. {step.title}** (`{step.name}`{', optional' * step.optional})")
-        parts.append("\n".join(f"- {line}" for line in step.plug))
-        if step.warning:
-            parts.append(f":::{{warning}}\n{step.warning}\n:::")
-        parts.append(f"- Measured: {step.measures}.\n- [ ] Passes if {step.passes}.")
-        if step.failures:
-            parts.append(
-                "\n".join(
-                    f"- {_sentence(f.symptom)} {_sentence(f.means)} {_sentence(f.mend)}"
-                    for f in step.failures
-                )
+        lines = [*step.plug]
+        lines += [f"**Warning:** {step.warning}"] if step.warning else []
+        lines += [f"Measured: {step.measures}.", f"[ ] Passes if {step.passes}."]
+        lines += [
+            "If not: "
+            + " ".join(
+                f"**{_sentence(f.symptom)}** {_sentence(f.means)} {_sentence(f.mend)}"
+                for f in step.failures
             )
+        ] * bool(step.failures)
+        title = f"**{number}. {step.title}** (`{step.name}`{', optional' * step.optional})"
+        parts.append("\n".join([f"{title}\n", *(f"- {line}" for line in lines)]))
     return "\n\n".join(parts)
 
 
