@@ -68,7 +68,7 @@ CORE_COMMANDS = {name: text for group in CORE.values() for name, text in group.i
 def listed() -> tuple[dict[str, dict[str, str]], list[str]]:
     """Return heading -> command -> its line of help, also of packages.
 
-    And what is wrong with those that cannot be listed.
+    And the errors of those that cannot be listed.
     """
     groups = {heading: dict(commands) for heading, commands in CORE.items()}
     trouble = []
@@ -225,7 +225,7 @@ def _command() -> str:
 
 
 def _run() -> tuple[str, int]:
-    """Run a command; return the line that says what went wrong, if any does, and the exit code."""
+    """Run a command; return the line of an error, if there is one, and the exit code."""
     try:
         cli.main(standalone_mode=False)
     except click.exceptions.NoArgsIsHelpError as error:
@@ -240,7 +240,7 @@ def _run() -> tuple[str, int]:
 
 
 def _said_of(error: BaseException) -> tuple[str, int]:
-    """Return the line that says what went wrong, and the exit code."""
+    """Return the line for an error, and the exit code."""
     match error:
         case click.UsageError():
             return _misused(error), 2

@@ -238,7 +238,7 @@ def _refuse_what_plays(request: RallyRequest, serving: Serving, asked: CompareRe
 
 
 def _again(compared: "Compared") -> str:
-    """Return what is likely to decide; empty: it is decided."""
+    """Return the next step that is likely to decide; empty: it is decided."""
     judgement = compared.judgement
     if judgement.verdict != "undecided":
         return ""

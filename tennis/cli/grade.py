@@ -199,7 +199,7 @@ def _say(out: Path, marked: Sequence["Marked"], same: Sequence[str]) -> None:
 
 
 def _beside(submissions: Path) -> Path:
-    """Return where marks go if nobody says: beside the folder, or the archive."""
+    """Return the default folder of marks: beside the folder, or the archive."""
     name = submissions.resolve().name
     if submissions.is_file():
         name = Path(name).stem

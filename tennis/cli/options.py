@@ -109,7 +109,7 @@ def fields_options(model: type[BaseModel], but: Collection[str] = ()) -> list[st
 
 
 def bench_option(text: str) -> Callable[[Command], Command]:
-    """Return a decorator that gives a command the option of where to play; ``text``: its help."""
+    """Return a decorator that gives a command the option ``--bench``; ``text``: its help."""
     return click.option(
         "--bench", type=BenchWord(), default="virtual", show_default=True, help=text
     )

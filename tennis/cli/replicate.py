@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The Tennis authors
 # SPDX-License-Identifier: MIT
-"""``tennis replicate``: a match against what was published."""
+"""``tennis replicate``: a match compared with a publication."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The Tennis authors
 # SPDX-License-Identifier: MIT
-"""Standard streams that are closed, full or gone: the work goes on, and its end says what is lost.
+"""Standard streams that are closed, full or gone: the work continues, and the end reports losses.
 
 A program that began without a descriptor (``>&-``, a daemon, a service) gives its number to the
 next file that it opens: any print to it then writes into that file.
@@ -44,7 +44,7 @@ class _Output(io.FileIO):
 
 
 def prepare(errors: str) -> None:
-    """Open what is closed of the descriptors 0 to 2, and let both outputs take everything.
+    """Open closed ones of the descriptors 0 to 2; let both outputs take every character.
 
     ``errors`` says what happens to characters that a terminal cannot show. Call it before anything
     is opened. Streams that a test put in place are left alone.
@@ -68,7 +68,7 @@ def prepare(errors: str) -> None:
 
 
 def lost() -> OSError | None:
-    """Return why standard output lost something of what was printed so far; None: it did not."""
+    """Return why standard output lost a part of the text so far; None: it did not."""
     output = getattr(getattr(sys.stdout, "buffer", None), "raw", None)
     return output.lost if isinstance(output, _Output) else None
 

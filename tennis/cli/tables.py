@@ -39,7 +39,7 @@ def needed(made: Table, console: Console) -> int:
 
 
 def print_wide(made: Table) -> None:
-    """Print a table as wide as it is: what is cut off may be what somebody looks for."""
+    """Print a table in its full width: a cut-off part may be what the reader looks for."""
     console = Console()
     width = max(console.width, needed(made, console))
     Console(width=width, markup=False, highlight=False).print(made)

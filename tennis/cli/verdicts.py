@@ -223,7 +223,7 @@ def _print_nothing(console: Console, replication: Replication) -> None:
 
 
 def _print_advice(console: Console, parts: Sequence[ClaimPart]) -> None:
-    """Say what to play to decide what is open; a command stands alone, to be copied."""
+    """Say what to play to decide open parts; each command has its own line, to be copied."""
     advised = ((part.next, part.command) for part in parts if part.next)
     for words, command in dict.fromkeys(advised):
         paragraph(console, f"To decide it, {words}{':' if command else '.'}", _space(_NAME))

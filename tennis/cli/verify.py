@@ -87,7 +87,7 @@ def verify(
         clock = f"{verification.hello.tick_hz} ticks a second, tolerance {verification.tolerance}"
         echo(f"Brickwall {verification.hello.unique_id}: {clock}.")
         echo(f"{verification.verdict}: {plain(verification.reason, 400)}")
-    # last: what was found is shown, also where the disk is full
+    # last: the result is shown even if the disk is full
     path = keep(record)
     if path and not as_json:
         echo(f"verification record ({record.kind}): {path}")

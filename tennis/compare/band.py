@@ -94,8 +94,8 @@ def at_least(boots: Sequence[Boot], times: Values) -> Values:
 class Band:
     """One side's share of late balls beside ``1 + margin`` times another's, at some times.
 
-    ``tail``: the error of each bound. ``rare``: a share; the margin does not bound what is rarer on
-    both sides. ``cap``: a share; late balls count up to it.
+    ``tail``: the error of each bound. ``rare``: a share; the margin does not bound shares that are
+    rarer on both sides. ``cap``: a share; late balls count up to it.
     """
 
     of: Side
@@ -138,7 +138,7 @@ class Band:
 
     @cached_property
     def _apart(self) -> tuple[Values, Values]:
-        """Return the balls that one side has and the other has not: of pairs, boot by boot."""
+        """Return the balls that one side has and the other lacks: for pairs, boot by boot."""
         of, to = (
             self._boots[0] * self.of.lengths[:, None],
             self._boots[1] * self.to.lengths[:, None],

@@ -59,18 +59,18 @@ class Playing:
 
 @dataclass
 class Compared:
-    """Two sides, what was found, and whether it ended before it was decided."""
+    """Two sides, the judgement, and whether it ended undecided."""
 
     sides: Sides
     judgement: Judgement
     out: Path | None  # the folder of the rallies; None: none were played
     interrupted: bool = False
     spent: str = ""  # which budget, if it is not decided
-    next_step: str = ""  # what is likely to decide it, if more can be played; else empty
+    next_step: str = ""  # a step that is likely to decide it, if more can be played; else empty
 
 
 def compare_recorded(before: Recorded, after: Recorded, margin: float) -> Compared:
-    """Compare what was played already. Raises UsageError if it cannot be."""
+    """Compare recorded sides. Raises UsageError if it cannot be."""
     sides = matched(before.cells, after.cells, timeless=timeless())
     return Compared(
         sides, judge(sides.pairs, margin=margin, suspects=sides.suspects, time=sides.time), None
@@ -80,7 +80,7 @@ def compare_recorded(before: Recorded, after: Recorded, margin: float) -> Compar
 def compare_played(
     before: SideRequest, after: SideRequest, out: Path, playing: Playing
 ) -> Compared:
-    """Play what is missing of both sides into ``out``, and judge them.
+    """Play the missing boots of both sides into ``out``, and judge them.
 
     Raises UsageError, BenchError before anything is played, RallyError if ``out`` holds another
     comparison, BenchError if a boot fails.
@@ -264,7 +264,7 @@ class Game:
         return minutes is not None and self.minutes() > minutes
 
     def spent(self, there: int) -> str:
-        """Say what is spent; all pairs before the minutes, which bring no more of them."""
+        """Name the spent budget; all pairs before the minutes, which bring no more of them."""
         if there >= len(self.seeds):
             return f"{format_count(len(self.seeds), 'pair')} of boots"
         return f"{self.playing.asked.minutes:g} minutes" if self._late() else ""
@@ -272,7 +272,7 @@ class Game:
     def next_step(
         self, there: int, wanted: int, judgement: Judgement, recorded: Mapping[str, list[Cell]]
     ) -> str:
-        """Say how to go on: what is missing is pairs, or nothing but time."""
+        """Say how to continue: with more pairs, or only more time."""
         most = len(self.seeds)
         if self.playing.asked.once:  # these boots had their one look
             return "another --out, with more or longer boots (--boots, --balls) or a wider --margin"

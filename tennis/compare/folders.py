@@ -138,7 +138,7 @@ def check_boots(cell: Cell, path: Path) -> None:
 
 
 def unlike(one: Rally, other: Rally) -> dict[str, tuple[str, str]]:
-    """Return in what two rallies were played differently, but for their seed: what, and both."""
+    """Return the differences of two rallies except for their seed: name -> both values."""
     first, second = _facts(one) | _settings(one, other), _facts(other) | _settings(other, one)
     found = {
         what: (plain(here, WORDS_MAX), plain(second.get(what, ""), WORDS_MAX))
@@ -199,7 +199,7 @@ class Sides:
     pairs: list[Pair]  # for judging
     cells: list[tuple[Cell, Cell]]  # before and after, of each kind
     differences: dict[str, tuple[str, str]]  # what differs, and how, of the first kind
-    remarks: list[str]  # what is left out
+    remarks: list[str]  # rallies that are left out
     time: InTime  # in which order they were played
 
     @property
@@ -402,7 +402,7 @@ def _refuse_copies(before: Cell, after: Cell) -> None:
 
 
 def _identity(rally: Rally) -> tuple[Any, ...]:
-    """Return what is the same only in copies of a boot.
+    """Return an identity that only copies of a boot share.
 
     Another build may give the same balls on the virtual bench: then it is another boot.
     """

@@ -66,7 +66,7 @@ class Row:
     of: tuple[int, int] = (0, 0)  # of how many
     in_boots: tuple[int, int] = (0, 0)  # in how many boots these balls are
     most: float = nan  # share after that is not excluded
-    least_ns: float = 0.0  # what is not above it is not known: "at most"
+    least_ns: float = 0.0  # smaller values are not known: "at most"
 
     @property
     def ratio(self) -> float:
@@ -499,10 +499,11 @@ def judge(  # noqa: PLR0913 (each is named)
     suspects: Sequence[Suspects] = (),
     time: InTime | None = None,
 ) -> Judgement:
-    """Judge two sides by all that is declared.
+    """Judge two sides by all declared quantities.
 
     ``look``: which look it is, from 1, if boots are added between looks; None: these boots are all.
-    ``most_boots``: of each side, when all are played: what is rare depends on it, and on no look.
+    ``most_boots``: of each side, when all are played: the rare share depends on it, and not on the
+    look.
     """
     curves = [pair for pair in pairs if pair.has_curve]
     alone = ERROR * (1.0 if look is None else 0.5**look)

@@ -54,5 +54,5 @@ def from_top(boot: Boot, place: int) -> float:
 
 
 def median(boot: Boot) -> float:
-    """Return the median, ns; infinite where half of the balls were lost."""
+    """Return the median, ns; infinite if half of the balls were lost."""
     return level(boot, 2)

@@ -24,7 +24,7 @@ BOOTS_MIN = 5  # in fewer boots no order stands out
 
 @dataclass(frozen=True)
 class InTime:
-    """In which order two sides were played, and where neighbours in time are too much alike."""
+    """The order in which two sides were played, and sides whose neighbours are too much alike."""
 
     in_turns: bool | None = True  # None: nobody knows
     drifts: Sequence[str] = ()  # in words
@@ -50,10 +50,10 @@ class InTime:
 
 
 def in_turns(before: Sequence[str], after: Sequence[str]) -> bool | None:
-    """Tell whether two sides were played in turns; None: their times do not say it.
+    """Tell whether two sides were played in turns; None: their times do not show it.
 
-    They were not if a side lies where something else may: first or last, in the middle, or at each
-    second place. ``before``, ``after``: when each boot was played, ISO 8601 in one time zone.
+    They were not if a side's places could have another cause: first or last, in the middle, or each
+    second place. ``before``, ``after``: the time of each boot, ISO 8601 in one time zone.
     """
     times = [*before, *after]
     if not before or not after or len(set(times)) < len(times):
@@ -73,7 +73,7 @@ def in_turns(before: Sequence[str], after: Sequence[str]) -> bool | None:
 
 
 def drift(values: Sequence[float] | Values) -> float:
-    """Return how likely neighbours are as alike by chance; 1 where boots are too few.
+    """Return how likely neighbours are as alike by chance; 1 for too few boots.
 
     ``values``: one for each boot, in the order of play. It is von Neumann's ratio of their ranks
     (R. Bartels, "The Rank Version of von Neumann's Ratio Test for Randomness", Journal of the

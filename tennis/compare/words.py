@@ -58,7 +58,7 @@ def _percent_of(share: float) -> str:
 
 
 def ratio(row: Row) -> str:
-    """Write the ratio with its interval: ``1.03 (1.029 to 1.031)``; rare: what is not excluded."""
+    """Write the ratio with its interval: ``1.03 (1.029 to 1.031)``; rare: its upper bound."""
     if row.change == "rare":
         return _not_excluded(row)
     if row.what in {"late", "lost"} and not row.counts[0]:
@@ -228,7 +228,7 @@ def seeds(side: Side, boots: Sequence[int]) -> str:
 
 
 def as_json(judgement: Judgement, sides: Sides) -> dict[str, Any]:
-    """Return JSON values; times in ns, what is not finite as null."""
+    """Return JSON values; times in ns, infinite ones and nan as null."""
     return {
         "verdict": judgement.verdict,
         "margin": judgement.margin,

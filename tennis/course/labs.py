@@ -42,7 +42,8 @@ from tennis.rally.settings import EVERY_BENCH, OF_TARGET, SETTINGS, Settings, op
 LABS = ROOT / "labs"
 COURSE, LAB = "course.toml", "lab.toml"
 GROUP = "tennis.labs"  # of packages: the Python package, or the path, that is the folder
-# in the processes that judge a hand-in: where labs of packages are, JSON. They import no package.
+# in the processes that judge a hand-in: the folders of packages' labs, as JSON. They import no
+# package.
 FOLDERS = "TENNIS_LABS"
 DEFAULTS = "TENNIS_BENCH_DEFAULTS"  # what benches of packages take, by kernel, JSON
 
@@ -174,7 +175,7 @@ class LabRally(Settings):
 
         ``own``: the student's file, if one answers.
         """
-        # a user's Racquet decides itself where it answers, and a program has no halves
+        # a user's Racquet has its own halves, and a program has no halves
         its_own = {"top_half", "bottom_half"} if own is not None else set()
         values = {
             row.name: getattr(self, row.name)
@@ -320,7 +321,7 @@ class Lab(StrictPart):
     match: LabMatch | None = None
     sweep: LabSweep | None = None
     questions: Annotated[list[Question], Field(min_length=1, max_length=50)]
-    # what a teacher can look at, and sign, while the lab goes on
+    # points at which a teacher can look at the work, and sign it
     checkpoints: Annotated[list[Prose], Field(max_length=6)] = []
     extensions: Annotated[list[Prose], Field(max_length=10)] = []  # for the quick
 
@@ -380,7 +381,7 @@ class Lab(StrictPart):
 
     @property
     def notebook(self) -> Path:
-        """Return where the notebook is that a student begins with; not every lab has one."""
+        """Return the path of the notebook that a student begins with; not every lab has one."""
         own = self.package == OWN
         return ROOT / "notebooks" / f"{self.slug}.md" if own else self.folder / "notebook.md"
 
@@ -403,7 +404,7 @@ class Lab(StrictPart):
         raise LabError(f"lab {self.slug} has no question {question_id!r}; it has {known}")
 
     def fill(self, text: str, *, prose: bool = True) -> str:
-        """Put the lab's parameters where ``text`` names them in braces.
+        """Replace names in braces in ``text`` by the lab's parameters.
 
         In prose, 5,000 has a comma; in commands it has none.
         """
@@ -442,7 +443,7 @@ class Course(StrictPart):
 
     title: OneLine
     about: OneLine
-    # what makes this class's seeds its own: its teacher writes it
+    # a text that makes this class's seeds its own; the teacher writes it
     nonce: Annotated[str, StringConstraints(pattern=r"^[a-z2-7]{8,40}$")] | None = None
     labs: list[Slug]
 
@@ -553,7 +554,7 @@ def every_lab() -> list[Lab]:
 
 @cache
 def class_nonce(labs: Path = LABS) -> str:
-    """Return what makes this class's seeds its own; empty: they are those of every class."""
+    """Return the nonce that makes this class's seeds its own; empty: every class has them."""
     return _course(labs).nonce or ""
 
 
@@ -589,7 +590,7 @@ def read_toml(path: Path) -> dict[str, Any]:
 
 
 def first_error(error: ValidationError) -> str:
-    """Say the first thing that is wrong in one line: where, and what."""
+    """Describe the first error in one line: place and problem."""
     first = error.errors()[0]
     where = ""
     for step in first["loc"]:

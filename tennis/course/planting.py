@@ -18,7 +18,7 @@ JITTER_NS = 12.0  # of each edge
 
 
 def planted(seed: int) -> Analyser:
-    """Return what is planted for a seed: both biases, and how much too fast the analyser is."""
+    """Return the planted errors for a seed: both biases, and the analyser's clock error."""
     chosen = random.Random(f"planted {seed}")  # noqa: S311 (no secret)
     sign = chosen.choice([-1, 1])
     return Analyser(

@@ -56,7 +56,7 @@ class Seal(BaseModel):
 
     @property
     def prediction(self) -> Prediction:
-        """Return what was predicted."""
+        """Return the prediction."""
         return Prediction(self.number, self.reason)
 
 
@@ -102,7 +102,7 @@ def sealing(out: Path, tell: Callable[[str], None]) -> Iterator[None]:
 
 
 def standing(work: Work, question: str) -> _Standing:
-    """Return what is known of a prediction that was handed in."""
+    """Return the history of a prediction that was handed in."""
     unit = work.lab.question(question).unit or ""
     prediction = work.answers.predictions.get(question, Prediction("", ""))
     seals = [seal for seal in read_seals(work.folder) if seal.question == question]
@@ -184,7 +184,7 @@ def _refuse_unreadable(answers: Path, seal: Seal, unit: str) -> None:
 
 
 def _names(lab: Lab) -> list[str]:
-    """Return what is played in a lab's folder."""
+    """Return the names of all plays in a lab's folder."""
     others = [one.name for one in (lab.sweep, lab.match) if one is not None]
     return [*(rally.name for rally in lab.rallies), *others]
 

@@ -59,7 +59,7 @@ class Answer:
         return cause, why
 
     def on(self, processor: int) -> str:
-        """Return where something happened, if there is more than one place."""
+        """Name the processor, if there are several."""
         return f" on processor {processor}" if len(self.lanes[0]) > 1 else ""
 
     def named(self, part: Segments, segment: int) -> str:
@@ -121,5 +121,5 @@ def groups(part: Segments, segments: Iterable[int]) -> list[tuple[What, int]]:
 
 
 def ran(cause: Blame | None) -> str:
-    """Say what had the processor."""
+    """Say what the processor ran."""
     return f"the processor was in {cause}" if cause else "nothing ran"

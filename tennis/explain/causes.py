@@ -37,7 +37,7 @@ from tennis.rally.text import plain, quoted
 
 BALLS = 15  # of a boot, for a statement
 ROWS_MAX = 6
-SHARE_MIN = 0.1  # of the difference: what is less is no cause
+SHARE_MIN = 0.1  # of the difference: smaller parts are no cause
 REPEATS = 0.75  # of all pairs of a ball before and a ball after show a cause: else it is chance
 FEW = 5  # balls: beside fewer late ones, usual ones are looked at
 LATE_FROM = 10  # a level of one ball in this many, or a rarer one, is one of late balls

@@ -56,7 +56,7 @@ class _Phase:
 class Recorded:
     """A rally as the page shows it; ``numbers`` and ``timeline`` are ``tennis explain``'s.
 
-    ``title``: in a visitor's words; ``words``: what is special about it, one sentence.
+    ``title``: in a visitor's words; ``words``: its special feature, one sentence.
     """
 
     title: str

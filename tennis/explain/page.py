@@ -72,7 +72,7 @@ def _balls(rally: Rally) -> str:
 
 
 def about(explanation: Explanation) -> str:
-    """Return where the explanation comes from, in a sentence or two."""
+    """Describe the source of the explanation, in a sentence or two."""
     text = (
         f"{note(explanation)}. It was played again: {explanation.replayed:,} "
         f"{explanation.story.noun}s, all the same in every tick"

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The Tennis authors
 # SPDX-License-Identifier: MIT
-"""The way of a ball through a program of somebody's own: what it waited for, in a sentence.
+"""The way of a ball through a user's own program: the cause of its wait, in a sentence.
 
 The kernel takes the interrupt, wakes the line's thread (drivers/gpio/gpiolib-cdev.c), and that
 wakes the program, which answers by a system call.
@@ -211,7 +211,7 @@ def _wanted(part: Segments, before: Sequence[int], away: Sequence[int], wanted: 
     lock = "for the lock of Python's interpreter" if python else "for a lock of its own"
     if not inherits:
         lock += " without priority inheritance"
-    # the owner goes on as soon as it gets the processor, and that ends the wait
+    # the owner continues as soon as it gets the processor, and that ends the wait
     owner = next(
         (i for i in reversed(away) if part.task(int(part.node[i])) in part.names.program_tasks),
         None,

@@ -134,7 +134,7 @@ class RacquetAnswer(Answer):
 
 
 def _handler(part: Segments) -> int | None:
-    """Return where the top half begins; None: that was cut off. Raises BenchError."""
+    """Return the segment in which the top half begins; None: it was cut off. Raises BenchError."""
     own = next((i for i, what in enumerate(part.whats) if what.kind == "racquet"), None)
     if own is None and not part.phase.cut:
         raise BenchError(

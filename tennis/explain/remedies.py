@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The Tennis authors
 # SPDX-License-Identifier: MIT
-"""Known remedies for what makes balls late: each is an experiment, not a promise."""
+"""Known remedies for late balls: each is an experiment, not a promise."""
 
 import re
 from dataclasses import dataclass

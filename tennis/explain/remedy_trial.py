@@ -53,7 +53,7 @@ class _Moved:
 
     @property
     def words(self) -> str:
-        """Say where the wait went."""
+        """Say to which latency the wait moved."""
         other = "scheduling" if self.left == "interrupt" else "interrupt"
         (was, now), (then, since) = self.left_ns, self.went_to_ns
         return (
@@ -213,7 +213,7 @@ def changed(plan: Plan, settings: Sequence[str]) -> Plan:
 
 
 def _place(rally: Path, settings: Sequence[str], number: int) -> Path:
-    """Return where a boot is kept: those without a setting serve all experiments."""
+    """Return the folder of a boot: those without a setting serve all experiments."""
     name = rally.name
     if settings:
         slug = re.sub(r"[^A-Za-z0-9.]+", "-", "+".join(settings)).strip("-")[:60]

@@ -19,7 +19,7 @@ EXCESSES_SHOWN = 3
 def tell(number: int, began_ns: int, span: Span, phase: Phase, names: Names) -> Story:
     """Return the story of a repetition.
 
-    ``span``: what is looked at, from the period's end to the rise, or from the rise to the fall.
+    ``span``: the part to explain, from the period's end to the rise, or from the rise to the fall.
     """
     part = Segments(phase, names)
     masked = [index for index in range(len(part.whats)) if part.masked[index]]
@@ -81,6 +81,6 @@ def _times(part: Segments) -> dict[What, int]:
 
 
 def _blame(part: Segments, what: What) -> Blame | None:
-    """Return where most of the time of one thing was spent."""
+    """Return the function that took most of the time of one kind of work."""
     weights = {key: ns for key, ns in part.weights.items() if part.what(*key) == what}
     return part.blame(weights)

@@ -109,7 +109,7 @@ def explain(  # noqa: PLR0913 (which balls, in one of three ways)
         chosen = latest_balls(waits, worst or (WORST_SHOTS if shots else WORST))
     if chosen and waits[chosen[-1]] <= 0:
         raise UsageError(f"repetition {chosen[-1]} was not late: there is nothing to explain")
-    # of what takes always some time, only a typical one shows what was too much
+    # only a typical repetition shows how much of the time was too much
     typical = int(np.argsort(waits, kind="stable")[rally.balls // 2])
     also = {typical} if _span(rally) == "duration" else set()
     profiled = profile_balls(
@@ -171,7 +171,7 @@ def refuse_shots(rally: Rally, what: str) -> None:
 
 
 def _refuse_others(rally: Rally, plan: Plan) -> None:
-    """Raise UsageError for what is not Linux alone."""
+    """Raise UsageError for rallies that are not of Linux alone."""
     if can(plan).system == "sloth":
         raise UsageError(
             f"{rally.path} was played on SLOTH: only balls of Linux can be explained",
@@ -297,7 +297,7 @@ class _Again:
 def _telling(
     rally: Rally, table: NDArray[np.int64], about: Latency | None
 ) -> Callable[[int, Sequence[Phase], Names], Story]:
-    """Return what makes a story of a ball's phases, of all processors."""
+    """Return a function that makes a story of a ball's phases, of all processors."""
     home = rally.manifest.target.interrupt_cpu or 0
 
     def ball(number: int, phases: Sequence[Phase], names: Names) -> Story:
@@ -321,7 +321,7 @@ def _facts_of(rally: Rally) -> dict[str, str]:
 
 
 def _span(rally: Rally) -> Span | None:
-    """Return what of a drill's repetitions is looked at; None of a rally."""
+    """Return the part of a drill's repetitions to explain, or None for a rally."""
     if rally.manifest.drill is None:
         return None
     return drill_about(rally.manifest).span

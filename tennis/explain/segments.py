@@ -85,7 +85,7 @@ class Names:
     ) -> None:
         """``policies``: of the tasks that answer, by name and priority, as in ``FIFO``."""
         self.symbols = symbols
-        # of a program of somebody's own, if it answers
+        # of a user's own program, if it answers
         self.program_tasks = frozenset(plain(task, 40) for task in program_tasks)
         self._policies = {(plain(task, 40), n): policy for (task, n), policy in policies.items()}
         self._answering = self.program_tasks | {task for task, _ in self._policies}
@@ -265,7 +265,7 @@ class Segments:
             self.what(node, masked)
             for node, masked in zip(self.node.tolist(), self.masked.tolist(), strict=True)
         ]
-        collector: dict[int, int] = {}  # where it last ran, by the task; the eval loop ends that
+        collector: dict[int, int] = {}  # the place of its last run, by task; the eval loop ends it
         for i, what in enumerate(found):
             if what.kind != "program":
                 continue
@@ -328,7 +328,7 @@ class Segments:
         return weights
 
     def blame(self, weights: Weights) -> Blame | None:
-        """Return where most of a time was spent; None for no time at all."""
+        """Return the function that took most of a time; None for no time at all."""
         stacks = [
             _Weighed((self.task(node), *self.stack(node)), ns, node, masked)
             for (node, masked), ns in weights.items()

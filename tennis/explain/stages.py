@@ -105,7 +105,7 @@ def row(story: Story, *, with_memory: bool = False) -> tuple[object, ...]:
 
 
 def _between(story: Story) -> tuple[object, ...]:
-    """Return where a ball was answered, and what other processors had to do with it."""
+    """Return the processors that answered a ball, and the part of the others."""
     first, *rest = story.parts
     on_the_way = {part.processor for part in story.parts} | {first.woken_by}
     found = [(one.at, one.event) for one in story.between()]

@@ -41,7 +41,7 @@ class Stall:
 
     @property
     def words(self) -> str:
-        """Say what was waited for, and how often."""
+        """Name the awaited memory, and how often."""
         if self.cause == PAGES and self.where == FIRST:
             pages = format_count(self.count, "page")
             return f"{pages} came from the second TLB"
@@ -74,7 +74,7 @@ class Stall:
 
 
 def cause_words(cause: int, where: int) -> str:
-    """Return what is waited for, without a count: the same words for all waits."""
+    """Name the awaited memory, without a count: the same words for all waits."""
     if cause == PAGES:
         return "pages from the second TLB" if where == FIRST else f"page walks in {_FROM[where]}"
     if cause == DEVICE:

@@ -32,7 +32,7 @@ class _Step:
     ns: int
     what: What
     masked_ns: int
-    function: str  # where most of it was
+    function: str  # the function with most of it
 
 
 @dataclass
@@ -110,7 +110,7 @@ class Story(Moments):
     latency: Latency | Span  # what the cause is about
     sentence: str
     parts: tuple[Segments, ...]
-    is_program: bool = False  # a program of somebody's own answers, and has no halves
+    is_program: bool = False  # a user's own program answers, and has no halves
     # of several processors: what each was at, first until the rise, then until the fall
     lanes: tuple[Lanes, ...] = ()
 

@@ -17,7 +17,7 @@ from tennis.rally.phases import Phase
 Edges = tuple[int | None, int | None]  # rise and fall in ns since the ping, None: missed
 
 
-def tell(  # noqa: PLR0913 (what is known of a ball)
+def tell(  # noqa: PLR0913 (all parts of a ball)
     ball: int,
     served_ns: int,
     edges: Edges,

@@ -84,7 +84,7 @@ def _awaited_lock(part: Segments, before: range, thread: int) -> str:
 
 
 def _owner(part: Segments, gap: range) -> int | None:
-    """Return where who held the lock unlocks it: the last to unlock one that a task waited for."""
+    """Return the segment of the owner's unlock: the last unlock that a task waited for."""
     return next((i for i in reversed(gap) if UNLOCKS in _bases(part, i)), None)
 
 

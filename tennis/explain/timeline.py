@@ -43,7 +43,7 @@ def timeline_svg(story: Story, title: str, note: str) -> str:
 
 
 def _panels(story: Story) -> list[tuple[int, int, str]]:
-    """Return from when to when to draw, in ns since the ping: all, and larger what is short."""
+    """Return the spans to draw, in ns since the ping: the whole, and short parts enlarged."""
     panels = [(0, story.waited, "the whole wait")]
     ends: list[list[int]] = []
     if story.rise is not None and story.taken is not None:
@@ -75,7 +75,7 @@ class _Panel:
         return (WIDTH - LEFT - MARGIN) / max(self.ended - self.began, 1)
 
     def within(self, at: int) -> float:
-        """Return where a moment is; what is earlier or later is at an end."""
+        """Return a moment's place; earlier or later ones are at an end."""
         return LEFT + (max(min(at, self.ended), self.began) - self.began) * self.scale
 
 
@@ -146,7 +146,7 @@ class _Lanes:
         self.between = story.between()
 
     def panel(self, began: int, ended: int, caption: str, y: float) -> tuple[list[str], float]:
-        """Return a panel's SVG from ``y`` on, and where the next one begins."""
+        """Return a panel's SVG from ``y`` on, and the beginning of the next one."""
         panel = _Panel(began, ended)
         scale = panel.scale
         labels, rows = self._labels(began, ended, scale)
@@ -172,9 +172,9 @@ class _Lanes:
     def _labels(
         self, began: int, ended: int, scale: float
     ) -> tuple[list[tuple[float, str, int]], int]:
-        """Place the moments' names: each in the first row where it touches no other."""
+        """Place the moments' names: each in the first row in which it touches no other."""
         placed: list[tuple[float, str, int]] = []
-        free: list[float] = []  # until where a row is taken
+        free: list[float] = []  # the end of each row's text
         for name, at in self.moments:
             if not began <= at <= ended:
                 continue

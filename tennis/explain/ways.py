@@ -113,8 +113,9 @@ def _woken_elsewhere(lanes: Sequence[Segments], runs: Segments, own: int) -> Seg
 def _woken_in_turn(lanes: Lanes, runs: Segments, own: int) -> Segments:
     """Return the way to the task of segment ``own``, through all that woke each other before.
 
-    The line's thread and the program's threads wait for what wakes them: so the way goes on to who
-    woke them. An interrupt or another task does not wait for the ping, and the way begins there.
+    The line's thread and the program's threads wait for what wakes them: so the way continues to
+    the task that woke them. An interrupt or another task does not wait for the ping, and the way
+    begins there.
     """
     every = [(event, part) for part in lanes for event in part.events if event.kind == WAKES]
     wakes: dict[int, list[tuple[int, Segments, int]]] = defaultdict(list)

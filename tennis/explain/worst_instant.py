@@ -1,12 +1,12 @@
 # SPDX-FileCopyrightText: The Tennis authors
 # SPDX-License-Identifier: MIT
-"""Search for the worst instant of a rally's machine by shots; what is played is kept.
+"""Search for the worst instant of a rally's machine by shots; shots are kept.
 
-First instants at random, one in each equal part of the time. Then, boot by boot, instants between
-two played ones that may be later than the worst: half of a boot goes before the latest shots, where
-the latency jumps up (a tooth is highest at its first moment), the other half into the longest parts
-without a shot. ``tennis.rally.coverage`` computes what may be later. After Ctrl-C the same command
-continues after the last boot.
+It begins with random instants, one in each equal part of the time. Then, boot by boot, instants
+between two played ones that may be later than the worst: half of a boot goes before the latest
+shots, where the latency jumps up (a tooth is highest at its first moment), the other half into the
+longest parts without a shot. ``tennis.rally.coverage`` computes what may be later. After Ctrl-C the
+same command continues after the last boot.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -110,7 +110,7 @@ class _Playing:
         return self._latencies(fresh)
 
     def keep(self, drawn: int) -> None:
-        """Write what was played so far."""
+        """Write the instants played so far."""
         low_ns, high_ns, step_ns = self.time()
         about = About(
             until=self._until, drawn=drawn, low_ns=low_ns, high_ns=high_ns, step_ns=step_ns
@@ -188,7 +188,7 @@ def begin(time: tuple[int, int, int], shots: int, seed: int, play: Play) -> Play
 
 
 def search(played: Played, shots: int, play: Play) -> Iterator[Played]:
-    """Yield what is played, boot by boot: ``shots`` in all, or until nothing may be later."""
+    """Yield the played instants, boot by boot: ``shots`` in all, or until nothing may be later."""
     left = shots - played.at.size
     boots = min(BOOTS - 1, max(1, left // OF_A_BOOT))
     for boot in range(boots):

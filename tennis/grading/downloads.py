@@ -45,7 +45,7 @@ from tennis.rally.text import plain
 ENDINGS = (".zip", ".7z", ".rar", ".tar", ".gz", ".tgz", ".bz2", ".xz", ".zst")
 ARCHIVE_MAX = 8 << 30  # bytes of a class's archive
 ENTRIES_MAX = 20_000  # in it
-TOTAL_MAX = 16 << 30  # bytes of what is taken from it
+TOTAL_MAX = 16 << 30  # bytes of the files taken from it
 HAND_INS_MAX = 5_000
 DEPTH_MAX = 6  # folders in folders
 NAME_BYTES = 200  # of a folder's or a file's name; systems take 255
@@ -62,9 +62,9 @@ CANVAS_ANONYMOUS = re.compile(
 
 @contextlib.contextmanager
 def opened(submissions: Path) -> Iterator[Path]:
-    """Yield the folder of the hand-ins: the one that was named, or what an archive holds.
+    """Yield the folder of the hand-ins: the named one, or an archive's contents.
 
-    Raises UsageError for what is neither.
+    Raises UsageError for anything else.
     """
     if submissions.is_dir():
         yield submissions
@@ -101,11 +101,11 @@ def files(submissions: Path) -> list[Path]:
 
 
 def label(path: Path, root: Path | None = None) -> str:
-    """Return what a file is called in sheets and pages: its name, if people can read that.
+    """Return a file's label in sheets and pages: its name, if people can read that.
 
-    A name has one label in both of its Unicode forms, so that it stays the same on every system;
-    where files of both forms are there, each has its own. A label is always in the first form:
-    sheets are read in that.
+    A name has one label in both of its Unicode forms, so that it stays the same on every system; if
+    files of both forms are there, each has its own. A label is always in the first form: sheets are
+    read in that.
     """
     name = str(path.relative_to(root)) if root is not None else path.name
     once = unicodedata.normalize("NFC", name)
@@ -239,7 +239,7 @@ def _trouble(info: zipfile.ZipInfo, place: Sequence[str]) -> str:
 
 
 def _short(part: str) -> str:
-    """Return a name that a system takes: what is too long keeps its end, and stays its own."""
+    """Return a name that a system takes: a long one keeps its end, and stays unique."""
     octets = part.encode(errors="surrogatepass")
     if len(octets) <= NAME_BYTES and part.isprintable():
         return part

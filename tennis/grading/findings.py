@@ -46,7 +46,7 @@ HEAD = """\
 
 
 def owners(graded: Sequence[Graded]) -> dict[str, tuple[str, ...]]:
-    """Return whose each hand-in is, by its file: what is equal is one student's.
+    """Return the owner of each hand-in, by its file: equal owners are one student.
 
     A file in the name of somebody else is its sender's. One without a number is that of the only
     student of this name who gave one.
@@ -154,7 +154,7 @@ class IntegrityFinding:
 
 
 def findings(graded: Sequence[Graded], lab: Lab, recorded: Set[str]) -> list[IntegrityFinding]:
-    """Return what was found about honesty, in the order of the files.
+    """Return findings about honesty, in the order of the files.
 
     ``recorded``: SHA-256 of the balls of the rallies that the course hands out.
     """
@@ -331,7 +331,7 @@ def equals(graded: Sequence[Graded]) -> list[str]:
 
 
 def read_decisions(out: Path) -> dict[tuple[str, str, str], Decision]:
-    """Read what was decided. Raises UsageError if somebody broke the file: it is kept."""
+    """Read the decisions. Raises UsageError if somebody broke the file: it is kept."""
     path = out / DECISIONS
     content = read_edited(path)
     entries = content.get("finding", [])

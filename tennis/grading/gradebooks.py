@@ -8,9 +8,9 @@ with the reason. Points are never scaled: if the platform's maximum is not the l
 table.
 
 Sources, Moodle 5.1: ``mod/assign/feedback/offline/importgradeslib.php`` and ``locallib.php``
-(Identifier, Grade, Last modified (grade); what was graded since is left alone; a comment is HTML,
-an empty one removes what stands there), ``mod/assign/feedback/file/importziplib.php`` (folders
-``Full name_ID_assignsubmission_file_``, found by ID).
+(Identifier, Grade, Last modified (grade); later grades are left alone; a comment is HTML, an empty
+one removes the existing one), ``mod/assign/feedback/file/importziplib.php`` (folders ``Full
+name_ID_assignsubmission_file_``, found by ID).
 
 Sources, Canvas of 2025: ``lib/gradebook_importer.rb`` (a student is found by ID, else by SIS User
 ID, else by SIS Login ID, else by name; an assignment by the number behind its title, else by its
@@ -146,7 +146,7 @@ def write(
 def _makers(
     lab: Lab, handed: Sequence[HandedIn], listed: ClassList | None, title: str
 ) -> dict[str, Callable[[], _ImportFile]]:
-    """Return what makes each file, by its name."""
+    """Return the function that makes each file, by its name."""
     known = [one for one in handed if one.identity.student is not None and not one.identity.why]
     settled = [one for one in known if not one.unsettled]
     # a page that says why nothing could be marked helps its student; one that may change waits

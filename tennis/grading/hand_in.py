@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: MIT
 """One zip file to hand in: answers, notebook, rallies.
 
-Packing refuses what is not complete. Unpacking takes only files that a hand-in can have, by name,
-and is bounded: the file comes from anybody.
+Packing refuses an incomplete lab. Unpacking takes only files that a hand-in can have, by name, and
+is bounded: the file comes from anybody.
 """
 
 import contextlib
@@ -180,7 +180,7 @@ def _rally_files(rally: Rally, name: str) -> Iterator[tuple[Path, str]]:
 
 
 def _match_files(work: Work) -> Iterator[tuple[Path, str]]:
-    """Yield what a match is made of; reports and what was explained can be made again."""
+    """Yield the files of a match; reports and explanations can be made again."""
     if work.lab.match is None:
         return
     folder, name = work.folder / work.lab.match.name, work.lab.match.name
@@ -208,10 +208,10 @@ def _sweep_files(work: Work) -> Iterator[tuple[Path, str]]:
 
 
 def file_name(work: Work) -> str:
-    """Return what the zip file is called: lab and student, in the letters of any script.
+    """Return the zip file's name: lab and student, in the letters of any script.
 
-    Two students have two names: the number is added if there is one, digits of the seed where the
-    name lost something. Each system takes it: no reserved name, no sign but ``-`` and ``.``, short
+    Two students have two names: the number is added if there is one, digits of the seed if the name
+    lost something. Each system takes it: no reserved name, no sign but ``-`` and ``.``, short
     enough.
     """
     student = unicodedata.normalize(
@@ -273,7 +273,7 @@ def _unpack(path: Path, folder: Path, name: str, *, inner: bool) -> _Unpacked:
 
 
 def _refuse_other_archives(path: Path, name: str) -> None:
-    """Raise HandInError for what is no zip file, with what it is instead."""
+    """Raise HandInError for another kind of file, and name that kind."""
     with path.open("rb") as file:
         begin = file.read(TAR_AT + 5)
     kind = next((kind for mark, kind in ARCHIVES.items() if begin.startswith(mark)), "")
@@ -299,7 +299,7 @@ class _Entry:
 
 
 def _entries(archive: zipfile.ZipFile, name: str) -> list[_Entry]:
-    """Return the files but for those that systems add by themselves. Raises HandInError."""
+    """Return the files, without those that systems add by themselves. Raises HandInError."""
     found: list[_Entry] = []
     for info in archive.infolist():
         if info.is_dir() or info.filename.endswith("\\"):
@@ -396,7 +396,7 @@ def _take(
     name: str,
     unpacked: _Unpacked,
 ) -> None:
-    """Write what is known of the files below ``root``. Raises HandInError."""
+    """Write the known files below ``root``. Raises HandInError."""
     own = {
         ANSWERS,
         NOTEBOOK,
@@ -434,7 +434,7 @@ def is_file(info: zipfile.ZipInfo) -> bool:
 
 
 def _destination(entry: _Entry, folders: Sequence[str], own: Mapping[str, str]) -> str | None:
-    """Return where a file goes, in lower case but for a lab's own; None: a hand-in has none."""
+    """Return a file's destination, in lower case unless it is a lab's own; None: left out."""
     if not is_file(entry.info):
         return None
     file = entry.file.lower()

@@ -61,7 +61,7 @@ class Graded(BaseModel):
 
     @property
     def unplayed(self) -> bool:
-        """Tell whether nothing was played here: its numbers rest on what was handed in."""
+        """Tell whether nothing was played here: its numbers are from the hand-in."""
         # the one check that is left out with the plays, and with nothing else
         return any(one.check == NOTEBOOK and one.verdict == "not run" for one in self.results)
 
@@ -147,7 +147,7 @@ def _time(path: Path) -> datetime:
 
 
 def _one(path: Path, name: str, out: Path, checks: str, judge: Callable[[Path], Judged]) -> Graded:
-    """Check one hand-in, or take what is known of it."""
+    """Check one hand-in, or take its kept result."""
     digest = sha256_of(path)
     kept = out / RESULTS / f"{key(digest, name)}.json"
     known = _cached(kept, name, digest, checks)

@@ -195,7 +195,7 @@ def _points(where: str, name: str, value: object, limits: Mapping[str, int]) -> 
 
 
 def write_sheet(out: Path, lab: Lab, graded: Sequence[Graded], people: dict[str, Person]) -> None:
-    """Add what is new to the mark sheet; what a person wrote stays, word for word.
+    """Add new entries to the mark sheet; a person's words stay as they are.
 
     ``graded``: those that count.
     """
@@ -222,7 +222,7 @@ def _sheet_entry(one: Graded) -> str:
 
 
 def _as_comment(question: str, answer: float | str | None, key: str) -> str:
-    """Return an answer as comments of TOML; of a long one its beginning, and where the rest is."""
+    """Return an answer as comments of TOML; a long one is cut, with the place of the rest."""
     if answer is None:
         return ""
     whole = str(answer)
@@ -267,7 +267,7 @@ class Marked:
     seconds: Sequence[IntegrityFinding] = ()
     findings: Sequence[IntegrityFinding] = ()
     decision: Decision = "give"
-    # members of a group who did not confirm, and what was decided about each
+    # members of a group who did not confirm, and the decision about each
     members: Mapping[str, Decision] = field(default_factory=dict)
 
     @property
@@ -330,7 +330,7 @@ def marked(
     rules: ClassRules | None = None,
     decided: Mapping[tuple[str, str, str], Decision] | None = None,
 ) -> list[Marked]:
-    """Put the checks' points and a person's together, what was found out, and what was decided."""
+    """Combine the checks' points, a person's, the findings, and the decisions."""
     decided, nobody = decided or {}, Person({}, "")
     of_file: dict[str, list[IntegrityFinding]] = defaultdict(list)
     for finding in findings(graded, lab, set((rules or ClassRules()).recorded)):

@@ -99,7 +99,7 @@ def _feedback(lab: Lab, one: Marked, counts: str = "") -> dict[str, Any]:
 
 
 def _questions(lab: Lab, one: Marked) -> list[dict[str, Any]]:
-    """Return each question with answer, points and why; the right answer where points are lost."""
+    """Return each question with answer, points and why; the right answer if points are lost."""
     report = one.graded.report
     if report is None:
         return []
@@ -199,7 +199,7 @@ def _class(lab: Lab, marked: Sequence[Marked], out: Path) -> dict[str, Any]:
 
 
 def _record(one: Marked) -> dict[str, Any]:
-    """Return what was found out about a hand-in, and what was decided."""
+    """Return the findings about a hand-in, and the decisions."""
     return {
         "student": one.graded.student,
         "file": one.graded.file,
@@ -315,7 +315,7 @@ def _places(marked: Sequence[Marked]) -> list[_Place]:
     every = []
     for one in marked:
         facts = one.graded.report.facts if one.graded.report else None
-        # what came from somebody else than it names is its sender's
+        # a file in another's name is its sender's
         own = facts if facts and facts.student == one.graded.student else None
         if own and own.members:
             every += [_Place(one, who.name, who.number, is_member=True) for who in own.members]

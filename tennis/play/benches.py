@@ -88,7 +88,7 @@ def _row_of(bench_state: state.BenchState) -> _BenchRow:
 
 
 def _verified(serial: str) -> tuple[str, str | None]:
-    """Return how old the record is that this machine keeps, and what is wrong with it."""
+    """Return the age of this machine's verification record, and its trouble."""
     try:
         record = verifications.read(serial)
     except TennisError as error:

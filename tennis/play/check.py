@@ -164,7 +164,7 @@ class _Compared:
 
     @property
     def doing(self) -> str:
-        """Say what goes on while no ball comes."""
+        """Describe the activity while no ball comes."""
         return self._session.doing
 
     @property
@@ -238,7 +238,7 @@ def compare(
     changed: Iterable[str],
     scratch: Path | None = None,
 ) -> tuple[str, list[str]]:
-    """Compare all parts of two folders. Returns the first difference, empty: none, and what is not.
+    """Compare two folders. Return the first difference (empty: none), and what is left out.
 
     ``run_record`` returns what the rally's own console tells, ``changed`` are versions that differ.
     ``scratch`` is a folder to work in; None: the one in which the folder of ``again`` is.
@@ -295,7 +295,7 @@ def first_difference(claimed: Manifest, replayed: Manifest, changed: Iterable[st
     )
     # once a rally did not say it, nor do its versions
     unsaid = CYCLE in changed and claimed.load.cycle_ns is None
-    # nor where pings came, which a rally does not say either that did not come to its end
+    # nor the processors of pings, which an unfinished rally lacks, too
     uncounted = (bool(changed) or claimed.ended != "complete") and not claimed.counts.where
     # how exact an emulated Brickwall is, each machine keeps for itself
     brickwall = replayed.instrument.kind == BRICKWALL
@@ -426,7 +426,7 @@ def _misses(behind: list[bytes]) -> str:
 
 
 def _same(one: IO[bytes], other: IO[bytes], size: int) -> int | None:
-    """Return where two files differ in their first ``size`` bytes; None: nowhere."""
+    """Return the first difference of two files in ``size`` bytes, or None."""
     at = 0
     while at < size:
         ours, theirs = (file.read(min(CHUNK, size - at)) for file in (one, other))

@@ -13,7 +13,7 @@ class Clock:
         """Take a guess for each rally, in the order of playing; seconds."""
         self._left_s = sum(guesses_s)
         self._at_once = min(at_once, max(1, len(guesses_s)))
-        self._done_s, self._played = 0.0, 0  # guesses of what was played, and how many these are
+        self._done_s, self._played = 0.0, 0  # the guesses of played rallies, and their number
         self._began = time.monotonic()
 
     def finish(self, guess_s: float, *, played: bool) -> None:

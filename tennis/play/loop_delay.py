@@ -115,7 +115,7 @@ class Common:
     slope: float = 0.0
 
     def of(self, nominal: float) -> float:
-        """Return what is common to balls with a known delay (ticks of the instrument)."""
+        """Return the common error of balls with a known delay (ticks of the instrument)."""
         return self.ticks + self.slope * nominal
 
 

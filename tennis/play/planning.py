@@ -58,7 +58,7 @@ def _to_be_named(plan: Plan) -> dict[str, str]:
 
 
 def command_again(out: Path, plan: Plan) -> str:
-    """Return the command with which the rally ``out`` goes on."""
+    """Return the command that continues the rally ``out``."""
     options = [f"{option} {shlex.quote(value)}" for option, value in _to_be_named(plan).items()]
     return " ".join([f"tennis resume {quoted(out)}", *options])
 
@@ -73,12 +73,12 @@ def bench_again(  # noqa: PLR0913 (what a user may name)
     port: str | None = None,
     target: str | None = None,
 ) -> Bench:
-    """Return the bench on which the rally ``out``, begun with ``plan``, can go on.
+    """Return the bench on which the rally ``out``, begun with ``plan``, can continue.
 
     The plan was read from the rally's folder, which may come from somebody else. But a tree's own
-    Makefile builds the Racquet, a Racquet or a program of one's own is read, a port is written to,
-    a target is logged in to: what was recorded of these is never used, only compared with what the
-    user names. Raises UsageError.
+    Makefile builds the Racquet, a user's Racquet or program is read, a port is written to, a target
+    is logged in to: recorded values of these are never used, only compared with those that the user
+    names. Raises UsageError.
     """
     needed = _to_be_named(plan)
     tree = str(Path(kernel).resolve()) if kernel is not None and "--kernel" in needed else kernel
@@ -102,7 +102,7 @@ def bench_again(  # noqa: PLR0913 (what a user may name)
 
 
 def plan_for(request: RallyRequest, serving: Serving) -> Plan:
-    """Return a plan. Raises UsageError if what was asked for does not go together.
+    """Return a plan. Raises UsageError for contradictory settings.
 
     A setting that nobody asked for is the usual one on the virtual bench, and on a managed
     ``target``. It is unknown on any other target.
@@ -152,7 +152,7 @@ def _usual_kernel(bench: BenchKind) -> str:
 
 
 def _of_own_racquet(explicit: Mapping[str, Any]) -> dict[str, str]:
-    """Return where a Racquet of one's own answers from: unknown. Raises UsageError."""
+    """Return the halves of a user's own Racquet: unknown. Raises UsageError."""
     for option in ("top_half", "bottom_half"):
         if option in explicit:
             raise UsageError(
@@ -164,7 +164,7 @@ def _of_own_racquet(explicit: Mapping[str, Any]) -> dict[str, str]:
 
 
 def _of_program(explicit: Mapping[str, Any]) -> dict[str, str]:
-    """Return where a program answers from: it has no halves. Raises UsageError."""
+    """Return the halves of a program: it has none of its own. Raises UsageError."""
     for option in ("top_half", "bottom_half"):
         if option in explicit:
             raise UsageError(

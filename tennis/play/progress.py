@@ -21,7 +21,7 @@ class Progress:
     misses: int = 0
     max_ns: int | None = None  # of the answers
     replaying: bool = False  # a resumed rally returns to its position
-    doing: str = ""  # what goes on while no ball comes
+    doing: str = ""  # the activity while no ball comes
     began: float = field(default_factory=time.monotonic)
     first_ball: float | None = None  # wall clock
     earlier: int = 0  # balls of an earlier sitting

@@ -48,11 +48,10 @@ class Watch:
 def play(bench: Bench, plan: Plan, out: Path, watch: Watch) -> Rally:
     """Play a plan and seal it as the folder ``out``.
 
-    If it is stopped, what was played is sealed, and ``resume`` goes on. A fault of the bench is
+    If it is stopped, the played balls are sealed, and ``resume`` continues. A fault of the bench is
     recorded and makes the rally suspect, which is sealed all the same. Raises UsageError or
-    BenchError before anything is written where the plan cannot be played, RallyError if it names
-    versions that are no more,
-    DiskFullError if the disk gets full (``resume`` goes on).
+    BenchError before anything is written if the plan cannot be played, RallyError if its versions
+    are gone, DiskFullError if the disk gets full (``resume`` continues).
     """
     if not out.name or out.name == "..":
         raise UsageError(f"--out {str(out)!r} names no folder", next_step="say --out NAME")
@@ -174,13 +173,13 @@ def _is_unclosed(bench: Bench, in_play: RallyInPlay) -> bool:
     try:
         return bench.repeats and bool(bench.circumstances(plan, in_play.part).unchecked)
     except (KeyError, ValueError):
-        return False  # sealing says what is wrong with it
+        return False  # sealing reports its faults
 
 
 def _cut_ending(journal: Journal, *, repeats: bool, unclosed: bool = False) -> Frame | None:
-    """Prepare a journal for going on; return its END frame if the rally had been played out.
+    """Prepare a journal for continuing; return its END frame if the rally had been played out.
 
-    A rally that was stopped early has a last, short frame that it would not have if it had gone on:
+    A rally that was stopped early has a last, short frame that it would lack if it had continued:
     it is cut off if the bench repeats, as the repetition brings its balls back. ``unclosed``: it
     was stopped after its last ball, and before the target's last words.
     """
@@ -287,7 +286,7 @@ def _go_on(bench: ResumableBench, in_play: RallyInPlay, watch: Watch) -> Rally:
 
 
 def _sealed(bench: Bench, in_play: RallyInPlay, outcome: Ending) -> Rally:
-    """Seal what was played, unless it is nothing."""
+    """Seal the played balls, if there are any."""
     # who starved the target wants to see its console
     began = in_play.plan.program and Console(in_play.part / CONSOLE).has_begun
     if outcome.interrupted and outcome.progress and not outcome.progress.balls and not began:

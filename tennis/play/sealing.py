@@ -38,7 +38,7 @@ REASONS = {
     "instrument_fault": "the instrument reported a fault",
     "stopped": "the rally was stopped at the instrument",
 }
-# what else the instrument may report, as faults: code, what the event is called, in words
+# other reports of the instrument that are faults: event -> code and words
 REPORTED = {
     "overrun": ("overrun", "the instrument lost edges: they came faster than it could keep them"),
     "no_ping": ("no_ping", "the ping wire does not rise: something holds it low or high"),
@@ -81,7 +81,7 @@ class Ending:
 
 
 class _Judged(NamedTuple):
-    """How a rally ended, and what went wrong."""
+    """The end of a rally, and its faults."""
 
     ended: Literal["complete", "interrupted", "fault"]
     faults: list[Fault]
@@ -120,7 +120,7 @@ def _run_record(bench: Bench, in_play: RallyInPlay) -> RunRecord:
 
 
 def _judged(in_play: RallyInPlay, record: RunRecord, outcome: Ending, totals: "_Totals") -> _Judged:
-    """Say how a rally ended, and what went wrong, the cause first."""
+    """Return the end of a rally, and its faults, the cause first."""
     plan = in_play.plan
     end_counts = counted_end(outcome.end)
     # of a replay: those that were recorded are found again
@@ -177,7 +177,7 @@ def _outcome_of_run(
 def _manifest(
     in_play: RallyInPlay, record: RunRecord, outcome: Ending, totals: "_Totals", time_note: str
 ) -> Manifest:
-    """Return the manifest, without what is counted when the table of balls is written."""
+    """Return the manifest, without the counts from writing the table of balls."""
     plan = in_play.plan
     where = _where(plan, record, totals)
     judged = _judged(in_play, record, outcome, totals)
@@ -273,10 +273,11 @@ def places_of(payload: bytes) -> list[OnProcessor]:
 
 
 def _where(plan: Plan, record: RunRecord, totals: _Totals) -> list[OnProcessor]:
-    """Return what was counted on each processor, by the instrument, else by the target.
+    """Return the counts of each processor, by the instrument, else by the target.
 
-    The instrument sees where the line was raised. A Racquet's top half takes the ping there. A
-    program raises the line by itself, and only the target knows where its interrupt came.
+    The instrument sees the processor that raised the line. A Racquet's top half takes the ping
+    there. A program raises the line by itself, and only the target knows the processor of its
+    interrupt.
     """
     told = _where_pings_came(record, totals)
     if not totals.where or plan.bottom_half != PROGRAM:
@@ -289,7 +290,7 @@ def _where(plan: Plan, record: RunRecord, totals: _Totals) -> list[OnProcessor]:
 
 
 def _where_pings_came(record: RunRecord, totals: _Totals) -> list[OnProcessor]:
-    """Return where pings came as the target says, unless it saw a part of them only."""
+    """Return the target's counts of pings, unless it saw a part of them only."""
     whole = sum(one.pings or 0 for one in record.where) >= totals.balls - totals.misses
     return record.where if whole else []
 

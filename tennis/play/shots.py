@@ -86,10 +86,9 @@ def shoot(
 ) -> NDArray[np.int64]:
     """Play a ball at each of some instants, which rise; ns. ``plan`` is the rally's, played again.
 
-    ``extras``: what is added to the target.
-    Returns served, rise and fall of each, int64, shape (instants, 3). Raises UsageError for an
-    instant at which the target was not ready, and BenchError if a ball did not come, or was not
-    answered in time, or its child did not end.
+    ``extras``: additions to the target. Returns served, rise and fall of each, int64, shape
+    (instants, 3). Raises UsageError for an instant at which the target was not ready, and
+    BenchError if a ball did not come, or was not answered in time, or its child did not end.
     """
     if not every:
         return np.zeros((0, 3), np.int64)

@@ -15,7 +15,7 @@ from tennis.play.loop_delay import CRYSTALS, STATISTICS_TICKS, WANDER, Clocks, C
 from tennis.rally.manifest import Verdict, VerificationRecord
 
 Source = Literal["jumpers", "internal"]
-# what is wrong, in a word: a commissioning has advice for each
+# the fault, in a word: a commissioning has advice for each
 Wiring = Literal["no jumper", "swapped", "joined", "short", "held"]
 Cause = Literal["", Wiring, "missed", "edges", "loop", "width", "clocks", "wrong"]
 Kind = Literal["interrupt", "scheduling"]
@@ -84,7 +84,7 @@ class Verification:
         return max(errors, default=None)
 
     def record(self, kind: Literal["physical", "emulated"]) -> VerificationRecord:
-        """Return what is kept of it."""
+        """Return its record."""
         now = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
         return VerificationRecord(
             serial=self.hello.unique_id,
@@ -126,14 +126,14 @@ def reference_delays_of(setting: DelaySetting, played: Played) -> list[tuple[int
 
 @dataclass
 class Verifier:
-    """Compares what was measured with what is known."""
+    """Compares measured delays with known ones."""
 
     clocks: Clocks
     loop: Loop
     synchroniser_ticks: int = 0  # of the generator
 
     def tolerance(self) -> str:
-        """Say by how much a ball may differ from what is known."""
+        """Say by how much a ball may differ from its known delay."""
         tick_ns = NS_PER_S / self.clocks.tick_hz
         each = f"{self.clocks.rounding_ticks:g} ticks of rounding"
         both = f"a loop of 0 to {self.loop.most_ns:.0f} ns, measured and taken off"
@@ -144,7 +144,7 @@ class Verifier:
     def judge(
         self, verification: Verification, measured: list[tuple[DelaySetting, Played]]
     ) -> None:
-        """Fill in what was found, and the verdict."""
+        """Fill in the results and the verdict."""
         kinds: tuple[Kind, Kind] = ("interrupt", "scheduling")
         alike = [common(self._balls(measured, kind), self.clocks) for kind in kinds]
         for setting, played in measured:
@@ -166,7 +166,7 @@ class Verifier:
     def _balls(
         self, measured: list[tuple[DelaySetting, Played]], kind: Kind
     ) -> list[tuple[float, int]]:
-        """Return what is known of each answered ball and what was measured, in ticks."""
+        """Return the known and the measured delay of each answered ball, in ticks."""
         return [
             pair
             for setting, played in measured

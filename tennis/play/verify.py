@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The Tennis authors
 # SPDX-License-Identifier: MIT
-"""The thesis' black-box check of the instrument: delays that are known, measured ball by ball.
+"""The thesis' black-box check of the instrument: known delays, measured ball by ball.
 
 A generator answers each ping after a known time. Two questions are kept apart:
 
@@ -231,7 +231,7 @@ def _quiet(maker: Brickwall) -> None:
     try:
         maker.command("quiet")
     except TennisError:
-        return  # what is gone makes no noise
+        return  # a device that is gone makes no noise
 
 
 # of a wire that is no jumper: what its far end does
@@ -295,7 +295,7 @@ def _no_jumper(levels: dict[str, Any]) -> str:
 
 
 def _measure(brickwall: Brickwall, setting: DelaySetting, tick_hz: int) -> tuple[Played, str]:
-    """Play the balls of a setting, whose ticks are ``tick_hz``; return them, and what was odd."""
+    """Play the balls of a setting, whose ticks are ``tick_hz``; return them, and a remark."""
     longest = (setting.rise_ticks[1] + setting.width_ticks[1]) * NS_PER_S // tick_hz
     play = Play(
         balls=setting.balls,

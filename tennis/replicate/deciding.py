@@ -36,7 +36,7 @@ class Level:
 
     @property
     def words(self) -> str:
-        """Say what is judged."""
+        """Name the judged quantity."""
         return f"{level_words(self.one_in)} and rarer, of all balls"
 
 

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The Tennis authors
 # SPDX-License-Identifier: MIT
-"""Find out what made the latest balls of a match late: play their rallies again, and look."""
+"""Find the causes of a match's latest balls: play their rallies again, and look."""
 
 from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor, as_completed

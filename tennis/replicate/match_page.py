@@ -128,7 +128,7 @@ class _Cell:
     p99: str  # and one in 100
     balls: int
     misses: int
-    note: str  # why there is nothing, or what is wrong with it
+    note: str  # why there is no value, or a doubt about it
     claim: Claim | None  # None: there is nothing to compare, as with idle itself
 
 
@@ -217,7 +217,7 @@ def match_report(replicated: Replication) -> str:
 
 
 def _at_levels(part: ClaimPart) -> str:
-    """Say what was found at each probability of exceedance."""
+    """Give the ratio at each probability of exceedance."""
     return "; ".join(
         f"1 in {level.one_in:,}: " + ratio_words(level.estimate, level.interval, write=number)
         for level in part.levels

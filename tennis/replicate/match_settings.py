@@ -60,7 +60,7 @@ def _row(plan: MatchPlan, setting: str, lines: list[Worth]) -> _SettingRow:
 
 
 def _what_it_is(plan: MatchPlan, name: str) -> str:
-    """Describe a setting of the plan, without what is the same in all of them."""
+    """Describe a setting of the plan, without the parts that all settings share."""
     setting = plan.settings[name]
     words = [setting.command_line] if setting.command_line else []
     words += [SETTINGS[name].in_brief(value) for name, value in setting.of_a_match.items()]

@@ -52,7 +52,7 @@ class Mechanisms(StrictModel):
         write_whole(match / FILE, text.encode(), force=True)
 
     def with_todays_names(self) -> "Mechanisms":
-        """Return the same with ``forced`` for what was called ``threaded`` first."""
+        """Return the same with ``forced`` for its old name ``threaded``."""
         return Mechanisms(
             cells={name.replace("/threaded/", "/forced/"): one for name, one in self.cells.items()}
         )

@@ -182,7 +182,7 @@ def latest(sample: Sample) -> tuple[str, Rally, int, int | None]:
 
 
 def not_played(samples: Sequence[Sample]) -> str:
-    """Say what was not played, and why; the same reason once."""
+    """List the samples that were not played, and why; each reason once."""
     whys: dict[str, list[str]] = {}
     for sample in samples:
         whys.setdefault(sample.missing, []).append(sample.words)

@@ -13,7 +13,7 @@ from tennis.match.folder import MatchFolder
 from tennis.rally import Rally
 
 LATENCIES: tuple[Measured, ...] = ("interrupt", "scheduling")
-ONE_IN = 1000  # what is compared: this level and rarer ones
+ONE_IN = 1000  # the compared levels: this one and rarer ones
 
 
 @dataclass(frozen=True)

@@ -146,7 +146,7 @@ def _line(  # noqa: PLR0913, PLR0917 (all that tells a cell from others)
         loads=(load,),
         latency="interrupt",
     )
-    # also of boots that are too short for a verdict: what was measured is shown
+    # also of boots that are too short for a verdict: their figures are shown
     sample = find(replicated.match, rules, side, load, judged=False)
     rallies = [rally for _, rally in sample.rallies]
     if not rallies:
@@ -232,7 +232,7 @@ def _growth(replicated: Replication, rt: _StoryLine | None) -> _Sentence:
 
 
 def _modern_driver(line: _StoryLine) -> _Sentence:
-    """Say what a driver of today's gets on the same kernel: what was contradicted is one call."""
+    """Describe a modern driver on the same kernel: the contradiction is about one call."""
     late = "" if line.late is None else f"1 in 1,000 after {line.format_level(line.late)}, "
     missed = f" ({line.misses} missed)" if line.misses else ""
     latest = f"after {line.here.said('max')}{missed}"

@@ -66,7 +66,7 @@ class _SideFigures:
     behind: int  # the last whole cycle of the load: balls that are not
     misses: int
     levels: tuple[_FoundLevel, ...]
-    mechanism: Mechanism | None  # of its latest ball, where `tennis replicate --explain` looked
+    mechanism: Mechanism | None  # of its latest ball, if `tennis replicate --explain` found it
     largest: float | None  # of all balls
     exceedance_bound_95: float | None  # of the largest of all balls: 3/N; None: there were misses
 
@@ -78,10 +78,10 @@ class ClaimPart:
     says: str
     verdict: Verdict
     rule: str = ""  # what the estimate must be, in words
-    remark: str = ""  # what else decided, or why nothing could be decided
+    remark: str = ""  # another reason of the verdict, or why there is none
     next: str = ""  # what to play to decide it
     command: str = ""  # that plays it
-    missing: tuple[str, ...] = ()  # what was not played, one entry a side
+    missing: tuple[str, ...] = ()  # sides that were not played
     published: float | None = None  # the same of the thesis' tables, of the latest balls
     above: float | None = None
     below: float | None = None
@@ -91,15 +91,15 @@ class ClaimPart:
     levels: tuple[Level, ...] = ()
     largest: float | None = None  # the same ratio of the largest of all balls
     largest_position: Position | None = None  # its place; "both": within a ranking's margin
-    # whether anybody looked at what made the side late that must be late; empty: nothing must
+    # whether the cause of the side that must be late was found; empty: no side must
     cause: Cause = ""
     sides: tuple[_SideFigures, ...] = ()
-    quantity: str = ""  # what was published: "the thesis' maximum of 10,000,000 balls"
-    judged: str = ""  # what is judged here: "1 in 1,000 and rarer, of all balls"
+    quantity: str = ""  # the published quantity: "the thesis' maximum of 10,000,000 balls"
+    judged: str = ""  # the judged quantity: "1 in 1,000 and rarer, of all balls"
 
     @property
     def addressed(self) -> bool:
-        """Tell whether anything was compared, or could have been with what was played."""
+        """Tell whether anything was compared, or could have been with the rallies played."""
         return self.verdict not in SILENT
 
     @property
@@ -115,7 +115,7 @@ class ClaimPart:
 
     @property
     def ratio(self) -> str:
-        """Say what was found: "1.67 (1.3 to 4)"; empty: nothing was compared."""
+        """Write the ratio: "1.67 (1.3 to 4)"; empty: nothing was compared."""
         if self.estimate is None or self.interval is None:
             return ""
         return ratio_words(self.estimate, self.interval, write=number, why=self._why_no_number)
@@ -146,14 +146,14 @@ class ClaimPart:
 
     @property
     def latest_differ(self) -> bool:
-        """Tell whether the latest balls, which were published, do not show what was decided."""
+        """Tell whether the latest balls, which were published, contradict the verdict."""
         if self.largest_position is None or self.verdict not in DECIDED:
             return False
         return self.largest_position != ("inside" if self.verdict in HOLDS else "outside")
 
     @property
     def latest_words(self) -> str:
-        """Say what the latest balls show, if that is not what was decided; else empty."""
+        """Say what the latest balls show if they contradict the verdict; else empty."""
         if not self.latest_differ:
             return ""
         holds = "does not hold" if self.verdict in HOLDS else "is not contradicted"
@@ -168,7 +168,7 @@ class ClaimPart:
 
     @property
     def quantities(self) -> str:
-        """Say by what it is judged, what was published, and what the latest balls here show."""
+        """Name the judged and the published quantity, and the result of the latest balls here."""
         value = "" if self.published is None else f" {number(self.published)}"
         words = f"judged by {self.judged}; published{value}: {self.quantity}"
         if self.largest is not None:
@@ -255,7 +255,7 @@ class Claim:
 
     @property
     def cause(self) -> Cause:
-        """Tell whether what made the sides late was looked at; empty: there is nothing to see."""
+        """Tell whether the sides' causes were found; empty: no cause to find."""
         return _cause(self.verdict, self.decisive)
 
     def as_json(self) -> dict[str, Any]:
@@ -497,7 +497,7 @@ class Replication:
         return other_cause(part, late, every, self._rules.statistics.judged_one_in)
 
     def _mechanism(self, sample: Sample) -> Mechanism | None:
-        """Return what made a side's latest ball late; None: nobody looked at that ball."""
+        """Return the mechanism of a side's latest ball; None: that ball was not explained."""
         known = self._mechanisms.get(sample.name)
         if known is None:
             return None

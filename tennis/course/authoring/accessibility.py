@@ -38,6 +38,6 @@ def _mend(
 
 
 def setup(app: "Sphinx") -> ExtensionMetadata:
-    """Tell Sphinx what is here."""
+    """Register the extension with Sphinx."""
     app.connect("html-page-context", _mend, priority=_AFTER_THE_THEME)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

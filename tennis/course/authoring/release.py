@@ -23,7 +23,7 @@ ANSWERS = (
     *("tests/*", ".ci/*", "benchmarks/*"),
 )
 STARTERS = re.compile(r"labs/[^/]+/\w+\.[ch]")  # files that students complete
-# of a tree that is no checkout: what was built or fetched there
+# of a tree that is no checkout: folders that were built or fetched there
 BUILT = {".git", ".venv", "build", "_build", "node_modules", "demo", "__pycache__"}
 
 

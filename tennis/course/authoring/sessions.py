@@ -53,7 +53,7 @@ class Planned(StrictPart):
     session: Session
     lab: Lab | None
     room_minutes: int  # at the lab, in the room
-    home_minutes: int  # at the lab, what is left of it
+    home_minutes: int  # at the lab, the rest of it
 
     @property
     def title(self) -> str:

@@ -98,7 +98,7 @@ def lab(work: Work) -> Lab:
 
 @pytest.fixture
 def solution(pytestconfig: pytest.Config) -> Solution | None:
-    """Return what is right; None if a student asks."""
+    """Return the solution; None if a student runs the checks."""
     return pytestconfig.stash[SOLUTION]
 
 
@@ -110,7 +110,7 @@ def blind(pytestconfig: pytest.Config) -> bool:
 
 @pytest.fixture
 def note(request: pytest.FixtureRequest) -> Note:
-    """Return what keeps words that are shown where the check passes."""
+    """Return a function that keeps words to show if the check passes."""
 
     def keep(words: str) -> None:
         request.node.stash[NOTE] = plain(words, NOTE_MAX)
@@ -155,7 +155,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Leave out what is asked of no question and of no rally."""
+    """Leave out checks that apply to no question and no rally."""
     items[:] = [item for item in items if not item.name.endswith("[NOTSET]")]
 
 
@@ -165,7 +165,7 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
     parameter = item.name[item.name.find("[") :] if "[" in item.name else ""
     for need in _mark(item)["needs"]:
         name = need.replace("[*]", parameter)
-        # a star where the check itself has no parameter: all of them
+        # a star if the check itself has no parameter: all of them
         names = (
             [one for one in verdicts if one.startswith(need[:-2])] if name == need[:-3] else [name]
         )
@@ -176,7 +176,7 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) -> Any:
-    """Turn what was raised into a verdict."""
+    """Turn an exception into a verdict."""
     report = yield
     if call.when == "teardown" or (call.when == "setup" and call.excinfo is None):
         return report
@@ -211,7 +211,7 @@ def _write(config: pytest.Config, line: dict[str, Any]) -> None:
 
 
 def _facts(work: Work) -> dict[str, Any]:
-    """Return what is kept of a folder besides its results."""
+    """Return a folder's facts, which are kept besides its results."""
     texts: dict[str, str] = {}
     answers = {
         question.id: _answer(work, question)
@@ -283,7 +283,7 @@ def _sweep_rallies(work: Work) -> Iterator[tuple[str, str]]:
 
 
 def _files(work: Work) -> Iterator[tuple[str, str]]:
-    """Yield SHA-256 of what was completed, comments and spaces aside; nothing of what was not."""
+    """Yield the SHA-256 of each completed file, without comments and spaces."""
     for name in work.lab.files:
         path = work.folder / name
         if path.is_file() and not path.is_symlink() and path.stat().st_size <= SOURCE_MAX:

@@ -38,11 +38,10 @@ from tennis.rally.text import plain
 
 # of a protocol: judged by themselves
 JUDGED = OF_A_BOOT | LENGTH
-_OWN_HALVES = frozenset({"top_half", "bottom_half"})  # of a Racquet of one's own: it says them
+_OWN_HALVES = frozenset({"top_half", "bottom_half"})  # a user's Racquet decides them itself
 # of a rally that asks for a drill: nothing answers
 OF_ANSWERS = frozenset({"top_half", "bottom_half", "priorities"})
-# what is wrong with a sweep or a match, which takes long to open, by its place: each of several
-# questions asks for it
+# the error of a sweep or a match by its place: opening takes long, and several questions need it
 _TROUBLE: dict[Path, Exception | None] = {}
 
 
@@ -286,7 +285,7 @@ class PlayedHere(Mapping[str, Rally]):
         return self._known[name]
 
     def misplayed(self, name: str) -> str:
-        """Say what is wrong with how a student's Racquet answered in its rally; empty: nothing.
+        """Describe the faults of a student's Racquet's answers in its rally; empty: none.
 
         Raises TennisError.
         """
@@ -311,8 +310,8 @@ def own_rally(work: Work, own: str, beside: str) -> Rally:
     """Return the rally of a student's Racquet, or program, of which each ball was answered once.
 
     ``own``, ``beside``: names of the lab's rallies, the second one with the kit's Racquet, or a
-    program of the lab's. Raises Wrong if the student's fails, Inconclusive where the other does,
-    too, BenchError if this machine plays neither.
+    program of the lab's. Raises Wrong if the student's fails, Inconclusive if the other does, too,
+    BenchError if this machine plays neither.
     """
     rally, said = None, ""
     is_program = next(one for one in work.lab.rallies if one.name == own).program is not None

@@ -78,7 +78,7 @@ def match_here(work: Work, plays: Plays | None, *, boards: bool) -> MatchFolder:
 
 
 def compare_match(work: Work, plays: Plays, *, boards: bool) -> str:
-    """Compare each rally of a student's match with the marker's; return what was compared.
+    """Compare each rally of a student's match with the marker's; describe the comparison.
 
     Raises InDoubt, Inconclusive.
     """

@@ -84,7 +84,7 @@ COMPLAINT = re.compile(
     r"refcount_t: |irq \d+: nobody cared|.*scheduling while atomic|.*Unbalanced enable|"
     r"Trying to (?:vfree|free)).*)"
 )
-# a place in the module: of the program counter itself, or where a call returns to
+# a place in the module: the program counter itself, or a return address
 PLACE = re.compile(rf"(?P<function>\w+)\+0x(?P<offset>[0-9a-f]+)/0x[0-9a-f]+ \[{MODULE}\]")
 INSTRUCTION_BYTES = 4
 PLACES_WITHIN = 80  # lines behind the complaint
@@ -191,7 +191,7 @@ def judge(  # noqa: PLR0913 (all that is known of a trial)
     hang_watch: "_HangWatch",
     trace: GuestTrace,
 ) -> _Trial:
-    """Say what went wrong first: the kernel's own complaint, a hang, or what was seen of it.
+    """Describe the first failure: the kernel's own complaint, a hang, or a visible fault.
 
     ``lines`` are the console's, ``balls`` as ``balls_of`` returns them: served_ns, rise, fall.
     """
@@ -264,7 +264,7 @@ def _silenced(trace: GuestTrace, stays: Sequence[_Stay]) -> str:
 
 
 def _reloaded(trace: GuestTrace, stays: Sequence[_Stay], balls: NDArray[np.int64]) -> str:  # noqa: PLR0911
-    """Return what went wrong first of the reloads; empty: nothing."""
+    """Describe the first failure of the reloads; empty: none."""
     loads = [stay for stay in stays if stay.there]
     reloads = len(loads) - 1
     after = f"after {reloads} of {RELOADS} reloads"
@@ -319,7 +319,7 @@ def _left(trace: GuestTrace, over: _Stay) -> str:
 def _by_whom(
     trace: GuestTrace, balls: NDArray[np.int64], raisers: AbstractSet[str] = HANDLERS
 ) -> str:
-    """Return what is wrong with who raised and lowered the line; empty: nothing.
+    """Describe wrong code that raised or lowered the line; empty: none.
 
     The stages of an answer: its interrupt's handler raises the line, and something that runs after
     the handler lowers it. ``raisers``: functions of the kernel, one of which called the handler.
@@ -388,13 +388,13 @@ def _hangs_at(own: OwnModule, lines: Sequence[str], hang_watch: "_HangWatch") ->
 
 
 class _HangWatch:
-    """Ends a trial that hangs, once it has seen where the processor is."""
+    """Ends a trial that hangs, once it has seen the processor's place."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
         self.silent = self.late = False
         self.at: list[int] = []  # the processor's place
-        self.back_to: list[int] = []  # and where the function that it was in returns to
+        self.back_to: list[int] = []  # and the return address of its function
         self._began = time.monotonic()
         self._answers = self._balls = 0
 
@@ -431,7 +431,7 @@ class _HangWatch:
 # --- the same Racquet in the rally that is marked: it may tell a trial from a rally ---
 
 
-SUFFIX = ".makers"  # beside a play: what is wrong with who made its edges; empty: nothing
+SUFFIX = ".makers"  # beside a play: wrong code that made its edges; empty: none
 # of PREEMPT_RT: they call the handlers of interrupts that nobody kept from becoming threads
 THREADS = {"irq_thread_fn", "irq_forced_thread_fn"}
 # a module can forge it, which hides no edge: all of them are looked for in the wrong functions
@@ -439,7 +439,7 @@ BEGINS = re.compile(rb"(?m)^tennis: fact at_kernel (?:0x)?([0-9a-f]{16})\r?$")
 
 
 def play_watched(plan: Plan, place: Path) -> Rally:
-    """Play a rally of a Racquet of one's own, and keep beside it what is wrong with its answers.
+    """Play a rally of a user's own Racquet, and keep the faults of its answers beside it.
 
     Raises TennisError.
     """
@@ -459,5 +459,5 @@ def play_watched(plan: Plan, place: Path) -> Rally:
 
 
 def makers_of(place: Path) -> Path:
-    """Return the file beside a play that says what is wrong with its answers."""
+    """Return the file beside a play that describes the faults of its answers."""
     return place.with_name(f"{place.name}{SUFFIX}")

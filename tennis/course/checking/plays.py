@@ -101,7 +101,7 @@ class Plays:
             return int(place.read_text())
 
     def misplayed(self, plan: Plan) -> str:
-        """Say what is wrong with how a Racquet of one's own answered in its play; empty: nothing.
+        """Describe the faults of a user's Racquet's answers in its play; empty: none.
 
         Raises TennisError.
         """
@@ -159,7 +159,7 @@ class Plays:
 
     @contextlib.contextmanager
     def _place(self, key: str) -> Iterator[Path]:
-        """Yield where a play is, and keep others from it: of two that want it, one plays."""
+        """Yield the place of a play under a lock: if two want it, one plays."""
         with writing(self._folder):
             self._folder.mkdir(parents=True, exist_ok=True)
             lock = os.open(self._folder / f"{key}.lock", os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW)
@@ -183,7 +183,7 @@ class Plays:
 
 
 def key_of(plan: Plan) -> str:
-    """Return what a plan with its versions is kept by: the same where its balls are the same."""
+    """Return the key of a plan with its versions: the same if its balls are the same."""
     source = sha256_of(Path(plan.racquet)) if plan.racquet else known_by(plan.program) or ""
     where = {"racquet": None, "program": None}
     return _digest(plan.model_copy(update=where).model_dump_json(), source)

@@ -88,7 +88,7 @@ class Facts(BaseModel):
     seeds: dict[str, int] = {}  # of single rallies, by name
     replayed: list[str] = []  # the names of those that are recordings, played back
     texts: dict[str, str]  # SHA-256 of long answers, case and spaces aside
-    files: dict[str, str]  # SHA-256 of what was completed, comments and spaces aside
+    files: dict[str, str]  # SHA-256 of completed files, without comments and spaces
     answers: dict[str, int | float | str]
 
 
@@ -270,7 +270,7 @@ class QuestionReport(BaseModel):
 
 
 def questions(lab: Lab, report: Report) -> list[QuestionReport]:
-    """Return what is known of each question, in the lab's order."""
+    """Return the report of each question, in the lab's order."""
     return [_report(question, report.results) for question in lab.questions]
 
 
@@ -299,7 +299,7 @@ def _judged(question: Question, results: Sequence[Result]) -> tuple[Right, str]:
     if failed is not None:
         return "no", failed.message
     waiting = next((one for one in results if one.not_here), None)
-    if waiting is not None:  # what has passed so far is not all that is asked
+    if waiting is not None:  # other checks of it are still missing
         return "waits", waiting.message
     undecided = next((one for one in results if one.verdict != "pass"), None)
     if undecided is not None:
@@ -310,7 +310,7 @@ def _judged(question: Question, results: Sequence[Result]) -> tuple[Right, str]:
 
 
 def not_run(report: Report) -> list[Result]:
-    """Return the checks that were not run here, but for those of single questions."""
+    """Return the checks that were not run here, except those of single questions."""
     return [one for one in report.results if one.verdict == "not run" and one.question is None]
 
 

@@ -77,7 +77,7 @@ def sweep_here(work: Work, plays: Plays | None, *, boards: bool) -> Sweep:
 
 
 def compare_sweep(work: Work, plays: Plays, *, boards: bool) -> str:
-    """Compare each rate of a student's sweep with the marker's; return what was compared.
+    """Compare each rate of a student's sweep with the marker's; describe the comparison.
 
     Raises InDoubt, Inconclusive.
     """

@@ -32,7 +32,7 @@ NEVER = "jupyterlab.handlers.announcements.NeverCheckForUpdate"
 
 
 def _listed(folder: Path) -> Path:
-    """Return where a folder's notebook is in a hub's JupyterLab: its files begin at the home."""
+    """Return the path of a folder's notebook in a hub's JupyterLab: its files begin at the home."""
     notebook, home = folder.resolve() / NOTEBOOK, Path.home().resolve()
     return notebook.relative_to(home) if notebook.is_relative_to(home) else notebook
 

@@ -26,7 +26,7 @@ def without_grammars() -> None:
 
 
 def execute(notebook: Path, folder: Path) -> tuple[Any, str]:
-    """Return the executed notebook, and what went wrong in which cell; empty: nothing."""
+    """Return the executed notebook, and the error with its cell; empty: none."""
     without_grammars()
     import jupytext  # type: ignore[import-untyped]  # noqa: PLC0415 (of the stage lab)
     from nbclient import NotebookClient  # noqa: PLC0415

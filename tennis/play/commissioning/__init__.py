@@ -1,3 +1,3 @@
 # SPDX-FileCopyrightText: The Tennis authors
 # SPDX-License-Identifier: MIT
-"""Commissioning: measure each step on what is there, and keep the record."""
+"""Commissioning: measure each step on the equipment, and keep the record."""

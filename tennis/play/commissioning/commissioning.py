@@ -152,7 +152,7 @@ class Commissioning:
                 self.record = self._without(self.record, {name})
 
     def _lacking(self, name: str) -> str:
-        """Say what was not named that a step takes; empty if nothing is missing."""
+        """Say what a step needs and was not named; empty if nothing is missing."""
         if step(name).target and not self.equipment.reached:
             return "no target was named"
         if step(name).board and not self.equipment.counts:
@@ -169,7 +169,7 @@ class Commissioning:
         return [one for one in step(name).after if one not in done]
 
     def todo(self) -> list[str]:
-        """Return what is still to be done, in its order."""
+        """Return the steps that are left, in their order."""
         wanted = self.record.open_steps
         if self.request.umpire and not self.record.passed("umpire"):
             wanted.append("umpire")
@@ -298,7 +298,7 @@ class Commissioning:
 
 
 def share(folder: Path, out: Path | None = None) -> tuple[Path, Record]:
-    """Write the one file that somebody sends; return it, and what is in it.
+    """Write the one file that somebody sends; return it and its record.
 
     The folder is checked before: seals, files, and that the medians are those of its rallies.
     Raises RallyError, AlteredError, UsageError.

@@ -361,7 +361,7 @@ def equipment_for(request: CommissionRequest) -> Equipment:
 
 
 def _refuse_what_is_plugged_in() -> None:
-    """Say what is plugged in, if it is not one Pico with MicroPython. Raises StepError."""
+    """Raise StepError, which names the devices, unless one Pico with MicroPython is plugged in."""
     found = picos()
     if len(found) > 1:
         names = ", ".join(port.device for port in found)

@@ -43,7 +43,7 @@ RATE_GAP_NS, RATE_REPLY_NS = 2_000, 5_000
 # no handler answers so soon: what does is the ping itself, by another way
 OWN_PING_NS = 100
 SEED = 1
-# what a verification calls what is wrong -> the failure of a step
+# the cause in a verification -> the failure of a step
 CAUSES: dict[Cause, str] = {
     "no jumper": "no jumper",
     "held": "held",
@@ -288,7 +288,7 @@ def _count(trial: WireTrial, where: str, failure: str) -> str:
 
 
 def _wires(work: Work) -> tuple[WireTrial, Outcome]:
-    """Try both wires; return what was seen, and an outcome with its numbers."""
+    """Try both wires; return the trial, and an outcome with its numbers."""
     with work.equipment.wired() as (brickwall, count):
         serial = brickwall.hello().unique_id
         seen = try_wires(brickwall, count)

@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: MIT
 """The commissioning record: a sealed folder with ``record.json``, a page, and its rallies.
 
-The record holds what was measured. Its sentences hide the names, hosts, serial numbers and paths
-that are known; what is sent has no sentence of it (``sharing``). Its seal shows damage and careless
-edits. It does not show who made it.
+The record holds the measurements. Its sentences hide known names, hosts, serial numbers and paths;
+a shared record has no sentences (``sharing``). Its seal shows damage and careless edits. It does
+not show who made it.
 """
 
 import hashlib
@@ -62,7 +62,7 @@ class StepResult(StrictModel):
 
 
 class Record(StrictModel):
-    """All of ``record.json``, but for the seal."""
+    """All of ``record.json``, without the seal."""
 
     schema_version: Literal[1]
     created: Annotated[str, Field(pattern=r"^\d{4}-\d{2}-\d{2}$")]
@@ -73,7 +73,7 @@ class Record(StrictModel):
     files: dict[Text, Sha256] = Field(default={}, max_length=40)
 
     def result(self, name: str) -> StepResult | None:
-        """Return what came of a step; None if it was not done."""
+        """Return the result of a step; None if it was not done."""
         return next((result for result in self.steps if result.name == name), None)
 
     def passed(self, name: str) -> bool:
@@ -150,7 +150,7 @@ def read_record(path: Path) -> Record:
 
 
 def check_files(folder: Path, record: Record) -> None:
-    """Check what is in a record's folder besides. Raises AlteredError."""
+    """Check the other files in a record's folder. Raises AlteredError."""
     for name, sha256 in record.files.items():
         try:
             with open_below(folder, name) as file:

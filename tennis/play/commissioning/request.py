@@ -45,7 +45,7 @@ class CommissionRequest(StrictModel):
         Field(description="The number of balls of a rally."),
     ] = 2000
     target: str | None = None
-    serving: dict[str, float] = Field(default_factory=dict)  # what else a rally's balls take
+    serving: dict[str, float] = Field(default_factory=dict)  # other settings of a rally's balls
     amount: Amount | None = None  # of known delays
 
     @property

@@ -79,7 +79,7 @@ FACTS = {
 
 
 def to_share(record: Record) -> Record:
-    """Return the record that may leave, with what is in its folder only left out."""
+    """Return the record to share, without parts that only its folder may have."""
     return Record(
         schema_version=record.schema_version,
         created=record.created,

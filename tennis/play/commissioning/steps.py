@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The Tennis authors
 # SPDX-License-Identifier: MIT
-"""The steps of a commissioning: what to plug, what is measured, what a failure means.
+"""The steps of a commissioning: plugs, measurements, and the meaning of failures.
 
 Terminal, record, check-list and the table of symptoms for the room take their words from
 ``steps.toml``, and the pins from ``kit-firmware/wiring.toml``.
@@ -67,7 +67,7 @@ class Step:
 
 
 def _wire_line(name: str) -> str:
-    """Say where a wire goes, as a line of a terminal's picture."""
+    """Draw a wire, as a line of a terminal's picture."""
     wire = wiring().wire(name)
     middle = f"[{wire.resistor_ohm} Ω]" if wire.resistor_ohm else "───────"
     ends = f"Pico pin {wire.pico_pin} (GP{wire.pico_gpio})"
@@ -75,7 +75,7 @@ def _wire_line(name: str) -> str:
 
 
 def ground_line() -> str:
-    """Say where ground goes."""
+    """Draw the ground wire."""
     ground = wiring().ground
     return f"Pico pin {ground.pico_pin} (GND) ───────── pin {ground.target_pin} of the target"
 
@@ -91,12 +91,12 @@ def _far_ends() -> Iterator[tuple[str, Wire]]:
 
 
 def jumper_lines() -> tuple[str, ...]:
-    """Say where the far ends of the wires go for the self-test."""
+    """Name the places of the wires' far ends for the self-test."""
     return tuple(f"{line} (GP{there.pico_gpio}) of the same Pico" for line, there in _far_ends())
 
 
 def second_pico_lines() -> tuple[str, ...]:
-    """Say where ground and the far ends of the wires go on a second Pico."""
+    """Name the places of ground and the wires' far ends on a second Pico."""
     pin = wiring().ground.pico_pin
     ends = (
         f"{line} (GP{there.pico_gpio}, {there.name}) of the second" for line, there in _far_ends()

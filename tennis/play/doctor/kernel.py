@@ -36,7 +36,7 @@ def examine_kernel(facts: snapshot.Snapshot) -> Iterator[Finding]:
 
 
 def problem_of(error: TennisError) -> tuple[str, str]:
-    """Return what is wrong, and what to do about it."""
+    """Return an error's problem, and what to do about it."""
     problem, _, advice = str(error).rpartition(": ")
     return (problem, advice) if problem else (advice, "")
 
