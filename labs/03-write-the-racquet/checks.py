@@ -3,11 +3,13 @@
 """Lab 3: a kernel module is built, tried on real kernels, and held beside the kit's."""
 
 from tennis.bench.kernels import catalogue, debugging, own_module
-from tennis.bench.kernels.catalogue import Kernel
+from tennis.bench.kernels.kernel import Kernel
 from tennis.course.checking.evidence import own_rally
-from tennis.course.checking.module_trial import trial
+from tennis.course.checking.module_trial import Pace, Trial, pace_of, trial
+from tennis.course.checking.plays import Plays, draw_for
 from tennis.course.checks import (
     Inconclusive,
+    Note,
     NotHere,
     Wrong,
     check,
@@ -40,17 +42,28 @@ def check_builds(work: Work) -> None:
             raise Wrong(f"{name}: a warning: {own.warnings[0]}", own.warnings)
 
 
+@check(question="builds", needs=["check_builds"])
+def check_loads(work: Work, plays: Plays | None) -> None:
+    """A module that builds, and does nothing, is no Racquet: it loads, and answers a ping.
+
+    Hint: which gap is still empty? The console says whether the interrupt was asked for.
+    """
+    tried = _tried(work, plays, catalogue.find("mainline"), "mainline")[0]
+    if not tried.answers:
+        raise Wrong(f"it builds, and answers nothing: {tried.complaint}", tried.console)
+
+
 @check(question="answers", needs=["check_builds"])
-def check_answers(work: Work) -> None:
+def check_answers(work: Work, plays: Plays | None, note: Note) -> None:
     """It loads, answers, and survives reloads while pings come, on a real mainline kernel.
 
     Hint: these lines are the target's console. If one names a line of your source, start there.
     """
-    _try(work, catalogue.find("mainline"), "mainline")
+    note(_try(work, plays, catalogue.find("mainline"), "mainline"))
 
 
 @check(question="clean", needs=["check_answers"])
-def check_clean(work: Work) -> None:
+def check_clean(work: Work, plays: Plays | None, note: Note) -> None:
     """The same on a kernel that watches locks, memory, and code that must not sleep.
 
     Hint: read the first line of the complaint, then the first function of your own below it.
@@ -58,17 +71,26 @@ def check_clean(work: Work) -> None:
     if not debugging.is_built():
         raise NotHere("the kernel that watches is not here: `tennis kernels fetch debug` builds it")
     kernel = debugging.find()
-    _try(work, kernel, str(kernel.build))
+    note(_try(work, plays, kernel, str(kernel.build)))
 
 
-def _try(work: Work, kernel: Kernel, name: str) -> None:
-    try:
-        tried = trial(work.folder / SOURCE, kernel, name)
-    except TennisError as error:
-        raise Inconclusive(str(error)) from error
+def _try(work: Work, plays: Plays | None, kernel: Kernel, name: str) -> str:
+    """Raise Wrong for what goes wrong in a trial; return its pace in words."""
+    tried, pace = _tried(work, plays, kernel, name)
     if tried.complaint:
         where = f" ({tried.where})" if tried.where else ""
         raise Wrong(f"{tried.complaint}{where}", tried.console)
+    return f"tried with {pace.said}"
+
+
+def _tried(work: Work, plays: Plays | None, kernel: Kernel, name: str) -> tuple[Trial, Pace]:
+    """Return what came of a trial, of which each hand-in has another pace."""
+    source = work.folder / SOURCE
+    try:
+        pace = pace_of(draw_for(plays, source))
+        return trial(source, kernel, name, pace), pace
+    except TennisError as error:
+        raise Inconclusive(str(error)) from error
 
 
 @check(question="ratio", needs=["check_rally[tasklet]", "check_rally[own]"])

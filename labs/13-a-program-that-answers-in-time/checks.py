@@ -4,34 +4,56 @@
 
 It is an ordinary process of the target's, with whatever it likes to do. Nothing that it says
 counts: balls and replies are timed outside. It could know when its student's pings come, as the
-seed is no secret. It knows nothing of the other balls.
+seed is no secret. It knows nothing of the other balls. With these, its work is looked at: the
+records, the file, the count, the other thread.
 """
 
+import random
+
+from tennis.bench.targets.console import LIMIT_BYTES
 from tennis.course.checking.evidence import own_rally
-from tennis.course.checking.plays import Plays, plan_of_rally
-from tennis.course.checks import Inconclusive, InDoubt, check, expect, figure_ns, near, number
+from tennis.course.checking.plays import FOLDER, Plays, draw_for, plan_of_rally
+from tennis.course.checking.program_work import complaint, looks_in, script
+from tennis.course.checks import (
+    Inconclusive,
+    InDoubt,
+    Note,
+    check,
+    expect,
+    figure_ns,
+    near,
+    number,
+)
 from tennis.course.work import Work
+from tennis.kit.checkout import cache_folder
 from tennis.kit.units import format_count, format_ns
 from tennis.rally import Rally
+from tennis.rally.disk import open_below
+from tennis.rally.folder import CONSOLE
 from tennis.rally.statistics.balls import latencies_ns
+
+OTHER_BALLS = (0.8, 1.2)  # of the lab's: drawn
 
 
 @check(
     question="in-time",
     needs=["check_answered[in-time]", "check_rally[before]", "check_rally[answer]"],
 )
-def check_in_time(work: Work, plays: Plays | None) -> None:
-    """Your program answers each ball once, and none is later than the bound; nor are other balls.
+def check_in_time(work: Work, plays: Plays | None, note: Note) -> None:
+    """Your program answers each ball once, in time, and does all of its work.
 
     Hint: `tennis explain answer --program answer.c` says what the latest ball waited for.
     """
     own = own_rally(work, "answer", beside="before")
     _expect_in_time(work, own, "")
-    if plays is None:
-        return
     asked = next(one for one in work.lab.rallies if one.name == "answer")
-    plan = plan_of_rally(asked, plays.secret_seed(), own=work.folder / str(asked.program))
-    other = plays.rally(plan)
+    source = work.folder / str(asked.program)
+    drawn = draw_for(plays, source)
+    draw = random.Random(drawn)  # noqa: S311 (to be repeated)
+    balls = round(asked.balls * draw.uniform(*OTHER_BALLS))
+    plan = plan_of_rally(asked, draw.getrandbits(31), balls=balls, own=source)
+    # a student's own run keeps it, too: the same file is not played twice
+    other = (plays or Plays(cache_folder() / FOLDER)).rally(plan, script(drawn))
     counts = other.manifest.counts
     if other.manifest.suspect or other.manifest.ended != "complete":
         raise Inconclusive("with other balls, the rally failed here, and with its own it did not")
@@ -42,6 +64,13 @@ def check_in_time(work: Work, plays: Plays | None) -> None:
             "missing or come without a ping: does the program know its balls?"
         )
     _expect_in_time(work, other, "with other balls, ")
+    with open_below(other.path, CONSOLE) as file:
+        looks = looks_in(file.read(LIMIT_BYTES).decode(errors="replace"))
+    lacks = complaint(looks, other.balls)
+    expect(not lacks, f"with other balls, {lacks}")
+    note(
+        f"{balls:,} other balls, seed {plan.protocol.seed}, {len(looks)} looks: drawn with {drawn}"
+    )
 
 
 def _expect_in_time(work: Work, rally: Rally, which: str) -> None:

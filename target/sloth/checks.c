@@ -18,6 +18,12 @@ static uint32_t running(void)
 	return exception < 16 ? 0 : exception - 15;
 }
 
+/* Of an application that has no hook of its own. */
+__attribute__((weak)) void ErrorHook(StatusType error)
+{
+	(void)error;
+}
+
 static uint32_t priority_of(uint32_t holder)
 {
 	switch (holder) {

@@ -265,6 +265,8 @@ def submit(number: str, folder: Path | None, out: Path | None, *, partial: bool)
         for one in lacking:
             warn(f"missing: {one}")
         _accept_a_part(opened, checking.questions(found, report), partial=partial)
+    if any(rally.own_file for rally in found.rallies):
+        warn(work.OWN_CODE)
     out = out or Path(hand_in.file_name(opened))
     hand_in.check_place(out)
     printed = _printed(opened, partial=bool(lacking))

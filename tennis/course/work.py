@@ -50,6 +50,12 @@ ANSWERS_MAX = 1 << 18  # bytes
 TEXT_MAX = 20_000  # characters of an answer
 NUMBER_MAX = 1e18
 MINUTES_MAX = 10_000
+BUDGET_S = 600.0  # of processor time, for all plays of one student's file by a marker
+LOST_PERCENT = 1  # of the balls may be lost, as a kernel under load may lose one
+OWN_CODE = (
+    f"Your teacher plays your code for at most {BUDGET_S / 60:g} minutes of processor time, and "
+    f"ends a rally once more than {LOST_PERCENT} % of its balls were not answered."
+)
 HANDOUT = "handout.md"  # of a package's lab, beside its lab.toml
 REMOVE = "remove one of the packages, or give its lab another number"
 
@@ -465,7 +471,11 @@ Your seed is **{seed}**: it makes your balls yours. Play in this folder:
 - Your answers go into `{ANSWERS}`: a prediction before you play, as the first rally seals it.
 - `tennis lab check {lab.number:02}` says what is missing, as often as you like.
 - `tennis lab submit {lab.number:02}` makes the one file to hand in.
-"""
+{_readme_own_code(lab)}"""
+
+
+def _readme_own_code(lab: Lab) -> str:
+    return f"- {OWN_CODE}\n" if any(rally.own_file for rally in lab.rallies) else ""
 
 
 def _readme_handout(lab: Lab) -> str:

@@ -3,13 +3,14 @@
 """A student's program is marked by two plays of it: with its own balls, and with others."""
 
 import importlib.util
+import random
 from dataclasses import replace
 
 import pytest
 
 from tennis.course import load_lab
 from tennis.course.checking.evidence import PlayedHere
-from tennis.course.checking.plays import Plays, key_of, plan_of_rally
+from tennis.course.checking.plays import Plays, draw_for, key_of, plan_of_rally
 from tennis.course.checking.running import Facts, Mark, Report
 from tennis.course.checks import Wrong
 from tennis.course.work import read
@@ -50,9 +51,15 @@ def test_a_play_is_kept_by_what_the_program_is(tmp_path):
     assert key_of(plan_of_rally(ASKED, 7, own=tmp_path / "b" / "answer.c")) != keys[0]
 
 
-def test_the_seed_that_nobody_knows_is_drawn_once_for_a_class(tmp_path):
-    seeds = {Plays(tmp_path / name).secret_seed() for name in "aab"}
-    assert len(seeds) == 2
+def test_what_nobody_knows_is_drawn_once_for_each_file_of_a_class(tmp_path):
+    """A student's own run draws from the file: after each change it is another one."""
+    one, other = tmp_path / "one.c", tmp_path / "other.c"
+    one.write_text("1")
+    other.write_text("2")
+    drawn = [draw_for(Plays(tmp_path / name), one) for name in "aab"]
+    assert drawn[0] == drawn[1] != drawn[2]
+    assert draw_for(Plays(tmp_path / "a"), other) not in drawn
+    assert draw_for(None, one) == draw_for(None, one) != draw_for(None, other)
 
 
 def test_a_page_says_which_file_is_the_answer_and_that_one_is_not(tmp_path):
@@ -90,8 +97,7 @@ def test_a_program_that_knows_its_balls_is_late_with_others(tmp_path, monkeypatc
     knows = f"{KNOWS.replace('OWN', str(own))}"
     (made / "answer.c").write_text(source.replace(loop, knows))
     plays = Plays(tmp_path / "played")
-    plays.secret_seed()
-    (tmp_path / "played" / "secret-seed").write_text(f"{other}\n")
+    monkeypatch.setattr(random.Random, "getrandbits", lambda *_: other)
     # its mark is the plugin's
     monkeypatch.setattr("tennis.course.checks.check", lambda **_: lambda function: function)
     path = ROOT / "labs" / LAB.slug / "checks.py"
@@ -99,5 +105,5 @@ def test_a_program_that_knows_its_balls_is_late_with_others(tmp_path, monkeypatc
     checks = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(checks)
     here = replace(work, rallies=PlayedHere(work, plays))
-    with pytest.raises(Wrong, match=r"^with other balls, 1 of 20 balls: later than 100 µs"):
+    with pytest.raises(Wrong, match=r"^with other balls, 1 of [0-9]+ balls: later than 100 µs"):
         checks.check_in_time(here, plays)

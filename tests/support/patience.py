@@ -2,35 +2,13 @@
 # SPDX-License-Identifier: MIT
 """Waiting for a process on a busy machine: by the processor time that it got, not by the wall."""
 
-import os
 import subprocess
 import time
 from collections.abc import Callable
-from pathlib import Path
 
-TICKS = os.sysconf("SC_CLK_TCK")
+from tennis.kit.processor_time import processor_s
+
 STANDSTILL_S = 300.0  # of the wall: a process that got no time by then hangs
-
-
-def processor_s(pid: int) -> float:
-    """Return the seconds that a process and its descendants ran, those that ended included."""
-    parents: dict[int, int] = {}
-    ran: dict[int, float] = {}
-    for path in Path("/proc").glob("[0-9]*/stat"):
-        try:
-            fields = path.read_text().rpartition(")")[2].split()
-        except OSError:
-            continue
-        number = int(path.parent.name)
-        parents[number] = int(fields[1])
-        ran[number] = sum(map(int, fields[11:15])) / TICKS
-
-    def descends(number: int) -> bool:
-        while number not in {0, pid}:
-            number = parents.get(number, 0)
-        return number == pid
-
-    return sum(seconds for number, seconds in ran.items() if descends(number))
 
 
 class _Limit:

@@ -107,10 +107,16 @@ def image(
 
 
 def own_image(
-    application: Path, core: Core, board: _BoardLayout = LM3S6965, *, defines: Mapping[str, int]
+    application: Path,
+    core: Core,
+    board: _BoardLayout = LM3S6965,
+    *,
+    defines: Mapping[str, int],
+    checked: bool = False,
 ) -> Path:
     """Build a user's own application, FILE.c with FILE.h beside it; return the ELF file.
 
+    ``checked``: with OSEK's extended status: services are functions then.
     The place in the box is always the same: the same source gives the same bytes. Raises UsageError
     if a file cannot be read, NotBuiltError with the compiler's first complaint, BenchError if
     this machine could not build it.
@@ -119,7 +125,8 @@ def own_image(
         raise UsageError(f"{application} is no C file", next_step="name FILE.c, with FILE.h beside")
     both = application.resolve(), application.with_suffix(".h")  # the named file may be a link
     texts = [read_source(path, SIZE_MAX) for path in both]
-    words = _words(core, board, OWN, checked=False, defines=defines)
+    words = _words(core, board, OWN, checked=checked, defines=defines)
+    kernel = ["sloth.c", *(["checks.c"] if checked else [])]
     key = digest(*texts, *_sources(), compiler_version(), *words)
 
     def build(folder: Path) -> None:
@@ -128,7 +135,8 @@ def own_image(
                 (Path(scratch) / f"{OWN}{suffix}").write_bytes(text)
             # the user's own first: a configuration of the kit's has the same name
             command = [COMPILER, *words, "-I.", f"-I{BOXED}", "-T", f"{BOXED}/link.ld"]
-            command += ["-o", f"{box.OUT}/image.elf", f"{BOXED}/sloth.c", f"{OWN}.c"]
+            command += ["-o", f"{box.OUT}/image.elf"]
+            command += [*(f"{BOXED}/{one}" for one in kernel), f"{OWN}.c"]
             ended = box.run(command, Path(scratch), ["image.elf"], {BOXED: SLOTH}, {}, LIMIT_S)
         if ended.limit:
             raise BenchError(

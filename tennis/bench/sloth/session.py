@@ -3,6 +3,7 @@
 """SLOTH in QEMU, on a board with a Cortex-M, played by the virtual bench's built-in instrument."""
 
 import subprocess
+from collections.abc import Sequence
 from pathlib import Path
 
 from tennis.bench.qemu import plugins
@@ -22,13 +23,15 @@ READY_NS = 10_000_000_000  # of virtual time, until the application says that it
 class SlothSession(PipedSession):
     """A rally that is being played; the console goes to ``folder``."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 (all that QEMU takes)
         self,
         image: Path,
         core: Core,
         protocol: Protocol,
         folder: Path,
         instruction_ns: int = INSTRUCTION_NS,
+        *,
+        log_options: Sequence[str] = (),  # what QEMU is to log besides, and where
     ) -> None:
         qemu = plugins.find_qemu()
         super().__init__()
@@ -48,6 +51,7 @@ class SlothSession(PipedSession):
             *("-no-reboot", "-chardev", f"file,id=console,path={console}"),
             *("-serial", "chardev:console", "-kernel", str(image)),
             *("-plugin", ",".join([str(plugins.build(qemu)).replace(",", ",,"), *words])),
+            *log_options,
         ]
         with self._log.open("wb") as log:
             # a session of its own: Ctrl-C is for the host, which then asks QEMU to end

@@ -77,7 +77,7 @@ def pytest_configure(config: pytest.Config) -> None:
     own = work.lab.folder / CHECKS
     config.args += [str(own)] if own.is_file() else []
     folder = config.getoption("--plays")
-    plays = Plays(folder) if folder is not None else None
+    plays = Plays(folder, work) if folder is not None else None
     config.stash[WORK] = work if plays is None else replace(work, rallies=PlayedHere(work, plays))
     config.stash[SOLUTION] = solution
     config.stash[PLAYS] = plays

@@ -15,7 +15,7 @@ from tennis.course.checking.plays import BALLS_MAX_TIMES, Plays, plan_of_rally
 from tennis.course.checking.sweep_work import whole_sweep
 from tennis.course.checks import Inconclusive, InDoubt, Wrong, expect
 from tennis.course.labs import LabRally, Question
-from tennis.course.work import Work
+from tennis.course.work import LOST_PERCENT, Work
 from tennis.kit.errors import BenchError, NotBuiltError, TennisError, UsageError
 from tennis.kit.units import format_count
 from tennis.play.repeat import plan_again
@@ -301,9 +301,6 @@ class PlayedHere(Mapping[str, Rally]):
 
 
 # --- a student's own Racquet, or program, is judged by the rally that the marker plays ---
-
-
-LOST_PERCENT = 1  # of the balls may be lost, as a kernel under load may lose one
 
 
 def own_rally(work: Work, own: str, beside: str) -> Rally:

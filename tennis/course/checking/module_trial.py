@@ -21,6 +21,7 @@ one if there are few. A timer that fires after the end of the trial is not seen.
 
 import contextlib
 import json
+import random
 import re
 import socket
 import tempfile
@@ -60,11 +61,10 @@ from tennis.rally.serving import Serving
 from tennis.rally.text import plain
 
 RELOADS = 20
-RATE_HZ = 500.0  # an open loop: pings come also while nobody is there to answer
 ANSWERS_MIN = 100  # before the first reload
 ANSWERS_AGAIN_MIN = 5  # after each
 PINGS_UNANSWERED_MIN = 5  # while it is not loaded
-LOADED_US, AGAIN_US, GONE_US, OVER_US = 400_000, 30_000, 20_000, 500_000
+OVER_US = 500_000
 SILENCE = 400  # pings without an answer, 0.8 s: no reload takes that long
 UNSEEN_NS = 100_000_000  # between two samples
 KWORKERS_MAX = 8  # that the kernel itself starts meanwhile
@@ -107,8 +107,38 @@ poweroff -f
 """
 
 
+@dataclass(frozen=True)
+class Pace:
+    """When a trial loads and unloads, and how fast pings come: drawn for each hand-in."""
+
+    reloads: int = RELOADS
+    rate_hz: float = 500.0  # an open loop: pings come also while nobody is there to answer
+    loaded_us: int = 400_000
+    again_us: int = 30_000
+    gone_us: int = 20_000
+    seed: int = 1
+
+    @property
+    def said(self) -> str:
+        """Return it in words."""
+        return f"{self.reloads} reloads, {self.rate_hz:g} pings a second, seed {self.seed}"
+
+
+def pace_of(drawn: int) -> Pace:
+    """Return the pace of a trial that is drawn with a number."""
+    draw = random.Random(drawn)  # noqa: S311 (to be repeated)
+    return Pace(
+        reloads=draw.randint(12, 24),
+        rate_hz=float(draw.randint(450, 650)),
+        loaded_us=draw.randint(350_000, 500_000),
+        again_us=draw.randint(28_000, 40_000),
+        gone_us=draw.randint(20_000, 30_000),
+        seed=draw.getrandbits(31),
+    )
+
+
 @dataclass
-class _Trial:
+class Trial:
     """The result of a trial: ``complaint`` is its first error in words; empty: none."""
 
     answers: int  # whole ones, counted outside
@@ -117,7 +147,7 @@ class _Trial:
     console: list[str] = field(default_factory=list)  # the lines around it
 
 
-def trial(source: Path, kernel: Kernel, bench_kernel: str) -> _Trial:
+def trial(source: Path, kernel: Kernel, bench_kernel: str, pace: Pace = Pace()) -> Trial:
     """Load a Racquet, let it answer, and reload it while pings come; once for the same parts.
 
     ``bench_kernel``: how the bench finds ``kernel``. Raises BenchError if it is not built, or
@@ -126,18 +156,21 @@ def trial(source: Path, kernel: Kernel, bench_kernel: str) -> _Trial:
     own = own_module.build(source, kernel)
     own_module.built(source, kernel)
     request = RallyRequest(kernel=bench_kernel, racquet=source)
-    plan = plan_for(request, Serving(loop="open", rate_hz=RATE_HZ, balls=BALLS))
+    plan = plan_for(
+        request, Serving(loop="open", rate_hz=pace.rate_hz, balls=BALLS, seed=pace.seed)
+    )
     versions = VirtualBench().versions(plan)
     code = [Path(__file__), Path(own_module.__file__), *plugins.sources("guest")]
 
     def fill(folder: Path) -> None:
-        (folder / "trial.json").write_text(json.dumps(asdict(_tried(own, plan))))
+        (folder / "trial.json").write_text(json.dumps(asdict(_tried(own, plan, pace))))
 
-    folder = once("trials", digest(json.dumps(versions, sort_keys=True), *code), fill)
-    return _Trial(**json.loads((folder / "trial.json").read_text()))
+    key = digest(json.dumps(versions, sort_keys=True), repr(pace), *code)
+    folder = once("trials", key, fill)
+    return Trial(**json.loads((folder / "trial.json").read_text()))
 
 
-def _tried(own: OwnModule, plan: Plan) -> _Trial:
+def _tried(own: OwnModule, plan: Plan, pace: Pace) -> Trial:
     parts = VirtualBench().parts(plan)
     with (
         tempfile.TemporaryDirectory(prefix="tennis-trial-") as scratch,
@@ -145,7 +178,7 @@ def _tried(own: OwnModule, plan: Plan) -> _Trial:
     ):
         hang_watch = _HangWatch(Path(scratch) / "monitor")
         extras = Extras(
-            files={"/tennis/after": _script(plan).encode()},
+            files={"/tennis/after": _script(plan, pace).encode()},
             parameters=f"tennis.rest=no {symbols.in_place(parts.kernel)}".strip(),
             monitor=hang_watch.path,
             plugin=guest.plugin(),
@@ -165,19 +198,19 @@ def _tried(own: OwnModule, plan: Plan) -> _Trial:
             )
         lines = _lines(rally.path / CONSOLE)
         faults = [fault.message for fault in rally.manifest.faults if fault.code != "target_ended"]
-        return judge(
-            own, lines, balls_of(rally), faults, hang_watch=hang_watch, trace=guest.trace()
-        )
+        balls = balls_of(rally)
+        seen = guest.trace()
+        return judge(own, lines, balls, faults, hang_watch=hang_watch, trace=seen, pace=pace)
 
 
-def _script(plan: Plan) -> str:
+def _script(plan: Plan, pace: Pace) -> str:
     return SCRIPT.format(
         module=MODULE,
-        reloads=RELOADS,
+        reloads=pace.reloads,
         settle_us=plan.protocol.settle_ns // 1000,
-        loaded_us=LOADED_US,
-        again_us=AGAIN_US,
-        gone_us=GONE_US,
+        loaded_us=pace.loaded_us,
+        again_us=pace.again_us,
+        gone_us=pace.gone_us,
         over_us=OVER_US,
     )
 
@@ -190,7 +223,8 @@ def judge(  # noqa: PLR0913 (all that is known of a trial)
     *,
     hang_watch: "_HangWatch",
     trace: GuestTrace,
-) -> _Trial:
+    pace: Pace = Pace(),
+) -> Trial:
     """Describe the first failure: the kernel's own complaint, a hang, or a visible fault.
 
     ``lines`` are the console's, ``balls`` as ``balls_of`` returns them: served_ns, rise, fall.
@@ -206,21 +240,21 @@ def judge(  # noqa: PLR0913 (all that is known of a trial)
         words = plain(match["text"] if match else "", 160)
         place = _place(own, lines[complained : complained + PLACES_WITHIN])
         quoted = lines[max(0, complained - 5) : complained + QUOTED]
-        return _Trial(answers, f"the kernel says: {words}", place, list(quoted))
+        return Trial(answers, f"the kernel says: {words}", place, list(quoted))
     if hang_watch.silent:
         place = _hangs_at(own, lines, hang_watch)
         words = "the target hangs" if place else "does anything lower the line?"
-        return _Trial(answers, f"{answers} whole answers, then none: {words}", place, tail)
+        return Trial(answers, f"{answers} whole answers, then none: {words}", place, tail)
     stays = _stays(trace.samples)
     if not any(stay.there for stay in stays):
-        return _Trial(answers, plain(next(iter(faults), "it was not loaded"), 200), "", tail)
+        return Trial(answers, plain(next(iter(faults), "it was not loaded"), 200), "", tail)
     wrong = (
         _silenced(trace, stays)
-        or _reloaded(trace, stays, balls)
+        or _reloaded(trace, stays, balls, pace.reloads)
         or _left(trace, stays[-1])
         or _by_whom(trace, balls)
     )
-    return _Trial(answers, wrong, "", tail if wrong else [])
+    return Trial(answers, wrong, "", tail if wrong else [])
 
 
 @dataclass
@@ -263,11 +297,13 @@ def _silenced(trace: GuestTrace, stays: Sequence[_Stay]) -> str:
     return ""
 
 
-def _reloaded(trace: GuestTrace, stays: Sequence[_Stay], balls: NDArray[np.int64]) -> str:  # noqa: PLR0911
+def _reloaded(  # noqa: PLR0911
+    trace: GuestTrace, stays: Sequence[_Stay], balls: NDArray[np.int64], wanted: int
+) -> str:
     """Describe the first failure of the reloads; empty: none."""
     loads = [stay for stay in stays if stay.there]
     reloads = len(loads) - 1
-    after = f"after {reloads} of {RELOADS} reloads"
+    after = f"after {reloads} of {wanted} reloads"
     for number, load in enumerate(loads):
         whole, least = int((load.of(balls)[:, 2] != NONE).sum()), ANSWERS_AGAIN_MIN
         if number == 0 and whole < ANSWERS_MIN:
@@ -287,7 +323,7 @@ def _reloaded(trace: GuestTrace, stays: Sequence[_Stay], balls: NDArray[np.int64
         return f"the target did not end by itself {after}"
     if stays[-1].there:
         return f"{after} it was still there at the end: refused, or it switched the target off"
-    if reloads != RELOADS:
+    if reloads != wanted:
         return f"the trial ended {after}"
     over_ns = stays[-1].ended_ns - stays[-1].began_ns
     if over_ns < OVER_US * 1000 - SAMPLE_NS:
@@ -438,14 +474,14 @@ THREADS = {"irq_thread_fn", "irq_forced_thread_fn"}
 BEGINS = re.compile(rb"(?m)^tennis: fact at_kernel (?:0x)?([0-9a-f]{16})\r?$")
 
 
-def play_watched(plan: Plan, place: Path) -> Rally:
+def play_watched(plan: Plan, place: Path, watch: Watch) -> Rally:
     """Play a rally of a user's own Racquet, and keep the faults of its answers beside it.
 
     Raises TennisError.
     """
     makers_of(place).unlink(missing_ok=True)
     with Guest(VirtualBench().parts(plan)) as guest:
-        rally = play(VirtualBench(Extras(plugin=guest.plugin())), plan, place, Watch())
+        rally = play(VirtualBench(Extras(plugin=guest.plugin())), plan, place, watch)
         found = BEGINS.search((rally.path / CONSOLE).read_bytes())
         if found is None:  # of a target that came to nothing there are no edges
             complete = rally.manifest.ended == "complete"

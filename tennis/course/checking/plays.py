@@ -17,10 +17,14 @@ import tempfile
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from tennis.bench.protocol import RunRecord
+from tennis.bench.protocol import Bench, RunRecord
 from tennis.bench.registry import bench_for
+from tennis.bench.virtual.bench import VirtualBench
+from tennis.bench.virtual.machine import Extras
+from tennis.course.checking.budget import Budget, refuse_ended
 from tennis.course.checking.module_trial import makers_of, play_watched
 from tennis.course.labs import LabRally
+from tennis.course.work import Work
 from tennis.kit.digests import sha256_of
 from tennis.kit.errors import BenchError
 from tennis.match.folder import MatchFolder
@@ -30,7 +34,7 @@ from tennis.match.sweep.folder import Sweep
 from tennis.match.sweep.playing import SweepRequest, play_sweep
 from tennis.play.check import ball_difference, difference
 from tennis.play.planning import drill_plan_for, plan_for
-from tennis.play.rally import Watch, play, unobserved
+from tennis.play.rally import NothingPlayedError, Watch, play, unobserved
 from tennis.play.repeat import unlike
 from tennis.rally import Rally, open_folder, part_path
 from tennis.rally.disk import writing
@@ -61,27 +65,39 @@ def plan_of_rally(
     return plan_for(lab_rally.request(own), lab_rally.served(seed, count))
 
 
+def draw_for(plays: "Plays | None", *files: Path) -> int:
+    """Return the number from which all is drawn that a check plays some files with; 31 bits.
+
+    With no plays, for a student: one that follows from the files, and is another one after each
+    change of them. Raises TennisError.
+    """
+    return plays.drawn(files) if plays else int(_contents(files)[:8], 16) >> 1
+
+
 class Plays:
     """The marker's rallies for a class: a folder, in which every play has one place."""
 
-    def __init__(self, folder: Path) -> None:
-        self._folder = folder
+    def __init__(self, folder: Path, work: Work | None = None) -> None:
+        """``work``: the hand-in whose own code has a budget; None: all is played to its end."""
+        self._folder, self._work = folder, work
 
-    def rally(self, plan: Plan) -> Rally:
-        """Return the rally of a plan, played now or before. Raises TennisError.
+    def rally(self, plan: Plan, script: bytes = b"") -> Rally:
+        """Return the rally of a plan, played now or before.
 
-        One that is suspect is not kept: this machine may have been in trouble.
+        ``script``: what the target's root runs meanwhile. A rally that is suspect is not kept: this
+        machine may have been in trouble. Raises TennisError, and Wrong if a student's own code
+        took too long.
         """
         bench = bench_for(plan)
         plan = plan.model_copy(update={"versions": bench.versions(plan)})
-        with self._place(key_of(plan)) as place:
+        key = key_of(plan)
+        with self._place(_digest(key, script.decode()) if script else key) as place:
             if not place.exists() or (plan.racquet and not makers_of(place).exists()):
                 _remove(part_path(place))
                 _remove(place)
-                if plan.racquet:
-                    rally = play_watched(plan, place)
-                else:
-                    rally = play(bench, plan, place, Watch())
+                if script:
+                    bench = VirtualBench(Extras(files={"/tennis/after": script}))
+                rally = self._played(bench, plan, place)
                 if not rally.manifest.suspect:
                     return rally
                 trouble = self._folder / f"{place.name}.suspect"
@@ -90,12 +106,37 @@ class Plays:
                 return open_folder(trouble)
             return open_folder(place)
 
-    def secret_seed(self) -> int:
-        """Return a seed that no student knows: a program may have been written for its own balls.
+    def _played(self, bench: Bench, plan: Plan, place: Path) -> Rally:
+        """Play a rally; a student's own code within its budget."""
 
-        It is drawn once for a class, and kept. Raises TennisError.
+        def played(watch: Watch) -> Rally:
+            if plan.racquet:
+                return play_watched(plan, place, watch)
+            return play(bench, plan, place, watch)
+
+        own = Path(plan.racquet or plan.program or "/")
+        if self._work is None or not own.is_relative_to(self._work.folder):
+            return played(Watch())
+        ended = place.with_name(f"{place.name}.ended")
+        refuse_ended(ended)
+        budget = Budget(self._folder / f"spent-{_digest(str(self._work.seed), _source_of(plan))}")
+        try:
+            return played(Watch(budget.observe, budget.stop))
+        except NothingPlayedError as error:
+            raise BenchError("the play was ended before its first ball") from error
+        finally:
+            if budget.stop():
+                _remove(place)
+                _remove(part_path(place))
+            budget.close(ended)
+
+    def drawn(self, files: Sequence[Path]) -> int:
+        """Return a number that no student knows, drawn once for each content of some files.
+
+        So the marker plays with other settings for each hand-in, and a later run with the same
+        ones. Raises TennisError.
         """
-        with self._place("secret-seed") as place, writing(self._folder):
+        with self._place(f"drawn-{_contents(files)}") as place, writing(self._folder):
             if not place.exists():
                 place.write_text(f"{secrets.randbits(31)}\n")
             return int(place.read_text())
@@ -130,7 +171,7 @@ class Plays:
                 )
             if not found:
                 return ""
-            again = play(bench, plan, scratch / "again", Watch())
+            again = self._played(bench, plan, scratch / "again")
             if trouble := difference(ours, again, _no_record, scratch):
                 _remove(ours.path)  # the next run plays it a third time
                 raise BenchError(f"two plays of it differ: {trouble}", next_step="try again")
@@ -184,9 +225,17 @@ class Plays:
 
 def key_of(plan: Plan) -> str:
     """Return the key of a plan with its versions: the same if its balls are the same."""
-    source = sha256_of(Path(plan.racquet)) if plan.racquet else known_by(plan.program) or ""
     where = {"racquet": None, "program": None}
-    return _digest(plan.model_copy(update=where).model_dump_json(), source)
+    return _digest(plan.model_copy(update=where).model_dump_json(), _source_of(plan))
+
+
+def _source_of(plan: Plan) -> str:
+    """Return what a plan's own code is known by; empty: there is none."""
+    return sha256_of(Path(plan.racquet)) if plan.racquet else known_by(plan.program) or ""
+
+
+def _contents(files: Sequence[Path]) -> str:
+    return _digest(*(sha256_of(path) for path in files))
 
 
 def _digest(*parts: str) -> str:

@@ -1,0 +1,74 @@
+# SPDX-FileCopyrightText: The Tennis authors
+# SPDX-License-Identifier: MIT
+"""An end for the plays of a student's own code: it may answer no ball, or each one very late.
+
+A ball that is missed costs as much as a hundred that are answered. So a play ends once too many are
+missed to be worth a point, and all plays of one file end once they took a budget of processor time.
+Both are kept: the next run of the marker does not begin again.
+"""
+
+import json
+import os
+import time
+from pathlib import Path
+
+from tennis.course.checks import Wrong
+from tennis.course.work import BUDGET_S, LOST_PERCENT
+from tennis.kit.processor_time import processor_s
+from tennis.kit.units import format_count
+from tennis.play.progress import Progress
+from tennis.rally.disk import writing
+
+LOOK_S = 2.0
+
+
+class Budget:
+    """The processor time that one file has left; looks on while it is played.
+
+    ``ledger``: the file that keeps what was spent.
+    """
+
+    def __init__(self, ledger: Path) -> None:
+        self._ledger = ledger
+        self._spent_s = json.loads(ledger.read_text()) if ledger.exists() else 0.0
+        self._began_s = processor_s(os.getpid())
+        self._looked, self._words = 0.0, ""
+
+    def observe(self, progress: Progress) -> None:
+        """See how many balls were missed, and how long it took."""
+        if progress.misses * 100 > LOST_PERCENT * progress.planned:
+            self._words = (
+                f"{progress.misses} of the first {format_count(progress.balls, 'ball')} were not "
+                f"answered: more than {LOST_PERCENT} % of all {progress.planned:,}"
+            )
+        elif time.monotonic() > self._looked + LOOK_S:
+            self._looked = time.monotonic()
+            if self._spent() > BUDGET_S:
+                self._words = (
+                    f"it took more than {BUDGET_S:g} s of processor time, with {progress.balls:,} "
+                    f"of {format_count(progress.planned, 'ball')} played"
+                )
+
+    def stop(self) -> bool:
+        """Say whether its play is to end."""
+        return bool(self._words)
+
+    def close(self, ended: Path) -> None:
+        """Keep what was spent and, in the file ``ended``, why a play ended early.
+
+        Raises Wrong if it did.
+        """
+        with writing(self._ledger):
+            self._ledger.write_text(json.dumps(self._spent()))
+            if self._words:
+                ended.write_text(self._words)
+        refuse_ended(ended)
+
+    def _spent(self) -> float:
+        return self._spent_s + processor_s(os.getpid()) - self._began_s
+
+
+def refuse_ended(ended: Path) -> None:
+    """Raise Wrong if a play ended early, now or in an earlier run."""
+    if ended.exists():
+        raise Wrong(f"with your code the rally was ended: {ended.read_text()}")
