@@ -306,7 +306,7 @@ def test_a_file_has_one_budget_however_often_it_is_played(tmp_path, monkeypatch)
 
     assert play("first") == 400
     for _ in range(2):
-        with pytest.raises(Wrong, match=r"more than 600 s of processor time, with 900 of 2,000"):
+        with pytest.raises(Wrong, match=r"more than 600 s of processor time, with 900 of 2000"):
             play("second")
     assert now.s == BUDGET_S + 10
 
