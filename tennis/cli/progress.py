@@ -74,6 +74,9 @@ def _figures(progress: RallyProgress, *, wide: bool = True) -> str:
         return "the target boots"
     if progress.listens:
         return f"{progress.rate:,.0f}/s"
+    if progress.over:
+        latest = format_ns(progress.max_ns)
+        return f"latest {latest}, {progress.misses} missed: all played, the target ends"
     rate = f"{progress.rate:,.0f}/s, " if wide else ""
     return (
         f"{rate}median {format_ns(progress.median_ns)}, "

@@ -65,5 +65,13 @@ class Progress:
 
     @property
     def seconds_left(self) -> float | None:
-        """Return the estimated wall time that is left, None while it cannot be known."""
-        return max(self.planned - self.balls, 0) / self.rate if self.rate else None
+        """Return the estimated wall time that is left, None while it cannot be known.
+
+        Behind the last ball nobody knows: the load is looked at once more, and the target ends.
+        """
+        return (self.planned - self.balls) / self.rate if self.rate and not self.over else None
+
+    @property
+    def over(self) -> bool:
+        """Tell whether the last ball was played."""
+        return self.balls >= self.planned

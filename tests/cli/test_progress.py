@@ -52,6 +52,20 @@ def test_the_line_fits_and_its_time_left_moves(monkeypatch, columns):
     assert len(left) > 1
 
 
+def test_behind_the_last_ball_nobody_says_how_long_it_takes(monkeypatch, capsys):
+    """It said "0 s left" for a minute, in which the load is looked at once more."""
+    monkeypatch.setattr(live, "PLAIN_EVERY_S", 0)
+    progress = Progress(planned=3, tick_hz=1_000_000)
+    with live.progress_line("rally") as observe:
+        progress.add(payload(8))
+        observe(progress)
+        progress.add(payload())
+        observe(progress)
+    before, behind = capsys.readouterr().err.splitlines()[-2:]
+    assert before.endswith(" s left")
+    assert behind.endswith("3/3 balls  latest 8.00 µs, 2 missed: all played, the target ends")
+
+
 @pytest.mark.parametrize(
     ("line", "said"),
     [
