@@ -51,7 +51,7 @@ TOO_MUCH = "it took more than {} GB of memory"
 LEFT_BYTES = 256 << 20  # of the machine's memory
 FILE_BYTES = 64 << 20
 PROCESSES = 256
-SAID_MAX = 1 << 16  # bytes kept of the beginning of standard error, and of its end
+WORDS_MAX = 1 << 16  # bytes kept of the beginning of standard error, and of its end
 POLL_S = 0.2
 OWN_STATUS = PROC / "self/status"
 FILTERED = 2  # this process' calls to the kernel are: SECCOMP_MODE_FILTER
@@ -262,9 +262,9 @@ class _Held:
                     self._ends = os.pidfd_open(told["child-pid"])
 
     def _hear_words(self, content: bytes) -> None:
-        free = SAID_MAX - len(self._first)
+        free = WORDS_MAX - len(self._first)
         self._first += content[:free]
-        self._last = (self._last + content[free:])[-SAID_MAX:]
+        self._last = (self._last + content[free:])[-WORDS_MAX:]
 
     def _watch_memory(self) -> None:
         if self._name_space and _memory(self._name_space) > MEMORY_BYTES:

@@ -68,7 +68,7 @@ def refuse_misfits(
             raise _misfit(name, bench, every)
     for name, row in SETTINGS.items():
         if row.parameter and _is_asked(options, name):
-            _refuse_said_twice(name, options)
+            _refuse_given_twice(name, options)
         for apart in row.apart:
             other = apart.other
             if other == "instrument" and len(bench.instruments) == 1:
@@ -83,7 +83,7 @@ def refuse_misfits(
                 )
 
 
-def _refuse_said_twice(name: str, options: Mapping[str, Any]) -> None:
+def _refuse_given_twice(name: str, options: Mapping[str, Any]) -> None:
     """Raise UsageError if the kernel would get a setting's word twice."""
     own = SETTINGS[name].parameter.replace("-", "_")  # the kernel reads both alike
     for word in (options.get("command_line") or "").split():

@@ -235,11 +235,11 @@ def _run() -> tuple[str, int]:
     except SystemExit as error:
         return "", int(error.code or 0)
     except (KeyboardInterrupt, Exception) as error:
-        return _said_of(error)
+        return _line_and_code(error)
     return "", 0
 
 
-def _said_of(error: BaseException) -> tuple[str, int]:
+def _line_and_code(error: BaseException) -> tuple[str, int]:
     """Return the line for an error, and the exit code."""
     match error:
         case click.UsageError():

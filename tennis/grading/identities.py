@@ -101,11 +101,11 @@ def _of_file(one: Graded, listed: ClassList | None) -> list[Identity]:
 
 def _whose(student: Student, sender: Sent | None, listed: ClassList | None) -> Identity:
     """Return whose it is by what it says (``student``), and what a platform says (``sender``)."""
-    found = _from_list(student, sender, listed.students) if listed else _as_said(student, sender)
+    found = _from_list(student, sender, listed.students) if listed else _self_named(student, sender)
     return replace(found, sent=sender)
 
 
-def _as_said(student: Student, sender: Sent | None) -> Identity:
+def _self_named(student: Student, sender: Sent | None) -> Identity:
     canvas = sender.id if sender and sender.platform == "canvas" else ""
     return Identity(replace(student, canvas=canvas))
 

@@ -11,7 +11,7 @@ says what each edition changed.
 from tennis import __version__
 
 EDITION = 1  # 0: rallies that do not say one, of Tennis up to 0.2.0
-UNSAID = 0
+UNRECORDED = 0
 KEY = "edition"  # among the versions of a rally
 
 # what bytes may depend on: hashes say the rest, and a commit of the pages moves none (PEP 440)
@@ -21,9 +21,9 @@ VERSION = f"{__version__}, edition {EDITION}"
 
 
 def edition_of(versions: dict[str, str]) -> int:
-    """Return the edition among a rally's versions; ``UNSAID`` if they do not say one.
+    """Return the edition among a rally's versions; ``UNRECORDED`` if they do not say one.
 
     A folder may come from anybody: anything but a small number counts as unsaid.
     """
     said = versions.get(KEY, "")
-    return int(said) if said.isascii() and said.isdigit() and len(said) < 7 else UNSAID
+    return int(said) if said.isascii() and said.isdigit() and len(said) < 7 else UNRECORDED

@@ -219,7 +219,7 @@ class _Listed(StrictModel):
     own: Text | None = None
 
     @model_serializer(mode="wrap")
-    def _said(self, write: SerializerFunctionWrapHandler) -> dict[str, Any]:
+    def _written(self, write: SerializerFunctionWrapHandler) -> dict[str, Any]:
         every: dict[str, Any] = write(self)
         return {key: value for key, value in every.items() if (key, value) != ("own", None)}
 

@@ -26,7 +26,7 @@ from tennis.rally.statistics.summary import Latency, latencies, percent
 from tennis.rally.text import plain
 from tennis.replicate.match_settings import setting_rows
 from tennis.replicate.samples import boots_shown
-from tennis.replicate.story import cells, head, level_said, story
+from tennis.replicate.story import cells, head, level_text, story
 from tennis.replicate.verdicts import Claim, ClaimPart, Replication, number
 from tennis.report.pages.circumstances import circumstances
 from tennis.report.pages.rally import EmbeddedPicture, embed
@@ -298,7 +298,7 @@ def _cells(replication: Replication, table: KernelTable) -> list[_Cell]:
             here = _together(rallies, name) if rallies else None
             boots = boots_shown(rallies, name)
             levels = [
-                level_said(boots.median_boot(one_in) if boots.has(one_in) else None, here)
+                level_text(boots.median_boot(one_in) if boots.has(one_in) else None, here)
                 for one_in in (MEDIAN, 100)
                 if here is not None
             ]

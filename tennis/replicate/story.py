@@ -24,7 +24,7 @@ _ONE_IN = 1000
 _SURPRISE = 10  # times what one in 1,000 exceeds: a latest answer beyond that wants a reason
 
 
-def level_said(level: float | None, of: Latency) -> str:
+def level_text(level: float | None, of: Latency) -> str:
     """Write a level of the median boot; of a latency that says how long a missed ball took."""
     if level is None:
         return "-"
@@ -51,7 +51,7 @@ class _StoryLine:
 
     def format_level(self, level: float | None) -> str:
         """Write a level of the median boot."""
-        return level_said(level, self.here)
+        return level_text(level, self.here)
 
 
 @dataclass(frozen=True)

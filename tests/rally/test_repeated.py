@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from tennis.kit.edition import EDITION, UNSAID, VERSION, edition_of
+from tennis.kit.edition import EDITION, UNRECORDED, VERSION, edition_of
 from tennis.play.printed import as_printed
 from tennis.rally.repeated import digest_of, from_debian
 from tests.support.synthetic import make_rally
@@ -17,11 +17,11 @@ from tests.support.terminal import tennis
     ("said", "edition"),
     [
         ("7", 7),
-        ("", UNSAID),
-        ("-1", UNSAID),
-        ("1e9", UNSAID),
-        ("9" * 5000, UNSAID),
-        ("\N{SUPERSCRIPT TWO}", UNSAID),
+        ("", UNRECORDED),
+        ("-1", UNRECORDED),
+        ("1e9", UNRECORDED),
+        ("9" * 5000, UNRECORDED),
+        ("\N{SUPERSCRIPT TWO}", UNRECORDED),
     ],
 )
 def test_an_edition_is_a_small_number_or_none(said, edition):

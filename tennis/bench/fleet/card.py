@@ -138,7 +138,7 @@ def write_card(boot: Path, card: Card, *, replace: bool = False) -> list[str]:
     """Write the first-boot files; return their names. Raises UsageError, DiskFullError."""
     way = _way_of(boot)
     files = card.files(way)
-    said = [name for name in (*files, *OTHER_WAYS) if _is_said(boot / name)]
+    said = [name for name in (*files, *OTHER_WAYS) if _is_set(boot / name)]
     if said and not replace:
         raise UsageError(
             f"{boot} has settings already, in {' and '.join(said)}",
@@ -257,7 +257,7 @@ def _text(path: Path) -> str | None:
         return None
 
 
-def _is_said(path: Path) -> bool:
+def _is_set(path: Path) -> bool:
     """Tell whether a file says anything: images come with files of comments."""
     text = _text(path)
     if text is None or path.name in {META, NETWORK}:

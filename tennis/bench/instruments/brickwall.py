@@ -310,7 +310,7 @@ class Brickwall:
                 if restarted and done >= play.balls:
                     return  # only END is missing
                 if restarted:
-                    play = yield from self._anew(play, done)
+                    play = yield from self._restarted_play(play, done)
             while self._frames:
                 frame = self._frames.popleft()
                 kind, _, payload = frame
@@ -424,7 +424,7 @@ class Brickwall:
             return None
         raise LinkLostError(f"{lost}, and did not come back in {self._reconnect_s:.0f} s")
 
-    def _anew(self, play: Play, done: int) -> Generator[None, None, Play]:
+    def _restarted_play(self, play: Play, done: int) -> Generator[None, None, Play]:
         """Go on after the Brickwall was restarted: with the ball that is next, on one clock."""
         self.counts.restarts += 1
         self.note(

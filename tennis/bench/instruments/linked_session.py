@@ -36,7 +36,7 @@ class LinkedSession:
         self._console = console
         self._log = log  # the emulator's
         self._ending: int | None = None
-        self._said: list[str] = []
+        self._messages: list[str] = []
 
     def hello(self) -> Hello:
         """Return what the Brickwall says about itself."""
@@ -77,7 +77,7 @@ class LinkedSession:
                 self._ending = ENDINGS[note]
                 self._brickwall.stop()
             elif note not in ENDINGS:
-                self._said.append(f"emulated Pico: {note}")
+                self._messages.append(f"emulated Pico: {note}")
         self._link.notes.clear()
 
     def stop(self) -> None:
@@ -89,11 +89,11 @@ class LinkedSession:
         self._brickwall.close()
         self._end_target()
         if self._log.exists():
-            self._said += self._log.read_text(errors="replace").splitlines()
+            self._messages += self._log.read_text(errors="replace").splitlines()
             self._log.unlink()
-        if self._said:
-            self._console.add_emulator_output("\n".join(self._said) + "\n")
-            self._said.clear()
+        if self._messages:
+            self._console.add_emulator_output("\n".join(self._messages) + "\n")
+            self._messages.clear()
 
     def _end_target(self) -> None:
         """End what the Brickwall played against."""

@@ -26,7 +26,7 @@ SWITCHES = {
     "sysctl.kernel.modules_disabled": "the kernel takes no module at all",
     "loadpin.enforce": "the kernel takes modules from one file system only",
 }
-TOLD = {"module.sig_enforce", "nomodule", "sysctl.kernel.modules_disabled"}  # by a running kernel
+REPORTED = {"module.sig_enforce", "nomodule", "sysctl.kernel.modules_disabled"}  # while it runs
 LOCKED = {"integrity", "confidentiality"}
 MAGIC_AT, MAGIC = 0x38, b"ARM\x64"  # of an arm64 Image (Documentation/arch/arm64/booting.rst)
 BLACKLISTS = ("module_blacklist", "modprobe.blacklist")
@@ -101,7 +101,7 @@ def _switches(snapshot: Snapshot, *, signed: bool) -> list[tuple[str, str]]:
     found = [
         (f"{plain(word, 60)} on the command line: {why}", reboot)
         for word in words
-        if word.partition("=")[0] not in TOLD
+        if word.partition("=")[0] not in REPORTED
         and (why := _keeps_out(word))
         and not (signed and why == SIGNED)
     ]

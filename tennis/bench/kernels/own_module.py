@@ -29,7 +29,7 @@ RACQUET = ROOT / "target" / "racquet"
 HEADERS = (RACQUET / "racquet-device.h", RACQUET / "racquet-processor.h")
 SOURCE_MAX = 1 << 18  # bytes
 LIMIT_S = 300.0
-SAID_MAX = 20  # lines
+SHOWN = 20  # lines
 RECIPE = 5  # another number builds everything again
 # built if the user's source fails: shows whether the source or this machine is at fault
 CONTROL = b'#include <linux/module.h>\nMODULE_LICENSE("GPL");\n'
@@ -38,7 +38,7 @@ KBUILD = f"obj-m := {NAME}.o\nccflags-y := -gdwarf-4\n"
 OBJECT, SYMBOLS = f"{NAME}.ko", f"{NAME}-symbols.ko"
 SYSTEM = {Path("/etc/alternatives"): Path("/etc/alternatives")}  # links to /usr: which awk it is
 # the messages of the compiler, or of the kernel's modpost, about this module
-SAID = re.compile(
+MESSAGE = re.compile(
     r"(?:\S*/)?(?P<file>[\w-]+\.(?:[chs]|cc|cpp|cxx|hh|hpp)):(?P<line>\d+):(?:\d+:)? "
     r"(?P<what>(?:fatal )?[Ee]rror|[Ww]arning): "
     r"(?P<text>.*)"
@@ -90,7 +90,7 @@ def build(source: Path, kernel: Kernel) -> OwnModule:
         elif not built and not errors:
             errors = [ended.why or "the compiler left no module"]
         warnings = [text for what, text in said if what == "warning"]
-        record = {"errors": [] if built else errors[:SAID_MAX], "warnings": warnings[:SAID_MAX]}
+        record = {"errors": [] if built else errors[:SHOWN], "warnings": warnings[:SHOWN]}
         (folder / "said.json").write_text(json.dumps(record))
 
     key = digest(
@@ -233,7 +233,7 @@ def _readable(kernel: Kernel) -> dict[Path, Path]:
 def _diagnostics(words: str) -> Iterator[tuple[str, str]]:
     """Yield the messages about the module: ``error`` or ``warning``, and a line."""
     for line in words.splitlines():
-        match = SAID.search(line)
+        match = MESSAGE.search(line)
         if not match:
             continue
         if match["modpost"]:

@@ -91,7 +91,7 @@ def _compiled(brought: Brought, packages: Path | None) -> bytes:
             )
         if ended.code == 0 and "program" in ended.files:
             (folder / "program").write_bytes(ended.files["program"])
-        said = _said(ended) if not (folder / "program").exists() else []
+        said = _errors_of(ended) if not (folder / "program").exists() else []
         (folder / "said.json").write_text(json.dumps(said))
 
     names = [text for pair in sorted(brought.files.items()) for text in pair]
@@ -146,13 +146,13 @@ def _in_a_box(
         return box.run(line, Path(scratch), ["program"], readable, {}, LIMIT_S)
 
 
-def _said(ended: box.Ended) -> list[str]:
+def _errors_of(ended: box.Ended) -> list[str]:
     """Return the errors of a source, the first one first; at least one."""
     if ended.limit:
         return [f"compiling it: {ended.limit}; a small program was built right afterwards"]
     found = []
     for line in ended.words.splitlines():
-        if (match := own_module.SAID.search(line)) and "error" in (match["what"] or "").lower():
+        if (match := own_module.MESSAGE.search(line)) and "error" in (match["what"] or "").lower():
             found.append(plain(f"{match['file']}:{match['line']}: {match['text']}", 200))
         elif match := LINKER.search(line):
             found.append(plain(match[0], 200))

@@ -163,10 +163,10 @@ def _plugin_api(qemu: Qemu, impossible: Path) -> int:
     """Return the newest version of the plugin API that QEMU takes: it says so when it refuses."""
     words = [qemu.path, "-M", "none", "-display", "none", "-plugin", impossible]
     refused = environment.completed(words, environment.for_programs(), timeout=60)
-    return _api_said(refused.stderr, qemu, impossible.name)
+    return _api_version_in(refused.stderr, qemu, impossible.name)
 
 
-def _api_said(output: str, qemu: Qemu, plugin: str) -> int:
+def _api_version_in(output: str, qemu: Qemu, plugin: str) -> int:
     """Return the version of the API that QEMU names as it refuses. Raises BenchError."""
     match = re.search(r"supports only up to version (\d+)", output)
     if match:

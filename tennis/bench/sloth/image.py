@@ -26,7 +26,7 @@ OWN = "racquet"  # the name of a user's application in the box
 BOXED = Path("/sloth")  # the place of target/sloth in the box
 LIMIT_S = 60.0
 SIZE_MAX = 1 << 20  # bytes
-SAID = re.compile(r"(?:\S*/)?([\w-]+\.[chS]):(\d+):(?:\d+:)? (?:fatal )?error: (.*)")
+COMPILER_ERROR = re.compile(r"(?:\S*/)?([\w-]+\.[chS]):(\d+):(?:\d+:)? (?:fatal )?error: (.*)")
 FLAGS = (
     *(
         "-mfloat-abi=soft",
@@ -145,7 +145,7 @@ def own_image(
             )
         image = ended.files.get("image.elf", b"")
         if ended.code or not image:
-            said = (SAID.search(line) for line in ended.words.splitlines())
+            said = (COMPILER_ERROR.search(line) for line in ended.words.splitlines())
             errors = [f"{match[1]}:{match[2]}: {match[3]}" for match in said if match]
             why = [*errors, ended.why or "the compiler left no image"][0]
             raise NotBuiltError(f"{application} is not built for SLOTH: {plain(why, 200)}")

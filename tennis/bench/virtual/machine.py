@@ -94,9 +94,9 @@ class Machine:
     ) -> None:
         self.console = Console(folder / CONSOLE)
         self._stderr = folder / "qemu.log"
-        self._said = folder / CONSOLE
+        self._console_file = folder / CONSOLE
         # a continued rally prints all of it again, and QEMU may not have begun to
-        self._said.unlink(missing_ok=True)
+        self._console_file.unlink(missing_ok=True)
         self._patience = extras.patience
         self._spoke = False
         packages = packages_of(parts.load, parts.plan.witness)
@@ -144,7 +144,7 @@ class Machine:
         """Raise BenchError if the kernel printed nothing in time; call it often."""
         if self._spoke or self._worked_s() < self._patience.first_word_s:
             return
-        self._spoke = self._said.exists() and self._said.stat().st_size > 0
+        self._spoke = self._console_file.exists() and self._console_file.stat().st_size > 0
         if not self._spoke:
             raise BenchError(
                 f"the kernel printed nothing within {self._patience.first_word_s:g} s of work: "

@@ -81,7 +81,7 @@ def run_notebook(folder: Path, *, limit_s: float = LIMIT_S) -> Ran:
 def _runner_result(content: bytes) -> _RunnerResult | None:
     """Read the result from the box, which any program in the box may have written."""
     try:
-        return _RunnerResult.model_validate_json(content[: box.SAID_MAX])
+        return _RunnerResult.model_validate_json(content[: box.WORDS_MAX])
     except (ValidationError, ValueError):
         return None
 
