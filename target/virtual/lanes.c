@@ -85,6 +85,16 @@ int32_t function_at(uint64_t pc)
 	return low ? (int32_t)(low - 1) : UNKNOWN;
 }
 
+/* Lines of a function are symbols, too. */
+static bool of_one_function(int32_t one, int32_t other)
+{
+	while (one > 0 && symbols[one].flags & GOES_ON)
+		one--;
+	while (other > 0 && symbols[other].flags & GOES_ON)
+		other--;
+	return one == other;
+}
+
 bool lanes_connect(void)
 {
 	void *cpu;
@@ -430,7 +440,7 @@ void lane_enters(struct lane *lane, uint64_t pc, int32_t function)
 	 */
 	x30 = read_register(lane->cpu, 30);
 	caller = x30 >= KERNEL_BEGIN ? function_at(x30 - 4) : UNKNOWN;
-	if (caller >= 0 && caller != function && function >= 0 &&
+	if (caller >= 0 && function >= 0 && !of_one_function(caller, function) &&
 	    !(symbols[function].flags & ENTRY) &&
 	    (!lane->depth || lane->frames[lane->depth - 1].return_address != x30))
 		here = child(lane, here, caller);

@@ -14,7 +14,7 @@
 struct __attribute__((packed)) symbol {
 	uint64_t address, flags;
 };
-enum { ENTRY = 1, SWITCH_TO = 2, PROGRAM = 4 };
+enum { ENTRY = 1, SWITCH_TO = 2, PROGRAM = 4, GOES_ON = 8 /* of the function before, on another line */ };
 /* tasks of a program of somebody's own: only in them its addresses are functions */
 struct __attribute__((packed)) task_name {
 	char name[16];

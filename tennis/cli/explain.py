@@ -47,6 +47,7 @@ ROWS = 8
     "--over", metavar="TIME", help="Explain all balls that waited longer, as in 100us or 1.5ms."
 )
 @played_kernel_option
+@setting_option("racquet", "The Racquet that it was played with, if its file is another one now.")
 @setting_option("program", "The program that answered, if it was not a Racquet.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object; times in ns.")
 @click.option(
@@ -61,6 +62,7 @@ def balls(
     worst: int | None,
     over: str | None,
     kernel: str | None,
+    racquet: Path | None,
     program: Path | None,
     as_json: bool,
     out: Path | None,
@@ -82,6 +84,7 @@ def balls(
       tennis explain first --over 100us
       tennis explain evl-idle --kernel ../linux-evl
       tennis explain switches --over 4us
+      tennis explain my-own --racquet racquet.c
       tennis explain my-program --program answer.c
     """
     over_ns = None if over is None else time_ns("--over", over)
@@ -94,6 +97,7 @@ def balls(
             worst=worst,
             over_ns=over_ns,
             kernel=kernel,
+            racquet=racquet,
             program=program,
             watch=Watch(observe),
         )

@@ -116,13 +116,13 @@ def _live(console: Console, label: str) -> Iterator[Callable[[RallyProgress], No
 
 
 def _plain(console: Console, label: str) -> Callable[[RallyProgress], None]:
-    last = time.monotonic()
+    last, said = time.monotonic(), (0, "")
 
     def observe(progress: RallyProgress) -> None:
-        nonlocal last
-        now = time.monotonic()
-        if now - last > PLAIN_EVERY_S:
-            last = now
+        nonlocal last, said
+        now, state = time.monotonic(), (progress.balls, progress.doing or str(progress.first_ball))
+        if now - last > PLAIN_EVERY_S and state != said:
+            last, said = now, state
             left = progress.seconds_left
             of = "repetitions" if progress.listens else "balls"
             console.print(

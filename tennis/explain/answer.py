@@ -54,7 +54,7 @@ class Answer:
         why = f"{off} in {cause}"
         last = next((i for i in reversed(masked) if part.whats[i].kind == "masked"), None)
         if last is not None and cause and cause.what.kind == "masked":
-            function = part.stack(int(part.node[last]))[-1]
+            function = part.shown_stack(int(part.node[last]))[-1]
             why += f"; the last function with interrupts off was {function}"
         return cause, why
 

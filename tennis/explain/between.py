@@ -13,7 +13,10 @@ from tennis.kit.units import format_ns
 from tennis.rally.phases import GIVES, GOT, MOVES, SENDS, SLEEPING, TAKES, WAKES, WANTS
 
 # functions that lead to a lock, an interrupt or a move, from any caller
-_LOCKING = re.compile(r"queued_|_raw_|__raw_|rt_spin_|rtlock_|rt_mutex_|rt_read_|rt_write_|__rt_")
+_LOCKING = re.compile(
+    r"queued_|_raw_|__raw_|rt_spin_|rtlock_|rt_mutex_|rt_read_|rt_write_|__rt_"
+    r"|mutex_|__mutex_|down|__down|up|__up"
+)
 _SENDING = re.compile(
     r"gic_|\w*smp_cross_call|ipi_|arch_(smp_send|send_call|irq_work)|smp_send_|send_call_|\w*ipi\w*"
     r"|__smp_call|generic_exec_single|smp_call_|irq_work_|on_each_cpu|call_function"
@@ -39,6 +42,8 @@ class LockHeld:
     owner: str  # the task that did
     held_ns: int  # how much of the wait the holder had it
     cause: Blame | None  # what the holder's processor was at meanwhile
+    lock: str = ""  # the variable, if it is known
+    owner_thread: int | None = None  # the number of the task that did
 
     @property
     def ns(self) -> int:
@@ -48,6 +53,8 @@ class LockHeld:
     def __str__(self) -> str:
         """Say it in words."""
         lock = f"a lock of {self.wanted}" if self.wanted else "a lock"
+        if self.lock:
+            lock = f"{self.lock}, wanted in {self.wanted}," if self.wanted else self.lock
         waited = f"{self.task} waited {format_ns(self.ns)} for {lock}"
         if self.holder is None:
             return f"{waited}, and its holder is not known"
@@ -157,6 +164,8 @@ def _held(
         owner=longest[0].part.task(longest[0].node) if longest else "",
         held_ns=_ns(longest),
         cause=_cause(longest),
+        lock=part.names.variable(wanted.what),
+        owner_thread=longest[0].part.thread(longest[0].node) if longest else None,
     )
 
 
@@ -233,5 +242,6 @@ def _in_order(lanes: Lanes) -> Iterator[tuple[Segments, Event]]:
 
 def _caller(part: Segments, event: Event, plumbing: re.Pattern[str]) -> str:
     """Return the innermost function that is not part of how all of them do it."""
-    names = (name for name in reversed(part.stack(event.node)) if not plumbing.match(name))
+    shown = reversed(part.shown_stack(event.node))
+    names = (name for name in shown if not plumbing.match(name))
     return next(names, "?")

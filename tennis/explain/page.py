@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The Tennis authors
 # SPDX-License-Identifier: MIT
-"""An explanation as a folder: a page, its two pictures, and the numbers."""
+"""An explanation as a folder: a page, its three pictures, and the numbers."""
 
 import json
 import os
@@ -8,6 +8,7 @@ from pathlib import Path
 
 from markupsafe import Markup
 
+from tennis.explain.code_picture import code_svg
 from tennis.explain.explanation import Explanation
 from tennis.explain.flame_page import flame_svg
 from tennis.explain.story import Story, times_of
@@ -23,6 +24,8 @@ from tennis.report.pages.templates import template
 
 PAGE = "index.html"
 FLAME = "flame.svg"
+CODE = "code.svg"
+WIDE, NARROW = 1100, 366  # of the picture of the code, in pixels
 TIMELINE = "timeline.svg"
 NUMBERS = "explanation.json"
 SHARES_SHOWN = 15
@@ -47,6 +50,7 @@ def write(explanation: Explanation, out: Path) -> None:
         PAGE: page(explanation, flame, timeline),
         FLAME: flame,
         TIMELINE: timeline,
+        CODE: _code(explanation, WIDE, alone=True),
         NUMBERS: json.dumps(explanation.as_json(), indent=2) + "\n",
     }
     with writing(out), owned(out.parent, SCRATCH, SCRATCH) as fresh:
@@ -93,6 +97,13 @@ def _pictures(explanation: Explanation) -> tuple[str, str]:
     return flame, timeline_svg(story, caption, note(explanation))
 
 
+def _code(explanation: Explanation, width: int, *, alone: bool = False) -> str:
+    """Return the picture of the code that the latest ball waited for; SVG."""
+    story = explanation.story
+    title = f"{story.noun.capitalize()} {story.ball}: who ran, and who waited for whom"
+    return code_svg(story, title, note(explanation), width, alone=alone)
+
+
 def page(explanation: Explanation, flame: str, timeline: str) -> str:
     """Return the page. The rally's words are escaped, also in the pictures."""
     story: Story = explanation.story
@@ -113,4 +124,5 @@ def page(explanation: Explanation, flame: str, timeline: str) -> str:
         # made here, with everything in them escaped
         flame=Markup(flame),  # noqa: S704
         timeline=Markup(timeline),  # noqa: S704
+        code=[Markup(_code(explanation, width)) for width in (WIDE, NARROW)],  # noqa: S704
     )

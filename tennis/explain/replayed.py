@@ -9,7 +9,7 @@ compared with the rally: the explanation is of the same events, not of similar o
 
 import re
 import tempfile
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -70,6 +70,7 @@ def explain(  # noqa: PLR0913 (which balls, in one of three ways)
     over_ns: int | None = None,
     about: Latency | None = None,
     kernel: str | None = None,
+    racquet: Path | None = None,
     program: Path | None = None,
     watch: Watch | None = None,
 ) -> Explanation:
@@ -80,14 +81,15 @@ def explain(  # noqa: PLR0913 (which balls, in one of three ways)
     waited longer, and those that were missed. The latest are those with the longest time from the
     ping to the reply's fall, and missed balls before them. ``about``: the latency to find the cause
     of, by default a ball's longer one. ``kernel`` is the built tree of a rally that was played on
-    one, ``program`` the program that answered in place of a Racquet. A drill has repetitions: a
+    one, ``racquet`` the source of a user's Racquet (by default the file of which this machine built
+    it), ``program`` the program that answered in place of a Racquet. A drill has repetitions: a
     periodic one is late by the time from its period's end, another one by its duration.
 
     Raises UsageError for a wrong request, or a rally that cannot be explained, RallyError if the
     replay's balls are not the rally's, BenchError, and KeyboardInterrupt if ``watch`` stops it.
     """
     rally = path if isinstance(path, Rally) else open_folder(path)
-    plan = plan_again(rally, kernel, program=program)
+    plan = plan_again(rally, kernel, racquet, program=program)
     _refuse_others(rally, plan)
     if sum(asked is not None for asked in (ball, worst, over_ns)) > 1:
         raise UsageError("--ball, --worst and --over", next_step="use one of them")
@@ -189,6 +191,17 @@ def _refuse_others(rally: Rally, plan: Plan) -> None:
         )
 
 
+def _refuse_another_racquet(rally: Rally, plan: Plan, versions: Mapping[str, str]) -> None:
+    """Raise UsageError if a Racquet's file gives another module here than the one that answered."""
+    recorded, here = rally.manifest.target.module_sha256, versions.get("racquet_sha256")
+    if plan.racquet and here != recorded:
+        raise UsageError(
+            f"--racquet {plan.racquet}: the module of it has the SHA-256 {str(here)[:12]}, and the "
+            f"one in {rally.path} {str(recorded)[:12]}",
+            next_step="name the file that it was played with, with the same compiler and headers",
+        )
+
+
 def profile_balls(  # noqa: PLR0913 (a rally, which of its balls, and what becomes of them)
     rally: Rally,
     plan: Plan,
@@ -206,12 +219,14 @@ def profile_balls(  # noqa: PLR0913 (a rally, which of its balls, and what becom
     _refuse_others(rally, plan)  # stages and causes of a comparison come by here, too
     bench = VirtualBench()
     versions = bench.versions(plan)
+    _refuse_another_racquet(rally, plan, versions)
     changed = changes(rally, versions)
     parts = bench.parts(plan)
     own = parts.answerer.program
     if own and (why := elf.why_nameless(program_files.executables(own))):
         log.info(f"the functions of {own.brought.name} have no names here: {why}")
     functions = symbols.functions(parts, _facts_of(rally))
+    variables = symbols.variables(parts, _facts_of(rally)) if plan.racquet else None
     ordered = sorted(chosen)
     telling = _telling(rally, table, about)
     again = _Again(rally, plan, parts, functions, versions, watch or Watch())
@@ -222,7 +237,7 @@ def profile_balls(  # noqa: PLR0913 (a rally, which of its balls, and what becom
         came, phases = again.phases(table, numbers)
         replayed += 1 if shots else came
         played += phases
-    names = Names(functions, policies_of(rally), _tasks_of(rally))
+    names = Names(functions, policies_of(rally), _tasks_of(rally), variables)
     found = []
     for number, its_phases in zip(ordered, played, strict=True):
         found.append(each(telling(number, its_phases, names)))

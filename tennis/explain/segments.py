@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 """A phase of a wait in order: how long the processor was at what, and who is to blame."""
 
+from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -28,6 +29,7 @@ from tennis.rally.text import plain
 
 MOSTLY = 0.9  # of the time below a function: then it is what one looks at, not its caller
 CALLERS_SHOWN = 3
+VARIABLE_MAX = 1 << 12  # bytes
 EVAL_LOOP = "_PyEval_EvalFrameDefault"  # CPython's: its collector has returned, or called Python
 
 
@@ -39,14 +41,19 @@ class Blame:
     what: What
     function: str
     callers: tuple[str, ...]  # from the inside outwards
+    lines: tuple[str, ...] = ()  # of the function and its callers, if a line is known
 
     @property
     def module_function(self) -> str:
         """Return a module's function on the way here: it says more than the kernel's; or none."""
-        for name in (self.function, *self.callers):
-            if "[" in name and "[racquet" not in name:
-                return name
+        for name, line in zip(self._chain, (*self.lines, *[""] * len(self._chain)), strict=False):
+            if line or ("[" in name and "[racquet" not in name):
+                return with_line(name, line)
         return ""
+
+    @property
+    def _chain(self) -> tuple[str, ...]:
+        return self.function, *self.callers
 
     @property
     def short(self) -> str:
@@ -54,7 +61,9 @@ class Blame:
         if self.what.kind in {"user", "program"}:
             return str(self.what)
         module = self.module_function
-        return self.function if module in {"", self.function} else f"{module}, in {self.function}"
+        if module.partition(" ")[0] == self.function.partition(" ")[0]:
+            return module
+        return f"{module}, in {self.function}" if module else self.function
 
     def __str__(self) -> str:
         """Say it in words."""
@@ -64,14 +73,20 @@ class Blame:
             chain = [f for f in (self.function, *self.callers) if f not in {IN_USER_SPACE, "?"}]
             named = " < ".join(f.partition(" [")[0] for f in chain[: CALLERS_SHOWN + 1])
             return f"{named or 'code without a name'} (its own code, in {self.what.task})"
-        text = self.function
-        shown = list(self.callers[:CALLERS_SHOWN])
-        if self.module_function in self.callers[CALLERS_SHOWN:]:
+        lines = (*self.lines, *[""] * len(self._chain))
+        text, *callers = map(with_line, self._chain, lines)
+        shown = callers[:CALLERS_SHOWN]
+        if self.module_function in callers[CALLERS_SHOWN:]:
             shown += ["...", self.module_function]
         if shown:
             text += f", called from {' < '.join(shown)}"
         where = f"{self.what.label}, " if self.what.kind in {"masked", "kernel"} else ""
         return f"{text} ({where}process {self.what.task})"
+
+
+def with_line(name: str, line: str) -> str:
+    """Return a function's name, with its line in place of its module."""
+    return f"{name.partition(' [')[0]} ({line})" if line else name
 
 
 class Names:
@@ -82,13 +97,20 @@ class Names:
         symbols: Sequence[Symbol],
         policies: Mapping[tuple[str, int], str] = MappingProxyType({}),
         program_tasks: Collection[str] = (),
+        own_racquet: Sequence[Symbol] | None = None,
     ) -> None:
-        """``policies``: of the tasks that answer, by name and priority, as in ``FIFO``."""
+        """``policies``: of the tasks that answer, by name and priority, as in ``FIFO``.
+
+        ``own_racquet``: if a Racquet of somebody's own answers, the modules' variables by address.
+        """
         self.symbols = symbols
         # of a user's own program, if it answers
         self.program_tasks = frozenset(plain(task, 40) for task in program_tasks)
         self._policies = {(plain(task, 40), n): policy for (task, n), policy in policies.items()}
         self._answering = self.program_tasks | {task for task, _ in self._policies}
+        self.own_racquet = own_racquet is not None
+        self._variables = own_racquet or ()
+        self._addresses = [one.address for one in self._variables]
         self.name = cache(self._name)
         self.is_racquet = cache(self._is_racquet)
 
@@ -108,6 +130,17 @@ class Names:
         if function == USER:
             return IN_USER_SPACE
         return "?" if function == UNKNOWN else plain(str(self.symbols[function]), 200)
+
+    def line(self, function: int) -> str:
+        """Return a function's line in the source; empty: not known."""
+        return plain(self.symbols[function].line, 60) if function >= 0 else ""
+
+    def variable(self, address: int) -> str:
+        """Return the module's variable in which an address is; empty: not known."""
+        at = bisect_right(self._addresses, address) - 1
+        if at < 0 or address - self._addresses[at] > VARIABLE_MAX:
+            return ""
+        return plain(self._variables[at].name, 60)
 
     def _is_racquet(self, function: int) -> bool:
         return function >= 0 and (self.symbols[function].module or "").startswith("racquet")
@@ -170,6 +203,8 @@ class Segments:
         # of a way through two processors: the first, which woke what runs on the second
         self.woken_by = phase.processor if woken_by is None else woken_by
         self.names = names
+        # functions of a Racquet of somebody's own that set its line; None: all of the module do
+        self.answers: frozenset[str] | None = None
         self.ns = phase.ended - phase.began
         self._functions = phase.nodes["function"].tolist()
         self._parents = phase.nodes["parent"].tolist()
@@ -231,6 +266,18 @@ class Segments:
         """Return the names of a stack, the outermost first."""
         return [self.names.name(function) for function in self.path(node)]
 
+    def shown_stack(self, node: int) -> list[str]:
+        """Return the names of a stack, the outermost first, with their lines if they are known."""
+        return [
+            with_line(self.names.name(function), self.names.line(function))
+            for function in self.path(node)
+        ]
+
+    def answering(self, node: int) -> str:
+        """Return the function of the stack that answers; empty: none does."""
+        own = (self.names.name(f) for f in self.path(node) if self.names.is_racquet(f))
+        return next((name for name in own if name in (self.answers or ())), "")
+
     def frames(self, node: int) -> list[str]:
         """Return a stack as a picture shows it: the task, then the functions."""
         return [f"task {self.task(node)}", *self.stack(node)]
@@ -252,6 +299,8 @@ class Segments:
             elif base(name) in SCHEDULER:
                 layer, kind = index, "scheduler"
         own = [f for f in path[layer:] if self.names.is_racquet(f)]
+        if own and self.answers is not None and self.names.name(own[0]) not in self.answers:
+            own = []
         if path[:1] == (USER,) and task in self.names.program_tasks:
             return What("program", _at(stack[1:]), task)
         if own:
@@ -356,4 +405,20 @@ class Segments:
             self.what(heaviest.node, heaviest.masked),
             chain[-1] if chain else "?",
             tuple(reversed(chain[:-1])),
+            self._lines(stacks, range(depth - 2, -1, -1)),
         )
+
+    def _lines(self, stacks: Iterable[_Weighed], depths: range) -> tuple[str, ...]:
+        """Return of functions at some depths the line on which most of the time was spent."""
+        found = []
+        for depth in depths:
+            weights: dict[str, int] = defaultdict(int)
+            for one in stacks:
+                path = self.path(one.node)
+                within = depth < len(path) and not any(
+                    IRQ_ENTRY.fullmatch(name) for name in one.stack[depth + 2 :]
+                )
+                # what an interrupt meets has nothing to do with it
+                weights[self.names.line(path[depth]) if within else ""] += one.ns
+            found.append(max(weights, key=lambda line: weights[line]))
+        return tuple(found) if any(found) else ()

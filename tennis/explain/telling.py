@@ -2,15 +2,16 @@
 # SPDX-License-Identifier: MIT
 """Tell the story of a late ball: who is to blame, in a sentence for each latency."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from tennis.explain import stalls
 from tennis.explain.answer import Answer
+from tennis.explain.own_racquet import OwnAnswer
 from tennis.explain.program import ProgramAnswer
 from tennis.explain.racquet import RacquetAnswer
 from tennis.explain.segments import Names
 from tennis.explain.story import Latency, Story
-from tennis.explain.ways import lanes_of
+from tennis.explain.ways import Lanes, lanes_of
 from tennis.kit.units import format_ns
 from tennis.rally.phases import Phase
 
@@ -34,7 +35,9 @@ def tell(  # noqa: PLR0913 (all parts of a ball)
     """
     rise, fall = edges
     lanes = lanes_of(phases, names)
-    kind = ProgramAnswer if names.program_tasks else RacquetAnswer
+    kind: Callable[[list[Lanes], int | None, int], Answer] = RacquetAnswer
+    if names.program_tasks or names.own_racquet:
+        kind = ProgramAnswer if names.program_tasks else OwnAnswer
     answer: Answer = kind(lanes, rise, home)
     latency: Latency = "scheduling"
     if rise is None or len(answer.parts) == 1 or (about or _longer(answer)) == "interrupt":

@@ -17,8 +17,11 @@ from tennis.explain.segments import Segments
 WAKES = "__irq_wake_thread"
 THREAD = "irq_thread"
 CONTROLLER = "pl061_irq_handler"  # of the virtual bench's lines
-LOCKS = {"rt_spin_lock", "rtlock_slowlock", "rtlock_slowlock_locked", "rt_mutex_slowlock"}
-UNLOCKS = "rt_mutex_slowunlock"
+LOCKS = {
+    *("rt_spin_lock", "rtlock_slowlock", "rtlock_slowlock_locked", "rt_mutex_slowlock"),
+    *("__mutex_lock", "__down", "rwsem_down_read_slowpath", "rwsem_down_write_slowpath"),
+}
+UNLOCKS = {"rt_mutex_slowunlock", "__mutex_unlock_slowpath", "__up", "rwsem_wake"}
 SOFTIRQ_LOCK = "__local_bh_disable_ip"
 
 
@@ -85,7 +88,7 @@ def _awaited_lock(part: Segments, before: range, thread: int) -> str:
 
 def _owner(part: Segments, gap: range) -> int | None:
     """Return the segment of the owner's unlock: the last unlock that a task waited for."""
-    return next((i for i in reversed(gap) if UNLOCKS in _bases(part, i)), None)
+    return next((i for i in reversed(gap) if UNLOCKS & {*_bases(part, i)}), None)
 
 
 def _bases(part: Segments, segment: int) -> list[str]:

@@ -17,6 +17,8 @@ from tennis.explain.segments import Names, Segments
 from tennis.rally.phases import WAKES, Phase
 
 Lanes = tuple[Segments, ...]  # one phase, by processor
+SETS_LINE = frozenset({"pl061_set_value"})  # of the virtual bench's lines
+SWITCHES = frozenset({"__switch_to", "cpu_switch_to"})
 LINE_THREADS = frozenset({"irq_thread", "edge_irq_thread", "lineevent_irq_thread"})
 
 
@@ -26,7 +28,57 @@ def lanes_of(phases: Sequence[Phase], names: Names) -> list[Lanes]:
     found = [
         tuple(Segments(one, names) for one in ordered if one.phase == number) for number in (0, 1)
     ]
-    return [lanes for lanes in found if lanes and lanes[0].ns > 0]
+    timed = [lanes for lanes in found if lanes and lanes[0].ns > 0]
+    if names.own_racquet:
+        answers = frozenset(filter(None, map(_answering, timed)))
+        for part in (part for lanes in timed for part in lanes):
+            part.answers = answers
+    return timed
+
+
+def _answering(lanes: Lanes) -> str:
+    """Return the module's function that was setting its line when a phase ended; empty: none."""
+    last = [(part, int(part.node[-1])) for part in lanes if part.node.size]
+    setting = [one for one in last if SETS_LINE & {base(name) for name in one[0].stack(one[1])}]
+    for part, node in setting or last:
+        for function in part.path(node):
+            if part.names.is_racquet(function):
+                return part.names.name(function)
+    return ""
+
+
+def invocation(part: Segments) -> tuple[int, str] | None:
+    """Return where the last call of a function that answers begins, and its name; None: none."""
+    own = [i for i, what in enumerate(part.whats) if what.kind == "racquet"]
+    if not own:
+        return None
+    begins = own[-1]
+    thread, handler = part.thread_at(begins), part.answering(int(part.node[begins]))
+    for i in reversed(range(begins)):
+        node = int(part.node[i])
+        # until a switch is through, the stack is still that of the task before
+        if part.thread(node) == thread and base(part.leaf(node)) not in SWITCHES:
+            if handler not in part.stack(node):
+                break
+            begins = i
+    return begins, handler
+
+
+def way_to_call(lanes: Lanes, home: int) -> Segments:
+    """Return what a ball waited for until a Racquet of somebody's own set its line.
+
+    ``home``: the processor to which pings come, or on which the top half ran.
+    """
+    calls = {part.processor: invocation(part) for part in lanes}
+    runs = max(
+        (part for part in lanes if calls[part.processor]),
+        key=lambda part: part.began[_last_own(part)],
+        default=lanes[home] if home < len(lanes) else lanes[0],
+    )
+    call = calls[runs.processor]
+    if call is None or runs.processor == home:
+        return runs
+    return _woken_elsewhere(lanes, runs, call[0])
 
 
 def way_to_top_half(lanes: Lanes, home: int) -> Segments:
@@ -182,4 +234,6 @@ def _joined(first: Segments, second: Segments, at: int) -> Segments:
         cut=one.cut + other.cut,
     )
     places = (*first.places, *second.places)
-    return Segments(joined, second.names, woken_by=first.woken_by, places=places)
+    found = Segments(joined, second.names, woken_by=first.woken_by, places=places)
+    found.answers = second.answers
+    return found

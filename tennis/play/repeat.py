@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import ValidationError
 
-from tennis.bench.kernels import catalogue
+from tennis.bench.kernels import catalogue, own_module
 from tennis.bench.protocol import Session
 from tennis.bench.registry import bench_with, benches, is_named, kinds
 from tennis.bench.virtual.machine import COMMAND_LINE, SECOND_US, drawn_us
@@ -101,16 +101,20 @@ def plan_again(
 
     ``any_instrument``: also of a rally with another one than the virtual bench's own.
 
-    ``tree`` is the kernel if it has no name, ``racquet`` the source if it was not the kit's,
-    ``program`` the program that answered in its place. No path in a manifest is ever used: the
+    ``tree`` is the kernel if it has no name, ``racquet`` the source if it was not the kit's
+    (by default the file of which this machine built it), ``program`` the program that answered in
+    its place. No path in a manifest is ever used: the
     Racquet is built by a tree's own Makefile, which may do anything.
     """
     manifest = rally.manifest
     own = manifest.target.module == OWN
     if own and racquet is None:
+        racquet = own_module.source_of(manifest.target.module_sha256 or "")
+    if own and racquet is None:
         raise UsageError(
-            f"{rally.path} was not played with the kit's Racquet",
-            next_step="`tennis check` plays it again with --racquet FILE.c",
+            f"{rally.path} was played with a Racquet of somebody's own, and its file is not here, "
+            "or was changed since",
+            next_step="name it as it was then: tennis explain (or check) DIR --racquet FILE.c",
         )
     if racquet is not None and not own:
         raise UsageError(

@@ -24,7 +24,7 @@ from pydantic_core import from_json
 
 from tennis.kit.errors import RallyError, UsageError
 from tennis.rally import balls as table
-from tennis.rally.manifest import IN_BAND, OWN, THREADED, Manifest
+from tennis.rally.manifest import IN_BAND, THREADED, Manifest
 from tennis.rally.settings import in_brief
 from tennis.rally.shots import SHOTS, are_shots
 from tennis.rally.tally import Tally
@@ -85,7 +85,7 @@ class Rally:
             ]
             parts += in_brief(self.manifest, NAMED_OF_DRILL)
             return " / ".join(plain(word, 40) for word in parts if word)
-        who = "own Racquet" if target.module == OWN else str(target.bottom_half)
+        who = self.manifest.own_racquet or str(target.bottom_half)
         if target.program:
             who = f"program {target.program.name}"
         parts = [target.system, self.manifest.load.name, who, target.priorities]

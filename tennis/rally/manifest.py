@@ -56,6 +56,7 @@ Stage = Literal["in-band", "out-of-band"]
 IN_BAND: Stage = "in-band"
 CORES = ("evl", "cobalt")  # flavours with two stages; a kernel's name begins with its flavour
 OWN = "racquet, one's own"  # the target's module, if the user wrote it
+OWN_FILE = "racquet_file"  # among the versions: what its file is called
 NO_MODULE = "none"  # of the kit's was in the target's kernel: a program answered
 PROGRAM: Literal["program"] = "program"  # both halves, if a program answered
 # a system beneath Linux on the same processor
@@ -431,6 +432,13 @@ class Manifest(StrictModel):
     tool: Tool
     files: Annotated[dict[Text, Sha256], Field(max_length=64)]
     seal: Sha256 | None = None  # of all of this but itself; None: written by Tennis 0.1
+
+    @property
+    def own_racquet(self) -> str:
+        """Return what a Racquet of somebody's own is called; empty: it was the kit's, or none."""
+        if self.target.module != OWN:
+            return ""
+        return self.tool.versions.get(OWN_FILE, "own Racquet")
 
     @property
     def instruction_ns(self) -> InstructionNs | None:

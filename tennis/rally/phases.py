@@ -23,11 +23,16 @@ SLEEPING = 1  # of a wait's ``other``, which is the task: it sleeps until it has
 
 @dataclass(frozen=True)
 class Symbol:
-    """A function: its address, its name, and its module if it is not the kernel's own."""
+    """A function: its address, its name, its module if it is not the kernel's own, its line.
+
+    ``goes_on``: it is another line of the function before it.
+    """
 
     address: int
     name: str
     module: str | None = None
+    line: str = ""  # "wheel.c:57"; empty: not known
+    goes_on: bool = False
 
     def __str__(self) -> str:
         """Return the name as the kernel's own messages have it."""

@@ -20,11 +20,13 @@ from tennis.bench.cache import digest, once
 from tennis.bench.kernels import modules
 from tennis.bench.kernels.kernel import Kernel
 from tennis.kit.checkout import ROOT, cache_folder
+from tennis.kit.digests import sha256_of
 from tennis.kit.errors import BenchError, NotBuiltError
 from tennis.rally.disk import read_source
 from tennis.rally.text import plain
 
 NAME = "racquet"
+SOURCES = "own-sources"  # of the cache: where the source of a module was, by its SHA-256
 RACQUET = ROOT / "target" / "racquet"
 HEADERS = (RACQUET / "racquet-device.h", RACQUET / "racquet-processor.h")
 SOURCE_MAX = 1 << 18  # bytes
@@ -44,6 +46,8 @@ MESSAGE = re.compile(
     r"(?P<text>.*)"
     r"|(?P<modpost>ERROR|WARNING): modpost: (?P<words>.*)"
 )
+INSTRUCTIONS_MAX = 1 << 16  # whose lines are asked for
+_LINKED = f"{modules.PREFIX}ld -e 0 --unresolved-symbols=ignore-all -o linked {SYMBOLS}"
 # gcc says it in either way, when it wants more than box.ADDRESSES_BYTES
 NO_MEMORY = re.compile(r"(?m)^virtual memory exhausted: |: out of memory allocating ")
 
@@ -133,7 +137,33 @@ def built(source: Path, kernel: Kernel) -> Path:
     if own.module is None:
         more = f" (and {len(own.errors) - 1} more)" if len(own.errors) > 1 else ""
         raise NotBuiltError(f"{source} is not built for {kernel.name}: {own.errors[0]}{more}")
+    _remember(source, sha256_of(own.module))
     return own.module
+
+
+def _remember(source: Path, module_sha256: str) -> None:
+    """Note in the cache of which file a module is, so that nobody has to name it again."""
+    place = cache_folder() / SOURCES / module_sha256
+    place.parent.mkdir(parents=True, exist_ok=True)
+    record = {"path": str(source.resolve()), "sha256": sha256_of(source)}
+    with tempfile.NamedTemporaryFile("w", dir=place.parent, delete=False) as file:
+        json.dump(record, file)
+    Path(file.name).replace(place)
+
+
+def source_of(module_sha256: str) -> Path | None:
+    """Return the file of which this machine built a module; None: it is gone, or another one now.
+
+    The path is this machine's own note: what a rally says is never taken for a path.
+    """
+    if not re.fullmatch(r"[0-9a-f]{64}", module_sha256):
+        return None
+    try:
+        record = json.loads((cache_folder() / SOURCES / module_sha256).read_text())
+        source = Path(record["path"])
+        return source if sha256_of(source) == record["sha256"] else None
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
 
 
 @dataclass(frozen=True)
@@ -164,10 +194,9 @@ def line_of(own: OwnModule, name: str, offset: int) -> str:
     # Sections of a module all begin at 0, and places would be taken from another one: linked, each
     # has addresses of its own. The answer: function and place, the innermost of inlined ones first;
     # a Racquet's author needs the place in it, not in the kernel's headers
-    linked = f"{modules.PREFIX}ld -e 0 --unresolved-symbols=ignore-all -o linked {SYMBOLS}"
     start = f"$({modules.PREFIX}nm linked | awk '$3 == \"{name}\" {{ print $1; exit }}')"
     address = f"$(printf %x $((0x{start} + {offset})))"
-    told = _tool_output(own, f"{linked} && {modules.PREFIX}addr2line -fi -e linked {address}")
+    told = _tool_output(own, f"{_LINKED} && {modules.PREFIX}addr2line -fi -e linked {address}")
     match = re.search(r"(racquet[\w-]*\.[ch]):(\d+)", told)
     return f"{match[1]}:{match[2]}" if match and name in told.split("\n")[::2] else ""
 
@@ -180,13 +209,50 @@ def line_at(own: OwnModule, offset: int) -> str:
     return ""
 
 
+def lines_of(own: OwnModule, source: str) -> dict[str, list[tuple[int, str]]]:
+    """Return of each function from which offset on it is which line: ``source`` and its number.
+
+    Of inlined functions the line within the Racquet's own file counts, of a header's its name.
+    Empty: the module does not tell.
+    """
+    every = (
+        f"{modules.PREFIX}nm -S linked | while read -r at size kind name; do case $kind in [tT]) "
+        'i=$((0x$at)); end=$((i + 0x$size)); echo "function $name $i"; '
+        "while [ $i -lt $end ]; do printf '%x\\n' $i; i=$((i + 4)); done;; esac; done"
+        f" | head -n {INSTRUCTIONS_MAX} > places"
+    )
+    told = _tool_output(
+        own,
+        f"{_LINKED} && {every} && grep ^function places && "
+        f"grep -v ^function places | {modules.PREFIX}addr2line -afi -e linked",
+    )
+    starts = re.findall(r"(?m)^function (\S+) (\d+)$", told)
+    begins = {int(address): name for name, address in starts}
+    found: dict[str, list[tuple[int, str]]] = {}
+    its: list[tuple[int, str]] = []
+    begin, name = 0, ""
+    for place in re.split(r"(?m)^0x", told)[1:]:
+        address = int(place.partition("\n")[0], 16)
+        if address in begins:
+            begin, name = address, begins[address].partition(".")[0]
+            found[begins[address]] = its = []
+        if name not in place.split("\n")[1::2]:
+            continue  # instructions for tracers before it, which belong to no line
+        rows = re.findall(r"/(racquet[\w-]*\.[ch]):(\d+)", place)
+        file, number = next((row for row in rows if row[0] == f"{NAME}.c"), (rows or [("", "")])[0])
+        line = f"{source if file == f'{NAME}.c' else file}:{number}" if file else ""
+        if line and (not its or its[-1][1] != line):
+            its.append((address - begin, line))
+    return found
+
+
 def _tool_output(own: OwnModule, command: str) -> str:
     """Return a program's output about the module; it runs in a box: the module may be hostile."""
     if own.symbols is None:
         return ""
     with tempfile.TemporaryDirectory(prefix="tennis-lines-") as scratch:
         shutil.copy(own.symbols, Path(scratch) / SYMBOLS)
-        line = ["/bin/sh", "-c", f"{command} > {box.OUT}/told"]
+        line = ["/bin/sh", "-c", f"{{ {command}; }} > {box.OUT}/told"]
         ended = box.run(line, Path(scratch), ["told"], SYSTEM, {}, 60.0)
     return ended.files.get("told", b"").decode(errors="replace")
 

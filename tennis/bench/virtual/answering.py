@@ -17,9 +17,10 @@ from tennis.kit.checkout import ROOT
 from tennis.kit.digests import sha256_of
 from tennis.kit.errors import UsageError
 from tennis.rally import drills
-from tennis.rally.manifest import NO_MODULE, OWN, PROGRAM
+from tennis.rally.manifest import NO_MODULE, OWN, OWN_FILE, PROGRAM
 from tennis.rally.plan import UNKNOWN, Plan
 from tennis.rally.program import read as read_program
+from tennis.rally.text import plain
 
 TARGET = ROOT / "target"
 MEMORY_MB = 1024  # the root is in memory, and stress fills it
@@ -34,6 +35,7 @@ class Answerer:
     bottom_half: str  # as the target's agent gets it
     parameters: str  # more of the kernel's command line, with a space before each
     racquet: Path | None  # None: a program answers, alone
+    racquet_file: str = ""  # of a Racquet of somebody's own
     drill: Path | None = None  # a module or a program, in place of the Racquet
     beneath: Path | None = None  # the image of SLOTH's monitor and the kernel
     program: own_program.OwnProgram | None = None  # in the Racquet's place
@@ -54,6 +56,8 @@ class Answerer:
     def versions(self) -> dict[str, str]:
         """Return what the bytes of an answer depend on: of a module, or of a program."""
         answer = {"racquet_sha256": sha256_of(*filter(None, [self.drill or self.racquet]))}
+        if self.racquet_file:
+            answer[OWN_FILE] = self.racquet_file
         if self.program and self.program_start:
             behind = answer if self.racquet else {}
             return behind | program.versions(self.program, self.program_start, self.places)
@@ -107,6 +111,7 @@ def built(plan: Plan, kernel: Kernel, application: Path | None) -> Answerer:
         bottom_half=UNKNOWN if is_beneath else plan.bottom_half,  # that of Linux' own Racquet
         parameters=its_own + (f" tennis.priorities={priorities}" if priorities else ""),
         racquet=racquet,
+        racquet_file=plain(Path(plan.racquet).name, 60) if name == OWN and plan.racquet else "",
         drill=drill,
         beneath=beneath.image(kernel, application) if is_beneath else None,
         program=brought,

@@ -31,19 +31,28 @@ from tennis.rally.phases import (
 
 # entry points of exceptions: x30 is the interrupted code's there
 ENTRIES = re.compile(r"vectors|el[01][th]?_(64|32)_\w+|el[01]_\w+|ret_to_\w+|__bp_harden_\w+")
-ENTRY, SWITCH_TO, OF_PROGRAM = 1, 2, 4
+ENTRY, SWITCH_TO, OF_PROGRAM, GOES_ON = 1, 2, 4, 8
 # what begins with these functions: locks' slow paths, interprocessor interrupts, the scheduler. No
 # rwlocks: a reader that only asks for one stores into it, too, and would be taken for its holder
 HAPPENINGS = {
     "queued_spin_lock_slowpath": WANTS,
     "rtlock_slowlock_locked": SLEEPS,
     "rt_mutex_slowunlock": GIVES,
+    # mutexes and semaphores
+    "rt_mutex_slowlock": SLEEPS,
+    "__mutex_lock": SLEEPS,
+    "__mutex_unlock_slowpath": GIVES,
+    "__down": SLEEPS,
+    "up": GIVES,
+    "rt_mutex_unlock": GIVES,
     "gic_ipi_send_mask": SENDS,
     "ipi_handler": TAKES,
     "try_to_wake_up": WAKES,
     "set_task_cpu": MOVES,
 }
 
+# what the compiler adds to a function's variant; .cold is no beginning
+_CLONE = re.compile(r"(\.(constprop|isra|part)\.\d+)+$")
 _SYMBOL = np.dtype([("address", "<u8"), ("flags", "<u8")])
 _HEAD = np.dtype(
     [
@@ -191,11 +200,13 @@ class Profile:
 
 def _flags(symbol: Symbol) -> int:
     if symbol.module == PROGRAM:
-        return OF_PROGRAM
+        return OF_PROGRAM | GOES_ON * symbol.goes_on
+    if symbol.goes_on:
+        return GOES_ON
     if symbol.module is None and symbol.name == "cpu_switch_to":
         return SWITCH_TO
-    if symbol.module is None and symbol.name in HAPPENINGS:
-        return HAPPENINGS[symbol.name] << 8
+    if symbol.module is None and (kind := HAPPENINGS.get(_CLONE.sub("", symbol.name))):
+        return kind << 8
     return ENTRY if symbol.module is None and ENTRIES.fullmatch(symbol.name) else 0
 
 

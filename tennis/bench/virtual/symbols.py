@@ -15,10 +15,12 @@ import binascii
 import re
 import tempfile
 import zlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from tennis.bench.cache import digest, once
+from tennis.bench.kernels import own_module
 from tennis.bench.kernels.kernel import Kernel
 from tennis.bench.virtual import elf, program
 from tennis.bench.virtual.machine import Extras, Machine
@@ -27,6 +29,7 @@ from tennis.kit.errors import BenchError
 from tennis.kit.log import log
 from tennis.rally.folder import CONSOLE
 from tennis.rally.phases import Symbol
+from tennis.rally.text import plain
 
 # busybox's grep is quick with fixed strings only
 _DUMP = """#!/bin/sh
@@ -43,6 +46,7 @@ _FUNCTIONS = f"-e ' t ' -e ' T ' -e ' w ' -e ' W ' -e ' {MODULES}' -e ' {INIT_TA
 # of /proc/modules: name, size, users, their names, state, address
 _MODULE = re.compile(r"(\S+) \d+ \d+ \S+ \S+ 0x([0-9a-f]{16})(?: .*)?")
 _LINE = re.compile(r"([0-9a-f]{16}) [tTwW] ([^\s$]\S*)(?:\t\[(\S+)\])?")
+_VARIABLE = re.compile(r"([0-9a-f]{16}) [dDbB] ([^\s$._]\S*)(?:\t\[(\S+)\])?")
 SIZE_LIMIT = 1 << 26  # bytes
 BOOT_LIMIT_S = 300
 
@@ -51,32 +55,58 @@ def functions(parts: Parts, facts: Mapping[str, str]) -> list[Symbol]:
     """Return all functions of a target by address, one for each address. Raises BenchError.
 
     ``facts`` are those of the rally's console: the addresses of kernel and modules (``at_kernel``,
-    ``at_racquet``).
+    ``at_racquet``). Each line of a user's Racquet is a symbol of its own.
     """
-    kernel = parts.kernel
-    text = _kernel(parts)
     answerer = parts.answerer
+    both = table_of(_kernel(parts), facts) + table_of(_modules(parts), facts)
+    if answerer.program:
+        both += elf.functions(program.executables(answerer.program))
+    if parts.plan.racquet:
+        both = _by_lines(both, Path(parts.plan.racquet), parts.kernel)
+    return sorted(both, key=lambda symbol: symbol.address)
+
+
+def variables(parts: Parts, facts: Mapping[str, str]) -> list[Symbol]:
+    """Return the variables of a target's modules by address, as ``functions``."""
+    return table_of(_modules(parts), facts, _VARIABLE)
+
+
+def _by_lines(symbols: Sequence[Symbol], source: Path, kernel: Kernel) -> list[Symbol]:
+    """Return symbols with those of a Racquet of somebody's own divided into lines."""
+    lines = own_module.lines_of(own_module.build(source, kernel), plain(source.name, 40))
+    found: list[Symbol] = []
+    for symbol in symbols:
+        found.append(symbol)
+        if symbol.module != own_module.NAME:
+            continue
+        for offset, line in lines.get(symbol.name, ()):
+            if not offset:
+                found.pop()
+            address, goes_on = symbol.address + offset, offset > 0
+            found.append(replace(symbol, address=address, line=line, goes_on=goes_on))
+    return found
+
+
+def _modules(parts: Parts) -> str:
+    """Return what a target tells of the symbols in its modules."""
+    kernel, answerer = parts.kernel, parts.answerer
     loaded = [file for file in (answerer.racquet, parts.load_module, answerer.drill) if file]
-    modules = _printed_symbols(
-        "modules-"
-        + digest(
-            kernel.fingerprint,
-            kernel.image,
-            parts.qemu.version,
-            _DUMP,
-            *loaded,
-            *parts.drivers.values(),
-            parts.load.name,
-            parts.plan.kernel_words,
-        ),
+    key = digest(
+        kernel.fingerprint,
+        kernel.image,
+        parts.qemu.version,
+        _DUMP,
+        *loaded,
+        *parts.drivers.values(),
+        parts.load.name,
+        parts.plan.kernel_words,
+    )
+    return _printed_symbols(
+        f"modules-{key}",
         parts,
         {"/tennis/after": _DUMP.format(filter="'\t['")},
         "reading the names in the modules (once)",
     )
-    both = table_of(text, facts) + table_of(modules, facts)
-    if answerer.program:
-        both += elf.functions(program.executables(answerer.program))
-    return sorted(both, key=lambda symbol: symbol.address)
 
 
 def fixed(parts: Parts) -> tuple[list[Symbol], int, dict[str, int]]:
@@ -120,15 +150,18 @@ def _kernel(parts: Parts) -> str:
     )
 
 
-def table_of(text: str, facts: Mapping[str, str]) -> list[Symbol]:
-    """Return the functions that a target printed, at the addresses of a rally's boot."""
+def table_of(text: str, facts: Mapping[str, str], kind: re.Pattern[str] = _LINE) -> list[Symbol]:
+    """Return the functions that a target printed, at the addresses of a rally's boot.
+
+    ``kind``: of the lines that count, by default those of functions.
+    """
     lines = text.splitlines()
     begins = {match[1]: int(match[2], 16) for line in lines if (match := _MODULE.fullmatch(line))}
     begins["kernel"] = int(lines[0].split(" ")[0], 16) if lines else 0
     moved = {name: _address(facts, name) - begin for name, begin in begins.items()}
     symbols: dict[int, Symbol] = {}
     for line in lines:
-        match = _LINE.fullmatch(line)
+        match = kind.fullmatch(line)
         if not match or match[1] == "0" * 16:
             continue
         offset = moved.get(match[3] or "kernel")

@@ -58,6 +58,8 @@ def of_thesis(rally: Rally) -> tuple[Result | None, str]:
     not measure that, or the rally was played otherwise, and the text says in what.
     """
     target = rally.manifest.target
+    if rally.manifest.own_racquet:  # where it answers from is not known
+        return None, ""
     published = result(target.kernel, target.priorities, rally.manifest.load.name)
     apart = _apart(rally.manifest) if published else ""
     return (None if apart else published), apart
@@ -119,14 +121,16 @@ def report(rallies: Sequence[Rally], title: str = "Tennis report") -> str:
             embed(overview(rallies), f"{_sentence(bench)} Median, 99 % and maximum."),
             embed(comparison(rallies), f"{_sentence(bench)} The share of balls later than x."),
         ]
+    rows = [
+        (name, summary, *of_thesis(rally))
+        for name, summary, rally in zip(names(rallies), summaries, rallies, strict=True)
+    ]
     return template("rally.html.j2").render(
         title=title,
+        beside_thesis=any(published for *_, published, _ in rows),
         bench=bench[:1].upper() + bench[1:],
         version=VERSION,
-        rows=[
-            (name, summary, *of_thesis(rally))
-            for name, summary, rally in zip(names(rallies), summaries, rallies, strict=True)
-        ],
+        rows=rows,
         together=together,
         sections=[
             _section(name, rally, summary)

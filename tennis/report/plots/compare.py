@@ -91,8 +91,10 @@ def names(rallies: Sequence[Rally]) -> list[str]:
         priorities = "" if target.priorities == "default" else target.priorities
         top_half = target.top_half if target.top_half in THREADED else ""
         stage = IN_BAND if target.stage == IN_BAND else ""
-        more = (target.bottom_half, rally.manifest.bench, rally.path.name)
-        parts = [target.system, load.name, priorities, top_half, stage]
+        own = rally.manifest.own_racquet
+        half = "" if own else target.bottom_half  # its own is not known
+        more = (half, rally.manifest.bench, rally.path.name)
+        parts = [target.system, load.name, own, priorities, top_half, stage]
         parts += [more[index] for index in extra]
         return ", ".join(plain(word, 24) for word in parts if word)
 

@@ -4,6 +4,7 @@
 
 import hashlib
 import shutil
+from dataclasses import replace
 
 import pytest
 
@@ -117,6 +118,38 @@ def test_each_function_has_its_own_line(tmp_path, mainline):
     assert own_module.line_of(own, "racquet_top_half", 1 << 20) == ""
     assert own_module.line_of(own, "nothing", 0) == ""
     assert own_module.line_of(own, "$(id)", 0) == ""
+
+
+def test_every_line_of_a_function_begins_where_its_code_does(tmp_path, mainline):
+    """Also if the compiler puts a function into another one: the line is the file's own."""
+    text = RIGHT.replace("racquet_count_reply(", "udelay(9); /* HERE */\n\tracquet_count_reply(", 1)
+    device = '#include "racquet-device.h"'
+    text = text.replace(device, f"{device}\n#include <linux/delay.h>")
+    here = line_of(text, "HERE")
+    own = build(tmp_path, text, mainline)
+    lines = own_module.lines_of(own, "wheel.c")
+    where = [name for name, its in lines.items() if any(f"wheel.c:{here}" == at for _, at in its)]
+    assert len(where) == 1
+    for name, its in lines.items():
+        offsets = [offset for offset, _ in its]
+        assert offsets == sorted(set(offsets)), name
+    first = line_of(text, " racquet_top_half(")
+    file, _, line = lines["racquet_top_half"][0][1].partition(":")
+    assert file == "wheel.c"
+    assert first <= int(line) <= first + 5
+    assert not own_module.lines_of(replace(own, symbols=None), "wheel.c")
+
+
+def test_a_module_is_of_the_file_that_is_as_it_was(tmp_path, mainline):
+    source = tmp_path / "wheel.c"
+    source.write_text(RIGHT)
+    sha256 = hashlib.sha256(own_module.built(source, mainline).read_bytes()).hexdigest()
+    assert own_module.source_of(sha256) == source
+    source.write_text(f"{RIGHT}\n")
+    assert own_module.source_of(sha256) is None
+    source.unlink()
+    assert own_module.source_of(sha256) is None
+    assert own_module.source_of("../../etc/passwd") is None
 
 
 def test_what_is_wrong_is_one_line(tmp_path, mainline):
