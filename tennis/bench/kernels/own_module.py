@@ -46,6 +46,7 @@ MESSAGE = re.compile(
     r"(?P<text>.*)"
     r"|(?P<modpost>ERROR|WARNING): modpost: (?P<words>.*)"
 )
+TRACED = 8  # bytes
 INSTRUCTIONS_MAX = 1 << 16  # whose lines are asked for
 _LINKED = f"{modules.PREFIX}ld -e 0 --unresolved-symbols=ignore-all -o linked {SYMBOLS}"
 # gcc says it in either way, when it wants more than box.ADDRESSES_BYTES
@@ -230,20 +231,19 @@ def lines_of(own: OwnModule, source: str) -> dict[str, list[tuple[int, str]]]:
     begins = {int(address): name for name, address in starts}
     found: dict[str, list[tuple[int, str]]] = {}
     its: list[tuple[int, str]] = []
-    begin, name = 0, ""
+    begin = 0
     for place in re.split(r"(?m)^0x", told)[1:]:
         address = int(place.partition("\n")[0], 16)
         if address in begins:
-            begin, name = address, begins[address].partition(".")[0]
+            begin = address
             found[begins[address]] = its = []
-        if name not in place.split("\n")[1::2]:
-            continue  # instructions for tracers before it, which belong to no line
         rows = re.findall(r"/(racquet[\w-]*\.[ch]):(\d+)", place)
         file, number = next((row for row in rows if row[0] == f"{NAME}.c"), (rows or [("", "")])[0])
         line = f"{source if file == f'{NAME}.c' else file}:{number}" if file else ""
         if line and (not its or its[-1][1] != line):
             its.append((address - begin, line))
-    return found
+    # a function begins with two instructions for tracers, which are on the line before it
+    return {name: its[its[1:2] != [] and its[1][0] == TRACED :] for name, its in found.items()}
 
 
 def _tool_output(own: OwnModule, command: str) -> str:
