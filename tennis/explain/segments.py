@@ -275,8 +275,20 @@ class Segments:
 
     def answering(self, node: int) -> str:
         """Return the function of the stack that answers; empty: none does."""
-        own = (self.names.name(f) for f in self.path(node) if self.names.is_racquet(f))
-        return next((name for name in own if name in (self.answers or ())), "")
+        return next((name for name in self.own(node) if name in (self.answers or ())), "")
+
+    def own(self, node: int) -> list[str]:
+        """Return the Racquet's functions of a stack, the outermost first.
+
+        Those before an interrupt are what it met, and have nothing to do with it.
+        """
+        found: list[str] = []
+        for function, name in zip(self.path(node), self.stack(node), strict=True):
+            if IRQ_ENTRY.fullmatch(name) or base(name) in SOFTIRQ:
+                found = []
+            elif self.names.is_racquet(function):
+                found.append(name)
+        return found
 
     def frames(self, node: int) -> list[str]:
         """Return a stack as a picture shows it: the task, then the functions."""

@@ -41,9 +41,8 @@ def _answering(lanes: Lanes) -> str:
     last = [(part, int(part.node[-1])) for part in lanes if part.node.size]
     setting = [one for one in last if SETS_LINE & {base(name) for name in one[0].stack(one[1])}]
     for part, node in setting or last:
-        for function in part.path(node):
-            if part.names.is_racquet(function):
-                return part.names.name(function)
+        if own := part.own(node):
+            return own[0]
     return ""
 
 

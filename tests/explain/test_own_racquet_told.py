@@ -48,6 +48,7 @@ TREE = {
     "unlocks": ("most", UNLOCK), "fires_irq": ("most", IRQ), "fires": ("fires_irq", FIRES),
     "kworker": (None, 3), "work": ("kworker", WORK), "works": ("work", WORKS),
     "behind": ("work", KEEPS), "lowers": ("works", SETS),
+    "hard": ("fires_irq", TURNED), "hard_sets": ("hard", SETS),
     "stress": (None, 4), "stress_irq": ("stress", IRQ),
 }  # fmt: skip
 AT = {name: number for number, name in enumerate(TREE)}
@@ -156,6 +157,17 @@ def test_what_else_the_module_does_is_no_answer():
     assert moments["top half begins"] == 4000 + 600 + 200 + 500
     assert told.shares()[0].what.kind != "racquet"
     assert any("keeps" in str(share.blame) for share in told.shares())
+
+
+def test_a_hard_interrupt_that_meets_the_module_is_not_the_module():
+    """The function that sets the line is the interrupt's, not the one that it interrupts."""
+    told = story(
+        [("keeps", 1, 500), ("most", 1, 60_000), ("fires_irq", 1, 300), ("hard", 1, 100),
+         ("hard_sets", 1, 20)],
+        [("hard", 1, 100), ("hard_sets", 1, 20)],
+    )  # fmt: skip
+    assert "interrupts were off for 60.5 µs in keeps (wheel.c:21)" in told.sentence
+    assert dict(told.moments)["top half begins"] == 60_800
 
 
 def test_a_lock_of_which_no_variable_is_known_has_no_name():
