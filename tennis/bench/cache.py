@@ -106,13 +106,10 @@ def _lines(folder: Path) -> list[str]:
 
 
 def _as_built(folder: Path, kind: str) -> bool:
-    """Tell whether a folder's files are those that were built.
-
-    A folder of an older Tennis has no sums, and is used as it is.
-    """
+    """Tell whether a folder's files are those that were built; without sums nobody knows."""
     sums = folder / SUMS
     if not sums.is_file():
-        return True
+        return False
     lines = os.fsdecode(sums.read_bytes()).split("\n")[:-1]
     if kind not in KERNELS:
         return lines == _lines(folder)

@@ -9,6 +9,7 @@ import signal
 import subprocess
 import tempfile
 from collections.abc import Sequence
+from contextlib import suppress
 from functools import lru_cache
 from pathlib import Path
 
@@ -21,13 +22,38 @@ LIMIT_S = 4 * 3600  # a kernel is built on a small machine
 FULL = re.compile(r"No space left on device|Disk quota exceeded")  # strerror(3)
 
 
+STOPS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 PR_SET_PDEATHSIG = 1
 _prctl = ctypes.CDLL(None).prctl
 
 
-def _end_with_parent() -> None:
-    """Let a program that was just started end if we are killed: apt-get would keep its lock."""
-    _prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+def _started(arguments: Sequence[str], cwd: Path | None) -> "subprocess.Popen[str]":
+    """Start a program that ends if we are killed: apt-get would keep its lock.
+
+    A signal waits until it runs: its handler would else run in a hook of fork (logging has one),
+    where Python drops what is raised.
+    """
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, STOPS)
+
+    def begin() -> None:
+        _prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+    try:
+        return subprocess.Popen(
+            arguments,
+            cwd=cwd,
+            env=environment.for_programs(),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            errors="replace",
+            start_new_session=True,  # a signal to the group is for us
+            preexec_fn=begin,  # noqa: PLW1509 (it makes two system calls)
+        )
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def run(
@@ -46,22 +72,12 @@ def run(
     """
     arguments = [str(word) for word in command]
     try:
-        process = subprocess.Popen(
-            arguments,
-            cwd=cwd,
-            env=environment.for_programs(),
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            errors="replace",
-            start_new_session=True,  # a signal to the group is for us
-            preexec_fn=_end_with_parent,  # noqa: PLW1509 (it makes one system call)
-        )
+        process = _started(arguments, cwd)
         try:
             output, _ = process.communicate(timeout=limit_s)
         except BaseException:
-            os.killpg(process.pid, signal.SIGKILL)
+            with suppress(ProcessLookupError):  # it has just ended
+                os.killpg(process.pid, signal.SIGKILL)
             process.communicate()
             raise
     except subprocess.TimeoutExpired:

@@ -11,6 +11,9 @@ import tempfile
 import pytest
 
 from tennis.bench import cache
+from tennis.bench.commands import run
+from tennis.bench.kernels import modules
+from tennis.bench.kernels.kernel import Kernel
 from tennis.kit import scratch
 from tennis.kit.errors import TennisError
 from tests.support.processes import run_to_end
@@ -78,3 +81,72 @@ def test_a_commands_folder_goes_if_it_was_killed(tmp_path, monkeypatch):
         assert not left.exists()
     assert os.environ["TMPDIR"] == str(tmp_path)
     assert list(tmp_path.iterdir()) == [mine]
+
+
+def test_what_has_no_sums_is_built_again(tmp_path, monkeypatch):
+    """An older Tennis wrote none, and what somebody put there was believed."""
+    monkeypatch.setenv("TENNIS_CACHE", str(tmp_path))
+    old_folder = tmp_path / "programs/one"
+    old_folder.mkdir(parents=True)
+    (old_folder / "one").write_text("somebody's")
+    cache.once("programs", "one", lambda folder: (folder / "one").write_text("built"))
+    assert (old_folder / "one").read_text() == "built"
+    (old_folder / cache.SUMS).unlink()
+    with pytest.raises(TennisError, match="is not what was fetched there"):
+        cache.kept("programs", "one", "it is", "tennis kernels fetch")
+
+
+@pytest.mark.parametrize("how", ["changed", "added", "removed"])
+def test_a_module_is_built_with_the_headers_that_were_fetched(tmp_path, monkeypatch, how):
+    """Only what boots was compared, and a header goes into what boots."""
+    monkeypatch.setenv("TENNIS_CACHE", str(tmp_path))
+
+    def build(folder):
+        (folder / "headers/usr/src").mkdir(parents=True)
+        (folder / "headers/usr/src/a.h").write_text("#define A 1\n")
+        (folder / "headers/link").symlink_to("usr")
+
+    folder = cache.once("kernels", "rt-amd64", build)
+    kernel = Kernel("rt", "6.12", "", folder / "image", folder / "headers/usr/src", folder / "c")
+    modules.check_headers_of(kernel)
+    modules._check_headers.cache_clear()
+    header = folder / "headers/usr/src/a.h"
+    if how == "removed":
+        header.unlink()
+    else:
+        header.with_name("a.h" if how == "changed" else "b.h").write_text("#define A 2\n")
+    with pytest.raises(TennisError, match="is not what was fetched there"):
+        modules.check_headers_of(kernel)
+
+
+INTERRUPTED = """
+import os, signal
+from tennis.bench.commands import run
+os.register_at_fork(before=lambda: os.kill(os.getpid(), signal.SIGINT))
+try:
+    run(["nm", "--version"], what="it")
+except KeyboardInterrupt:
+    print("stopped")
+"""
+
+
+def test_ctrl_c_while_a_program_starts_is_heard():
+    """Python dropped it in a hook of fork, with a traceback, and the rally went on."""
+    done = run_to_end([sys.executable, "-c", INTERRUPTED])
+    assert (done.stdout, done.stderr) == ("stopped\n", "")
+
+
+def test_ctrl_c_when_a_program_has_just_ended_is_no_error(monkeypatch):
+    """'output: No such process', said a rally."""
+    whole = subprocess.Popen.communicate
+    calls = []
+
+    def communicate(self, **how):
+        if not calls:
+            calls.append(self.wait())
+            raise KeyboardInterrupt
+        return whole(self, **how)
+
+    monkeypatch.setattr(subprocess.Popen, "communicate", communicate)
+    with pytest.raises(KeyboardInterrupt):
+        run(["nm", "--version"], what="it")

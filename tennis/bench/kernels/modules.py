@@ -2,16 +2,22 @@
 # SPDX-License-Identifier: MIT
 """Programs for the virtual target: kernel modules and static executables, built once and cached."""
 
+import functools
+import hashlib
+import os
 import re
 import shutil
 from collections.abc import Sequence
 from pathlib import Path
 
-from tennis.bench.cache import made_of
+from tennis.bench.cache import SUMS, made_of
 from tennis.bench.commands import run, says_of_itself
 from tennis.bench.kernels.kernel import Kernel
 from tennis.kit import environment
+from tennis.kit.checkout import cache_folder
+from tennis.kit.errors import BenchError
 from tennis.kit.share import processors
+from tennis.rally.text import quoted
 
 PREFIX = "aarch64-linux-gnu-"
 BINUTILS = ("as", "ld")
@@ -62,6 +68,38 @@ def sources(source: Path) -> list[Path]:
     return [source.with_name("Kbuild"), *(f for f in files if not f.name.endswith(".mod.c"))]
 
 
+def check_headers_of(kernel: Kernel) -> None:
+    """Compare a kernel of the cache with what was fetched, headers too. Raises BenchError."""
+    for place in kernel.build.parents:
+        if (place / SUMS).is_file() and place.is_relative_to(cache_folder()):
+            _check_headers(place)
+
+
+@functools.cache
+def _check_headers(folder: Path) -> None:
+    """Compare all 20,000 files of a folder of the cache, once in a process. Raises BenchError."""
+    listed = os.fsdecode((folder / SUMS).read_bytes()).splitlines()
+    files = {line[66:]: line[:64] for line in listed if not line.startswith("#")}
+    there = {
+        os.path.relpath(os.path.join(at, name), folder)  # noqa: PTH118 (20,000 of them)
+        for at, _, names in os.walk(folder)
+        for name in names
+        if not os.path.islink(os.path.join(at, name))  # noqa: PTH114, PTH118
+    }
+    try:
+        same = there - {SUMS} == files.keys() and all(
+            hashlib.sha256((folder / name).read_bytes()).hexdigest() == sum_
+            for name, sum_ in files.items()
+        )
+    except OSError:
+        same = False
+    if not same:
+        raise BenchError(
+            f"{folder} is not what was fetched there",
+            next_step=f"run 'rm -r {quoted(folder)}', and fetch it again",
+        )
+
+
 def kernel_module(source: Path, kernel: Kernel) -> Path:
     """Build ``source`` (NAME.c, one of those in its Kbuild) for a kernel; return NAME.ko, stripped.
 
@@ -70,6 +108,7 @@ def kernel_module(source: Path, kernel: Kernel) -> Path:
     needed = sources(source)
 
     def build(folder: Path) -> None:
+        check_headers_of(kernel)
         work = folder / "work"
         work.mkdir()
         for file in needed:

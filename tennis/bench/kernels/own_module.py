@@ -74,6 +74,7 @@ def build(source: Path, kernel: Kernel) -> OwnModule:
     text = read_source(source.resolve(), SOURCE_MAX)
 
     def fill(folder: Path) -> None:
+        modules.check_headers_of(kernel)
         ended = _compiled(text, kernel)
         limit = ended.limit
         if ended.code and NO_MEMORY.search(ended.words):

@@ -190,7 +190,8 @@ class AgentSession:
             try:
                 peer.wait(timeout=PEER_END_S)
             except subprocess.TimeoutExpired:  # a user's load may refuse to end
-                os.killpg(peer.pid, signal.SIGKILL)
+                with contextlib.suppress(ProcessLookupError):
+                    os.killpg(peer.pid, signal.SIGKILL)
                 peer.wait()
             if peer.stdin:
                 peer.stdin.close()
