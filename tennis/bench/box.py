@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The Tennis authors
 # SPDX-License-Identifier: MIT
-"""A box for what students hand in: bubblewrap, without network, with a limit on every total.
+"""A box for students' hand-ins: bubblewrap, without network, with a limit on every total.
 
 The box holds the system's programs and libraries, what the caller lets it read, and a copy of the
 hand-in. It holds nothing of the grader, other students or the solutions.
@@ -46,7 +46,7 @@ ROOM_FILES = 20_000
 OUT_BYTES = 64 << 20  # of all files that come out
 MEMORY_BYTES = 3 << 30  # of all processes together, besides its files
 ADDRESSES_BYTES = 3 << 30  # of each process: asking for more at once fails
-SLACK_BYTES = 256 << 20  # beside that, of what the kernel keeps for the box
+SLACK_BYTES = 256 << 20  # besides, for the kernel's own data of the box
 TOO_MUCH = "it took more than {} GB of memory"
 LEFT_BYTES = 256 << 20  # of the machine's memory
 FILE_BYTES = 64 << 20
@@ -80,7 +80,7 @@ read -r _
 
 @dataclass(frozen=True)
 class Ended:
-    """How a box ended.
+    """The end of a box.
 
     ``code``: the program's exit code, 128 + N after signal N; None if a limit ended the box, which
     ``limit`` names. ``words``: standard error. ``files``: the requested files that came out.

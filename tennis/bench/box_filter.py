@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The Tennis authors
 # SPDX-License-Identifier: MIT
-"""Which system calls a box refuses: for memory that nobody counts, and for other processes.
+"""The system calls that a box refuses: uncounted memory, and access to other processes.
 
 System V's shared memory, queues and semaphores, and files that exist in memory only, would be
 counted nowhere. By the others a process reads, writes or steers another one of the same user, such

@@ -45,7 +45,7 @@ class Group:
 
     @property
     def ended(self) -> bool:
-        """Tell whether the kernel ended a process of it for want of the group's memory."""
+        """Tell whether the kernel ended a process of it for lack of the group's memory."""
         return any(
             line.split()[:1] == ["oom_kill"] and line.split()[1:] > ["0"]
             for folder in self.folders

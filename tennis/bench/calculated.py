@@ -53,7 +53,7 @@ class CalculatedBench(ABC):
 
     @abstractmethod
     def time_note(self, plan: Plan) -> str:
-        """Return what a nanosecond of a rally means: the same of all that may be compared."""
+        """Return the meaning of a nanosecond: the same for all rallies that may be compared."""
 
     @abstractmethod
     def answers(self, plan: Plan) -> Iterator[Answer | None]:
@@ -144,7 +144,7 @@ class CalculatedSession:
         yield Frame(wire.END, sequence + 1, end)
 
     def stop(self) -> None:
-        """End behind the frame that is there."""
+        """End after the current frame."""
         self._stopped = True
 
     def close(self) -> None:

@@ -9,7 +9,7 @@ from tennis.kit.errors import UsageError
 ISOLATING = ("isolcpus", "nohz_full")
 NAMING = (*ISOLATING, "rcu_nocbs", "irqaffinity")
 STARTING = ("maxcpus", "nr_cpus")  # how many processors the kernel starts
-# what isolcpus may have in front of its list
+# flags that isolcpus may have before its list
 FLAGS = frozenset({"nohz", "domain", "managed_irq"})
 _PART = re.compile(r"(\d{1,4}|N)(?:-(\d{1,4}|N)(?::(\d{1,4})/(\d{1,4}))?)?")
 

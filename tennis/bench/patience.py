@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The Tennis authors
 # SPDX-License-Identifier: MIT
-"""How long the host waits for each part of a bench before it gives the part up."""
+"""The host's timeouts for each part of a bench."""
 
 from dataclasses import dataclass
 

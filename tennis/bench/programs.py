@@ -40,7 +40,7 @@ def find(name: str) -> str | None:
 
 
 def how_to_get(name: str) -> str:
-    """Say how a missing program is installed."""
+    """Return the command that installs a missing program."""
     for program in programs():
         if program.name == name:
             if not IS_CHECKOUT:
@@ -69,6 +69,6 @@ def _is_installed(package: str) -> bool:
 
 
 def how_to_install(packages: Sequence[str]) -> str:
-    """Say how Debian's packages are installed here."""
+    """Return the command that installs Debian's packages here."""
     root = "" if os.geteuid() == 0 else "sudo "
     return f"run '{root}apt-get install --no-install-recommends {' '.join(packages)}'"

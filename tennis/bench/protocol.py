@@ -51,7 +51,7 @@ class Position:
 
 @dataclass(frozen=True)
 class Access:
-    """How this machine reaches a board: as its user named it, never as a rally's folder does."""
+    """The access to a board, as its user named it, never as a rally's folder does."""
 
     port: str | None = None  # of the Brickwall; None: the only one
     target: str | None = None  # the host that ssh knows
@@ -85,7 +85,7 @@ class Bench(Protocol):
     repeats: bool  # the same plan gives the same bytes: a rally is resumed by playing it again
 
     def time_note(self, plan: Plan) -> str:
-        """Return what a nanosecond of a rally means."""
+        """Return the meaning of a nanosecond of a rally."""
 
     def versions(self, plan: Plan) -> dict[str, str]:
         """Return the versions on which the bytes of a rally depend.
@@ -112,9 +112,9 @@ class RegisteredBench(Bench, Protocol):
 
     @staticmethod
     def defaults(plan: Plan, options: Mapping[str, Any]) -> dict[str, Any]:
-        """Return what a plan says if nobody asked for it: load, instrument, halves, priorities.
+        """Return a plan's defaults: load, instrument, halves, priorities.
 
-        ``options``: what somebody asked for. Raises UsageError.
+        ``options``: the settings asked for. Raises UsageError.
         """
 
     @classmethod

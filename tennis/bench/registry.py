@@ -84,7 +84,7 @@ def forget() -> None:
 def bench_for(plan: Plan, access: Access | None = None) -> Bench:
     """Return the bench that plays a plan.
 
-    Raises UsageError if the plan asks for what the bench does not have, or, as BenchError, if the
+    Raises UsageError if the plan asks for something that the bench lacks, or, as BenchError, if the
     bench is not there.
     """
     found = refuse(plan)
@@ -165,7 +165,7 @@ def bench_with(kernel: str, kind: BenchKind) -> type[RegisteredBench] | None:
 
 
 def system_of(kernel: str) -> System:
-    """Return what a kernel of the virtual bench is: Linux, unless it is a bench's own."""
+    """Return the system of a virtual kernel: Linux, unless it is a bench's own."""
     own = bench_with(kernel, "virtual")
     return own.can.system if own else "linux"
 

@@ -215,7 +215,7 @@ def main() -> None:
 
 
 def _failed() -> int:
-    """Return the exit code of what failed: of `tennis compare` 1 says that something is worse."""
+    """Return the exit code of a failure: with `tennis compare`, 1 means that something is worse."""
     return 4 if _command() == "compare" else 1
 
 
@@ -283,7 +283,7 @@ LINE_MAX = 2000
 
 
 def _say(message: str) -> None:
-    # a name may hold anything: nothing of it may move the cursor, or make a second line
+    # a name may hold anything: it must not move the cursor, or make a second line
     line = " ".join("".join(c if c.isprintable() else " " for c in message).split())
     if len(line) > LINE_MAX:
         line = f"{line[: LINE_MAX // 2]} ... {line[-LINE_MAX // 2 :]}"

@@ -23,7 +23,7 @@ class Folder(click.Path):
 
 
 class BenchWord(click.Choice[str]):
-    """Where to play: one of the kit's own, or a word that a package's bench has for it."""
+    """The word of a bench: one of the kit's own, or of a package's bench."""
 
     def __init__(self) -> None:
         super().__init__(["virtual", "pi"])

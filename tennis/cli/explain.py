@@ -147,7 +147,7 @@ for command in (balls, stages, shots, try_, without):
 def _print(explanation: Explanation, out: Path | None) -> None:
     console = Console(highlight=False)
     line = partial(print_line, console)
-    stories = explanation.stories  # each of a few has its sentence, of many the latest alone
+    stories = explanation.stories  # a few have a sentence each; of many, only the latest
     for number, story in enumerate(stories if len(stories) <= ROWS else stories[:1]):
         line(story.sentence, "" if number else "bold")
     line("")
@@ -202,7 +202,7 @@ def _print(explanation: Explanation, out: Path | None) -> None:
 
 
 def _print_between(line: Callable[..., None], story: Story) -> None:
-    """Print what happened between processors; of much, the longest waits for locks."""
+    """Print events between processors; if there are many, the longest waits for locks."""
 
     def longest_lock_first(one: Happening) -> int:
         return -one.event.ns if isinstance(one.event, LockHeld) else 0

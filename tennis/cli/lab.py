@@ -322,7 +322,7 @@ def _printed(opened: "Work", *, partial: bool) -> bool:
 
 
 def _wait_for_trials(lab: "Lab") -> None:
-    """Say what takes its time."""
+    """Say what takes so long."""
     if lab.files:
         warn("building and trying your files: up to half a minute")
 

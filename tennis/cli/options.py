@@ -116,7 +116,7 @@ def bench_option(text: str) -> Callable[[Command], Command]:
 
 
 def workers_here() -> int:
-    """Return how many targets can be played at once: of processors and memory what may be used."""
+    """Return how many targets can play at once, by the usable processors and memory."""
     cores = processors()
     free = free_memory_bytes()
     return cores if free is None else max(1, min(cores, free // TARGET_BYTES))

@@ -76,7 +76,7 @@ def options_under(heading: str, command: Taker, but: Sequence[str] = ()) -> list
 def takes_requests(command: Command) -> Command:
     """Give a command ``request`` and ``serving`` in place of the options that say them.
 
-    It stands next to the function, below all options. Raises UsageError when the command begins.
+    Put it next to the function, below all options. Raises UsageError when the command begins.
     """
 
     @functools.wraps(command)

@@ -98,7 +98,7 @@ def stats(folder: Path, *, as_json: bool) -> None:
 
 
 def _seen(rally: Rally) -> "InsideAndOutside | str":
-    """Return what a rally's witness saw, or why that is not known."""
+    """Compare a rally's witness with its balls, or say why that is impossible."""
     from tennis.explain.witness import compare
 
     try:

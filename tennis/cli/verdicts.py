@@ -172,7 +172,7 @@ def _print_row(console: Console, name: str, part: ClaimPart) -> None:
 
 
 def _group(claim: Claim) -> str:
-    """Return what the rows of a table share: the kernel that grows, or the load."""
+    """Return the common part of a table's rows: the kernel that grows, or the load."""
     head, _, rest = claim.title.partition(", ")
     if claim.kind == "growth":
         return head

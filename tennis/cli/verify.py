@@ -119,7 +119,7 @@ def _table(verification: Any) -> Table:
 
 
 def _cells(point: Any) -> dict[str, str]:
-    """Return what the columns show of a point, for the ball with the largest error."""
+    """Return a point's columns, for the ball with the largest error."""
     known, thesis = point.true_ns, point.thesis_error_us
     return {
         "true": "-" if known is None else f"{known / 1000:.3f}",

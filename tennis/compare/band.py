@@ -34,7 +34,7 @@ ENOUGH = 3  # caps of late balls of the other side: more of them show nothing mo
 HAIR = 1 - 1e-9  # a time divided by 1.1 is rounded
 PER_OCTAVE = 8  # points of a curve, with upper bounds of shares
 SIGNS = 1999  # draws of signs
-SIGNS_MIN = 10  # times the inverse of an error: of fewer different signs no quantile is known
+SIGNS_MIN = 10  # times the inverse of an error: fewer different signs give no quantile
 SURE_FROM = 4  # balls: fewer show nothing
 
 

@@ -295,7 +295,7 @@ class Game:
         return f"{words}. The next look is at {wanted}, in some {duration(60 * minutes)}"
 
     def there(self) -> int:
-        """Return how many pairs are there, from the first one on, whole."""
+        """Return how many pairs are whole, from the first one on."""
         numbers = range(1, len(self.seeds) + 1)
         return next((number - 1 for number in numbers if not self._whole(number)), numbers[-1])
 

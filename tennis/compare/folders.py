@@ -198,7 +198,7 @@ class Sides:
 
     pairs: list[Pair]  # for judging
     cells: list[tuple[Cell, Cell]]  # before and after, of each kind
-    differences: dict[str, tuple[str, str]]  # what differs, and how, of the first kind
+    differences: dict[str, tuple[str, str]]  # of the first kind, with both values
     remarks: list[str]  # rallies that are left out
     time: InTime  # in which order they were played
 

@@ -32,7 +32,7 @@ ERROR = 0.05  # of comparisons: something is called later although nothing is
 MEDIAN = 2  # one ball in this many exceeds it
 # the rows of a curve: levels of one ball in N
 LEVELS = (MEDIAN, 10, 100, 1000, 10_000, 100_000, 1_000_000)
-BOOTS_MIN = 9  # of each side: of fewer, 3 boots in 10 may be late and none of them was met
+BOOTS_MIN = 9  # of each side: fewer may miss all late boots, though 3 in 10 are late
 FIRST_LOOK = 10  # pairs
 RARE_BOOTS = 0.3  # share of boots: below it, one of few boots more is not excluded
 
@@ -187,7 +187,7 @@ class _Usual:
         return cls(*(exp(mean + end) for end in (0, -ends[0], ends[0], -ends[1], ends[1])))
 
     def change(self, margin: float) -> Change:
-        """Say what the intervals show; a hair beyond the margin is a rounded division."""
+        """Judge the intervals; a hair beyond the margin is a rounded division."""
         most = (1 + margin) / bands.HAIR
         if self.sure_low > most:
             return "later"
@@ -397,7 +397,7 @@ def _usual_ns(boot: Boot) -> float:
 
 
 def _within(low: float, high: float, margin: float) -> Change:
-    """Say what an interval of after over before shows; a hair beyond a margin is rounding."""
+    """Judge an interval of after over before; a hair beyond a margin is rounding."""
     most = (1 + margin) * 1.001
     if isnan(low) or isnan(high):
         return "undecided"
@@ -411,7 +411,7 @@ def _within(low: float, high: float, margin: float) -> Change:
 
 
 def _change(after: tuple[bool, bool], before: tuple[bool, bool]) -> Change:
-    """Say what both directions show: each whether it is surely later, and whether not."""
+    """Judge both directions: each whether it is surely later, and whether not."""
     if after[0]:
         return "later"
     if not after[1]:
@@ -522,7 +522,7 @@ def judge(  # noqa: PLR0913 (each is named)
 
 
 def _suspect(one: Suspects, margin: float, errors: _Errors) -> Row:
-    """Compare how many boots are suspect: exact, of independent boots."""
+    """Compare the numbers of suspect boots: exact, for independent boots."""
     counts, of = (one.before, one.after), (one.of_before, one.of_after)
     scale = of[0] / of[1]
     after, before = np.array(one.after), np.array(one.before)

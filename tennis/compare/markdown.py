@@ -19,9 +19,9 @@ SPECIAL = re.compile(r"([\\`*_\[\]<>|#~&])")
 def as_summary(
     sides: Sides, judgement: Judgement, causes: Sequence[CauseShown], command: str
 ) -> str:
-    """Return what a reviewer reads in ten seconds: the verdict, what changed, and which code.
+    """Return a summary to read in ten seconds: the verdict, the changes, and the code.
 
-    If nothing changed and nothing is undecided, the row with the largest ratio stands alone.
+    If nothing changed and nothing is undecided, only the row with the largest ratio is shown.
     """
     changed = words.changed(judgement)
     if not changed and judgement.rows:

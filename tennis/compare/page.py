@@ -23,7 +23,7 @@ from tennis.report.plots.sides import sides as picture_of
 
 @dataclass(frozen=True)
 class CauseShown:
-    """Which code changed one level, in words."""
+    """The code that changed one level, in words."""
 
     cell: str
     title: str
@@ -42,7 +42,7 @@ class _Boot:
 
 @dataclass(frozen=True)
 class _Line:
-    cells: Sequence[str]  # latency, quantity, before, after, ratio, what became of it
+    cells: Sequence[str]  # latency, quantity, before, after, ratio, change
     change: str
 
 

@@ -10,8 +10,8 @@ from tennis.rally import Rally
 from tennis.rally.cycles import balls_in_whole_cycles
 from tennis.rally.statistics.balls import latencies_ns
 
-# of a rally's balls: the first two; of a control loop: how far off the end of a period each rise
-# came, and overruns
+# balls have the first two; a control loop has the distance of each rise from a period's end, and
+# overruns
 Measured = Literal["interrupt", "scheduling", "jitter"]
 
 # what must be the same in all rallies of a comparison, and in all of one kernel

@@ -58,7 +58,7 @@ class Side:
         return [levels.level(boot, one_in) for boot in self.boots]
 
     def median_boot(self, one_in: float) -> float:
-        """Return the median boot's level: ns; of two in the middle, their geometric mean."""
+        """Return the median boot's level: ns; the geometric mean of two in the middle."""
         values = sorted(self.values(one_in))
         low, high = values[(len(values) - 1) // 2], values[len(values) // 2]
         return low if low == high else float(np.sqrt(low) * np.sqrt(high))

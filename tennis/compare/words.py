@@ -35,7 +35,7 @@ def quantity(row: Row) -> str:
 
 
 def values(row: Row) -> tuple[str, str]:
-    """Write both sides' values, with their units; of few balls, how many of how many."""
+    """Write both sides' values, with their units; for few balls, their counts."""
     if row.unit == "ns":
         return _time(row.before, row.least_ns), _time(row.after, row.least_ns)
     if row.what == "late" and row.change != "rare" and max(row.before, row.after) >= 1e-4:
@@ -128,7 +128,7 @@ def by_how_much(row: Row) -> str:
 
 
 def _whose(latency: str) -> str:
-    """Say what a quantity is of; empty: it is of the whole boot."""
+    """Name the latency of a quantity; empty: it is of the whole boot."""
     if not latency or latency in {loops.JITTER, loops.DRIFT}:
         return f"{latency}, " if latency else ""
     return f"{latency} latency, "
@@ -215,7 +215,7 @@ def odd_boots(sides: Sides) -> list[str]:
 
 
 def cells(row: Row, margin: float) -> tuple[str, ...]:
-    """Return the columns of a row: latency, quantity, before, after, ratio, what became of it."""
+    """Return the columns of a row: latency, quantity, before, after, ratio, change."""
     return (row.latency or "both", quantity(row), *values(row), ratio(row), change(row, margin))
 
 

@@ -164,7 +164,7 @@ def figure_ns(rally: Rally, latency: Literal["interrupt", "scheduling"], name: s
 def level_ns(rallies: Iterable[Rally], one_in: int) -> float:
     """Return the interrupt latency that 1 ball in ``one_in`` of some rallies exceeds; ns.
 
-    Raises Inconclusive if fewer than ten balls lie beyond it, or if it is among missed balls.
+    Raises Inconclusive if fewer than ten balls are beyond it, or if it is among missed balls.
     """
     latencies = np.concatenate([latencies_ns(rally, "interrupt") for rally in rallies])
     if latencies.size < 10 * one_in:

@@ -121,7 +121,7 @@ class LabDrill(StrictPart):
 
 
 class LabRally(Settings):
-    """A rally that a lab asks for; what it does not say is the lab's parameter, or Tennis' own.
+    """A rally that a lab asks for; other settings are the lab's parameters, or Tennis' defaults.
 
     It may name all settings of a rally; here are those that it has otherwise than a plan.
     """
@@ -458,7 +458,7 @@ def write(value: Value, *, prose: bool = True) -> str:
 def load_lab(slug: str, labs: Path = LABS) -> Lab:
     """Read the lab that is called ``slug``, of the folder or of a package.
 
-    Raises LabError if it does not exist or is not what a lab must be.
+    Raises LabError if it does not exist or is malformed.
     """
     if (labs / slug / LAB).is_file():
         return _read_lab(slug, labs / slug, OWN)

@@ -11,7 +11,7 @@ from tennis.kit.errors import UsageError
 from tennis.rally.text import plain
 
 STUDENT_MAX = 60  # characters of a name
-JOINERS = "\u200c\u200d"  # letters of Persian and of Indian scripts stand together or apart by them
+JOINERS = "\u200c\u200d"  # they join or separate letters of Persian and Indian scripts
 MEMBERS_MAX = 4  # of a group
 GROUP_MAX = MEMBERS_MAX * (STUDENT_MAX + len(" and "))  # characters of its name
 # a student's, as registers give them; letters of any script, in groups

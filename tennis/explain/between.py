@@ -38,7 +38,7 @@ class LockHeld:
     wanted: str  # the function that did
     sleeps: bool
     holders: int  # tasks that had it in turn
-    holder: int | None  # the processor that gave it; of several the longest; None: not known
+    holder: int | None  # the processor that gave it; the longest of several; None: not known
     owner: str  # the task that did
     held_ns: int  # how much of the wait the holder had it
     cause: Blame | None  # what the holder's processor was at meanwhile
@@ -174,7 +174,7 @@ def _ns(turns: Sequence[_Turn]) -> int:
 
 
 def _cause(turns: Sequence[_Turn]) -> Blame | None:
-    """Return what a lock's holder was at while it had it."""
+    """Return the work of a lock's holder while it had the lock."""
     weights: Counter[tuple[int, bool]] = Counter()
     for turn in turns:
         weights.update(turn.part.weights_between(turn.began, turn.ended))

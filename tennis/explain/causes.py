@@ -85,7 +85,7 @@ class LevelCauses:
 def find_causes(
     compared: Compared, plans: Mapping[str, Mapping[str, Plan]], stop: Stop
 ) -> tuple[list[LevelCauses], list[str]]:
-    """Explain what changed; return also why some of it cannot be explained.
+    """Explain changes; also return why some of them cannot be explained.
 
     ``plans``: of the sides that were played, by side and kind: their kernels and Racquets are
     trusted. Recorded sides are replayed only if they are rallies of named kernels.
@@ -167,7 +167,7 @@ def _by_seed(cell: Cell) -> dict[int, Rally]:
 
 
 def _typical(before: Cell, after: Cell, row: Row) -> tuple[Rally, Rally]:
-    """Return two boots, of one seed if there are such, whose ratio is most like all pairs'."""
+    """Return two boots, of one seed if possible, whose ratio is most like all pairs'."""
     latency = _measured(row.latency)
 
     def value(rally: Rally) -> float:
@@ -374,7 +374,7 @@ def _phase(story: Story, latency: str) -> Story:
 
 
 def sentence(cause: _Cause) -> str:
-    """Say how much more or less of the median ball's wait went to one thing."""
+    """Describe the change of one part of the median ball's wait."""
     change = cause.after_ns - cause.before_ns
     more = "more" if change > 0 else "less"
     return (
@@ -385,7 +385,7 @@ def sentence(cause: _Cause) -> str:
 
 
 def came_or_went(waited: _Waited) -> str:
-    """Return what became of waits: came or went."""
+    """Say whether waits came or went."""
     return "came" if waited.after[1] > waited.before[1] else "went"
 
 
@@ -409,7 +409,7 @@ def shown_cause(causes: LevelCauses) -> CauseShown:
 
 
 def rests_on(causes: LevelCauses) -> str:
-    """Say how many balls of which boots were looked at."""
+    """Name the balls and the boots of the evidence."""
     return (
         f"The median of {format_count(causes.balls[0], 'ball')} of "
         f"{plain(causes.before.path.name, 64)} before, and of "

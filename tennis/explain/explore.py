@@ -108,7 +108,7 @@ class Recorded:
 
     @cached_property
     def worst_instant(self) -> tuple[list[str], EmbeddedPicture] | None:
-        """Return what a search for the worst instant found: sentences, picture; None: no search."""
+        """Return a search for the worst instant: sentences, picture; None: no search."""
         searched, picture = storage.read(self.rally), with_search(self.rally)
         return (sentences(searched), _small(picture)) if searched and picture else None
 
@@ -168,7 +168,7 @@ def rally_table(rally: Rally) -> dict[str, np.ndarray]:
 
 
 def _data(rallies: Sequence[Recorded]) -> str:
-    """Return what the script draws, as JSON that cannot end its element."""
+    """Return the script's data, as JSON that cannot end its element."""
     content = []
     for one in rallies:
         table = rally_table(one.rally)

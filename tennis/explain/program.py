@@ -49,7 +49,7 @@ SLEEPS = frozenset({"system call nanosleep", "system call clock_nanosleep"})
 
 @dataclass(frozen=True)
 class _ProgramWay:
-    """How a ping came to a program's code: indices of segments; None: it came another way."""
+    """The way of a ping to a program's code: indices of segments; None: it came another way."""
 
     handler: int | None  # the line's hard handler begins
     line: int | None  # the line's thread has the event
@@ -78,7 +78,7 @@ class ProgramAnswer(Answer):
         )
 
     def until_the_rise(self, *, missed: bool) -> Why:
-        """Say what took most of the time from the ping to the rise."""
+        """Name the main cause of the time from the ping to the rise."""
         del missed  # then there is no way
         part, way = self.parts[0], self._way
         if self.is_masked:
@@ -114,7 +114,7 @@ class ProgramAnswer(Answer):
         return cause, f"{who} {_busy(part, its, way.thread_of_it)}{late}; {most}"
 
     def until_the_fall(self) -> Why:
-        """Say what took most of the time from the rise to the fall."""
+        """Name the main cause of the time from the rise to the fall."""
         part = self.parts[1]
         cause, why = _own_time(part, range(len(part.whats)), part.thread_at(0))
         return cause, f"{self.named(part, 0)} had raised the line, and {why}"
@@ -135,7 +135,7 @@ def _way(part: Segments) -> _ProgramWay | None:
 
 
 def _busy(part: Segments, its: range, thread: int) -> str:
-    """Say what a program was at when its ping came, if it did not wait for one; empty: it did."""
+    """Name a program's work when its ping came; empty: it waited for the ping."""
     own = (i for i in its if part.thread_at(i) == thread and not SWITCHES & _bases(part, i))
     errands = (errand(part.stack(int(part.node[i]))) for i in own)
     doing = next((one for one in errands if one == PAGE_FAULT or "system call " in one), "")
@@ -197,7 +197,7 @@ def _reason(part: Segments, before: Sequence[int], away: Sequence[int]) -> str:
 
 
 def _wanted(part: Segments, before: Sequence[int], away: Sequence[int], wanted: str) -> str:
-    """Say what a task waited for on an errand; empty: nothing that is known."""
+    """Say what a task waited for in a call; empty: unknown."""
     if wanted == PAGE_FAULT:
         return "for a page of its memory"
     if wanted != FUTEX:

@@ -165,7 +165,7 @@ def _play_boot(  # noqa: PLR0913, PLR0917 (a plan, and all that its folder is na
     number: int,
     watch: Watch,
 ) -> Rally:
-    """Return one boot, which is played unless it is there. Raises RallyError."""
+    """Return one boot; play it unless it is there. Raises RallyError."""
     place = _place(rally, settings, number)
     there = finished(place)
     if there is None:

@@ -202,7 +202,7 @@ def _refuse_another_racquet(rally: Rally, plan: Plan, versions: Mapping[str, str
         )
 
 
-def profile_balls(  # noqa: PLR0913 (a rally, which of its balls, and what becomes of them)
+def profile_balls(  # noqa: PLR0913 (a rally, its balls, and their use)
     rally: Rally,
     plan: Plan,
     table: NDArray[np.int64],

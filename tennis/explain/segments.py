@@ -35,7 +35,7 @@ EVAL_LOOP = "_PyEval_EvalFrameDefault"  # CPython's: its collector has returned,
 
 @dataclass(frozen=True)
 class Blame:
-    """Where most of a time was spent: the innermost function that has nearly all of it."""
+    """The main part of a time: the innermost function that has nearly all of it."""
 
     ns: int
     what: What
@@ -147,7 +147,7 @@ class Names:
 
 
 def _at(functions: Sequence[str]) -> str:
-    """Return what a program is at in its own code: its innermost function, or a part of Python."""
+    """Return a program's work in its own code: its innermost function, or a part of Python."""
     names = [name.partition(" [")[0] for name in functions]
     if GARBAGE in names:
         return GARBAGE
@@ -161,7 +161,7 @@ Weights = dict[tuple[int, bool], int]
 
 @dataclass(frozen=True)
 class Event:
-    """Something that another processor may be the reason or the aim of: ``phases.WANTS`` and so on.
+    """An event between processors, or that another one may have caused: ``phases.WANTS`` and so on.
 
     ``at`` is in ns since the phase began. ``name``: of the task that waits, is woken or moved.
     ``what`` is the lock or the task's number, ``other`` of a wait the task's, and SLEEPING.
@@ -295,7 +295,7 @@ class Segments:
         return [f"task {self.task(node)}", *self.stack(node)]
 
     def leaf(self, node: int) -> str:
-        """Return the innermost function of a stack; of user space and of a task alone, that."""
+        """Return the innermost function of a stack; for user space or a task alone, that word."""
         return (self.stack(node) or [self.task(node)])[-1]
 
     def _what(self, node: int, masked: bool) -> What:

@@ -68,7 +68,7 @@ STALLED = (
 
 @dataclass(frozen=True)
 class _Stage:
-    """How long one step took, from the moment before that the ball had; ns."""
+    """The time of one step since the ball's previous moment; ns."""
 
     until: str
     balls: int
@@ -207,7 +207,7 @@ def stalled(table: pa.Table) -> tuple[int, int, int] | None:
 
 
 def causes(table: pa.Table, latest: int) -> list[tuple[str, int, int]]:
-    """Return what the latest balls waited for: function, balls, ns in it; most time first."""
+    """Return the causes of the latest balls' waits: function, balls, ns in it; most time first."""
     falls = table.column("fall_ns").fill_null(np.iinfo(np.int64).max).to_numpy()
     chosen = np.argsort(-falls, kind="stable")[:latest]
     sums: dict[str, tuple[int, int]] = {}

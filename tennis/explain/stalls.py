@@ -120,7 +120,7 @@ def stalled_ns(parts: Sequence[Segments], causes: Sequence[int] | None = None) -
 
 
 def sentence(parts: Sequence[Segments]) -> str:
-    """Say how much of a wait was for memory, and for what most of it; empty: nothing was."""
+    """Give the part of a wait that was for memory, and its main cause; empty: none."""
     found = stalls_of([(0, parts)])
     if not found:
         return ""

@@ -16,7 +16,7 @@ from tennis.rally.drills import Span
 
 STEPS_MAX = 40
 Latency = Literal["interrupt", "scheduling"]
-# from which moment to which, of a repetition
+# the span of a repetition that is looked at
 _MOMENTS: dict[str, tuple[str, str]] = {
     "period": ("its period is over", "it comes"),
     "duration": ("it begins", "it is done"),
@@ -62,7 +62,7 @@ class _Stretch:
 
 @dataclass(frozen=True)
 class Share:
-    """How much of some waits went to one thing."""
+    """The share of one kind of work in some waits."""
 
     what: What
     ns: int
@@ -116,7 +116,7 @@ class Story(Moments):
 
     @property
     def noun(self) -> str:
-        """Return what it is the story of."""
+        """Return the story's noun: ball, shot or repetition."""
         return "repetition" if self.latency in _MOMENTS else "ball"
 
     @property
@@ -153,7 +153,7 @@ class Story(Moments):
         return shares([self])
 
     def stalls(self) -> list[Stall]:
-        """Return what it waited for memory, the longest first."""
+        """Return its waits for memory, the longest first."""
         return stalls_of([(self.ball, self.parts)])
 
     def steps(self) -> list[_Step]:

@@ -1,8 +1,8 @@
 # SPDX-FileCopyrightText: The Tennis authors
 # SPDX-License-Identifier: MIT
-"""The way of a ball through several processors: whose time it waited for, from when to when.
+"""The way of a ball through several processors: those that it waited for, in order of time.
 
-The interrupt is taken on one processor; what answers may run on another, from when it is woken on.
+The interrupt is taken on one processor; the answer may run on another, from its wake-up on.
 """
 
 from collections import defaultdict
@@ -81,7 +81,7 @@ def way_to_call(lanes: Lanes, home: int) -> Segments:
 
 
 def way_to_top_half(lanes: Lanes, home: int) -> Segments:
-    """Return what a ball waited for until its top half ran; ``home``: the processor for pings."""
+    """Return a ball's wait until its top half ran; ``home``: the processor for pings."""
     began = {part.processor: _first_own(part) for part in lanes}
     runs = min(
         (part for part in lanes if began[part.processor] is not None),
@@ -95,7 +95,7 @@ def way_to_top_half(lanes: Lanes, home: int) -> Segments:
 
 
 def way_to_program(lanes: Lanes, home: int) -> Segments:
-    """Return what a ball waited for until a program raised its line; ``home``: as above.
+    """Return the segments of a ball's wait until a program raised its line; ``home``: as above.
 
     Up to three tasks may follow each other, on as many processors: who takes the interrupt, the
     line's thread, the program.
@@ -113,7 +113,7 @@ def way_to_program(lanes: Lanes, home: int) -> Segments:
 
 
 def way_to_bottom_half(lanes: Lanes, top_half: int) -> Segments:
-    """Return what a ball waited for after its top half ran on the processor ``top_half``."""
+    """Return the segments of a ball's wait after its top half ran on processor ``top_half``."""
     last = {part.processor: _last_own(part) for part in lanes}
     runs = max(
         (part for part in lanes if last[part.processor] is not None),

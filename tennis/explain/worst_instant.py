@@ -213,7 +213,7 @@ def _next(played: Played, count: int) -> Times:
     for place in by_lateness[: max(1, count // (2 * INSIDE))]:
         chosen.update(dict.fromkeys(_inside(played, int(place)).tolist()))
     known = set(played.at.tolist())
-    for part in (1, 2, 3, 4):  # fifths; of few parts that are left more than one
+    for part in (1, 2, 3, 4):  # fifths; more than one of a part if few parts are left
         for place in by_length:
             if len(chosen) >= count:
                 break

@@ -72,7 +72,7 @@ class Student:
 class ClassList:
     """The students of a class, in the list's order.
 
-    ``possible``: what Canvas says that can be won, by heading.
+    ``possible``: the points that Canvas allows, by heading.
     """
 
     columns: Sequence[str]
@@ -147,7 +147,7 @@ def _rows(reader: Any, label: str) -> Iterator[tuple[int, list[str]]]:
 
 
 def _delimiter(text: str) -> str:
-    """Return what stands between cells: that which gives the most headings that are known."""
+    """Return the delimiter of cells: the one that gives the most known headings."""
     begin = text.split("\n", 1)[0]
     known = {
         sign: sum(heading.strip(' "').casefold() in COLUMNS for heading in begin.split(sign))
@@ -157,7 +157,7 @@ def _delimiter(text: str) -> str:
 
 
 def _columns_by_kind(columns: Sequence[str], label: str) -> dict[str, int]:
-    """Return at which place each kind of column stands. Raises UsageError."""
+    """Return the place of each kind of column. Raises UsageError."""
     if len(columns) > COLUMNS_MAX or len({*columns}) != len(columns):
         raise UsageError(
             f"{label} has two columns of one heading, or more than {COLUMNS_MAX:,}",
@@ -188,7 +188,7 @@ def _columns_by_kind(columns: Sequence[str], label: str) -> dict[str, int]:
 def _student(
     cells: Mapping[str, str], columns: Mapping[str, str], label: str, line: int
 ) -> Student:
-    """Return what a line says. Raises UsageError."""
+    """Return the student of a line. Raises UsageError."""
     values = {key: value.strip() for key, value in columns.items()}
     name = values.get("name") or " ".join(filter(None, (values.get("first"), values.get("last"))))
     place = f"{label}, line {line}"

@@ -1,12 +1,12 @@
 # SPDX-FileCopyrightText: The Tennis authors
 # SPDX-License-Identifier: MIT
-"""The hand-ins of a class: in a folder, in folders of it, or in the archive that was downloaded.
+"""The hand-ins of a class: in a folder, in folders of it, or in a downloaded archive.
 
 An archive is unpacked into a folder for as long as it is needed. It was packed by a platform, and
 perhaps by a system afterwards, but the names and files in it are students': only hand-ins are
 taken, below names that lead nowhere else, within limits.
 
-How platforms call what a teacher downloads, and what they find a student by:
+The names in platforms' downloads, and the identifiers of students:
 
 Moodle ("Download all submissions"): a folder ``Full name_1234567_assignsubmission_file_`` for each
 student, without the last ``_`` since 4.1, or one file with that prefix. An underscore of the name
@@ -144,7 +144,7 @@ def _is_of_a_system(path: Path) -> bool:
 
 
 def _hand_ins(paths: Sequence[Path]) -> list[Path]:
-    """Return the archives among some files; of other kinds than zip, too: these are refused."""
+    """Return the archives among some files; also of other kinds than zip, which are refused."""
     named = [
         path
         for path in paths
@@ -286,9 +286,9 @@ class Sent:
 
 
 def sent(label: str) -> Sent | None:
-    """Return what the name of a hand-in says, folders included; None: no platform gave it.
+    """Parse the name of a hand-in, with its folders; None: no platform gave it.
 
-    The outermost folder counts: what lies deeper may be a student's own words.
+    The outermost folder counts: deeper names may be a student's own words.
     """
     parts = PurePath(label).parts
     for part in parts:

@@ -66,7 +66,7 @@ def owners(graded: Sequence[Graded]) -> dict[str, tuple[str, ...]]:
 
 
 def called(graded: Sequence[Graded]) -> dict[str, str]:
-    """Return what the student of each hand-in is called, by its file.
+    """Return the name of each hand-in's student, by its file.
 
     It is the name in the file, or the sender's for a file in the name of somebody else. Moodle's
     folders have names as its tables do; without names (blind marking) all are participants.
@@ -85,7 +85,7 @@ def called(graded: Sequence[Graded]) -> dict[str, str]:
 
 
 def _owner(one: Graded) -> tuple[str, ...]:
-    """Return whose a hand-in is: of whom the platform says, else of which name and number.
+    """Return the owner of a hand-in: the platform's student, else the name and number in it.
 
     A hand-in that cannot be read says no name: it is its own.
 
@@ -117,7 +117,7 @@ def _group(one: Graded) -> tuple[str, ...]:
 
 
 def members(one: Graded) -> list[str]:
-    """Return the names of a group's members; nothing of a student alone."""
+    """Return the names of a group's members; empty for a student alone."""
     return [member.name for member in one.report.facts.members] if one.report else []
 
 
@@ -144,7 +144,7 @@ class IntegrityFinding:
 
     @property
     def key(self) -> tuple[str, str, str]:
-        """Return what a decision about it is kept by."""
+        """Return the key of a decision about it."""
         return self.file, self.sha256[:HASH_DIGITS], self.about
 
     @property

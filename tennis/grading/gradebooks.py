@@ -66,23 +66,23 @@ class HandedIn:
 
     @property
     def file(self) -> str:
-        """Return what the hand-in is called."""
+        """Return the hand-in's name."""
         return self.marked.graded.file
 
     @property
     def student(self) -> Student:
-        """Return whose it is; of an unknown student, the name."""
+        """Return its student; for an unknown one, only the name."""
         called = self.identity.called or self.marked.graded.student
         return self.identity.student or Student(called)
 
     @property
     def points(self) -> str:
-        """Return the points, as every language of a platform reads them; empty: none stand."""
+        """Return the points, as every language of a platform reads them; empty: not final."""
         return "" if self.marked.points is None else f"{self.marked.points:g}"
 
     @property
     def status(self) -> Status:
-        """Return what becomes of the hand-in for this student."""
+        """Return the hand-in's status for this student."""
         return self.marked.status_of(self.identity.called)
 
     @property
@@ -199,7 +199,7 @@ def _title_of(lab: Lab) -> str:
 
 
 def _page_name(lab: Lab) -> str:
-    """Return what a student's feedback is called."""
+    """Return the name of a student's feedback."""
     return f"{lab.slug}-feedback.html"
 
 

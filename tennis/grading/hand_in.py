@@ -94,7 +94,7 @@ class HandInError(WorkError):
 
 
 def missing(work: Work, report: Report) -> list[str]:
-    """Return what a hand-in lacks, in words; the checks were run without the solution."""
+    """Return the missing parts of a hand-in, in words; the checks were run without the solution."""
     found = [
         f"{result.question or title(result)}: {result.message}"
         for result in report.results
@@ -155,7 +155,7 @@ def zipped(entries: Mapping[str, bytes]) -> bytes:
 
 
 def check_place(out: Path) -> None:
-    """Look whether a file can be made there, before what takes a minute. Raises as ``pack``."""
+    """Check that a file can be made there, before a minute of work. Raises as ``pack``."""
     refuse_existing(out)
     probe = out.with_name(f".{out.name}.{os.getpid()}")
     with writing(out):

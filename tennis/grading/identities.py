@@ -100,7 +100,7 @@ def _of_file(one: Graded, listed: ClassList | None) -> list[Identity]:
 
 
 def _whose(student: Student, sender: Sent | None, listed: ClassList | None) -> Identity:
-    """Return whose it is by what it says (``student``), and what a platform says (``sender``)."""
+    """Identify a hand-in by its own words (``student``), and a platform's (``sender``)."""
     found = _from_list(student, sender, listed.students) if listed else _self_named(student, sender)
     return replace(found, sent=sender)
 

@@ -222,7 +222,7 @@ def _cached(path: Path, name: str, digest: str, checks: str) -> Graded | None:
 
 
 def checks_sha256(lab: Lab, *, replays: bool, boards: bool = False) -> str:
-    """Return what a result depends on besides the hand-in: the lab, its checks and solution."""
+    """Return a hash of a result's other inputs: the lab, its checks and solution."""
     own = [lab.folder / name for name in (LAB, SOLUTION, CHECKS)]
     own += [source_of(lab, name) for name in lab.files]
     own.append(LABS / COURSE)  # its nonce is part of every seed

@@ -250,7 +250,7 @@ def _sheet_head(lab: Lab) -> str:
     return "\n".join(lines) + "\n"
 
 
-# --- what becomes of each hand-in ---
+# --- the status of each hand-in ---
 
 
 @dataclass(frozen=True)
@@ -276,7 +276,7 @@ class Marked:
         return [of_member(self.graded, name) for name in self.members]
 
     def status_of(self, member: str) -> Status:
-        """Return what becomes of a hand-in for one who is named in it."""
+        """Return the status of a hand-in for one student whom it names."""
         decided = self.members.get(member, "give")
         if decided == "give" or self.graded.refused:
             return self.status
@@ -357,7 +357,7 @@ def _with_others(
 ) -> Marked:
     """Return the file of a student that counts, with the others.
 
-    It is the one that a person chose, else the one with the most points; of equal ones the oldest.
+    It is the one that a person chose, else the one with the most points; the oldest of equal ones.
     Files that may not be the student's own come last.
     """
 

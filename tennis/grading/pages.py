@@ -29,7 +29,7 @@ CLASS = "class.html"
 TABLE = "marks.csv"
 MARKUP = re.compile(r"[`*]")
 STYLES = {"pass": "confirmed", "fail": "contradicted", "inconclusive": "inconclusive"}
-# what becomes of a hand-in, in words
+# the status of a hand-in, in words
 STATUS = {
     "marked": "marked",
     "open": "a person has still to read",
@@ -131,7 +131,7 @@ def _questions(lab: Lab, one: Marked) -> list[dict[str, Any]]:
 
 
 def _looked_for(right: Answer | None, *, read: bool) -> dict[str, Any]:
-    """Return what a person looks for in a text, and a good one; nothing before it was read."""
+    """Return the criteria for a text, and a sample answer; empty before it was read."""
     known = right if read else None
     each = [(one.text, one.points) for one in (known.rubric if known else ())]
     rubric = [(" ".join(text.split()), format_count(points, "point")) for text, points in each]

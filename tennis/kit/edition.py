@@ -14,7 +14,7 @@ EDITION = 1  # 0: rallies that do not say one, of Tennis up to 0.2.0
 UNRECORDED = 0
 KEY = "edition"  # among the versions of a rally
 
-# what bytes may depend on: hashes say the rest, and a commit of the pages moves none (PEP 440)
+# the version on which bytes may depend, without a commit (PEP 440): hashes cover the rest
 PUBLIC_VERSION = __version__.partition("+")[0]
 # what plays and what writes a page, as `tennis --version` and pages say it
 VERSION = f"{__version__}, edition {EDITION}"

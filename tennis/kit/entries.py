@@ -152,7 +152,7 @@ def missing(error: ModuleNotFoundError) -> str:
 
 
 def how_to_get(error: ModuleNotFoundError) -> str:
-    """Say what installs a module that an import did not find."""
+    """Say how to install a missing module."""
     if not is_optional(error):
         return "install it, or the package that brings it"
     extra = OPTIONAL[(error.name or "").partition(".")[0]]

@@ -69,7 +69,7 @@ def for_ansible() -> dict[str, str]:
 
 
 def for_sigrok() -> dict[str, str]:
-    """Return the environment of sigrok-cli: its firmware and decoders may lie elsewhere."""
+    """Return the environment of sigrok-cli: its firmware and decoders may be elsewhere."""
     return for_programs(**_present(SIGROK))
 
 

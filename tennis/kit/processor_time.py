@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The Tennis authors
 # SPDX-License-Identifier: MIT
-"""How long a process ran: what a busy machine does not change, as it changes the wall's time."""
+"""The processor time of a process, which a busy machine does not change."""
 
 import os
 from pathlib import Path

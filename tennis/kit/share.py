@@ -52,7 +52,7 @@ def free_memory_bytes(proc: Path = PROC) -> int | None:
 
 def control_groups(proc: Path, controller: str) -> Iterator[Path]:
     """Yield the folders of this process's control group of a controller, then those around it."""
-    paths: dict[str, str] = {}  # of a group, by its controllers; of version 2 by ""
+    paths: dict[str, str] = {}  # a group's paths by controllers; "" for version 2
     with suppress(OSError):
         for line in (proc / "self/cgroup").read_text().splitlines():
             _, names, path = line.split(":", 2)

@@ -1,9 +1,9 @@
 # SPDX-FileCopyrightText: The Tennis authors
 # SPDX-License-Identifier: MIT
-"""How Tennis looks: the colours and fonts of all pictures, pages and books.
+"""The style of Tennis: the colours and fonts of all pictures, pages and books.
 
-The colours of data are Okabe and Ito's, which everybody tells apart, also in print. A colour means
-one thing: a kernel, or a latency.
+The colours of data are Okabe and Ito's, which everybody can distinguish, also in print. A colour
+means one thing: a kernel, or a latency.
 """
 
 from typing import Any

@@ -111,7 +111,7 @@ class MatchFolder:
 
     @property
     def time_note(self) -> str:
-        """Return what a nanosecond means."""
+        """Return the meaning of a nanosecond."""
         return plain(self.record.time_note)
 
     @property

@@ -89,7 +89,7 @@ class _KernelPlace(KernelSettings):
 
 
 class KernelAxis(AxisSettings, _KernelPlace, _Lists):
-    """A kernel of the plan; what it does not say is what the plan says for all kernels."""
+    """A kernel of the plan; the plan's own values replace what it leaves out."""
 
 
 class LoadAxis(StrictModel):
@@ -180,7 +180,7 @@ class MatchPlan(AxisSettings, _Played, _Lists):
     order: Literal["listed", "shuffled"] = "listed"  # shuffled by default, but on the virtual bench
     skip: list[Skip] = Field(default_factory=list)
     rally: list[OneRally] = Field(default_factory=list)
-    rallies: bool = True  # false: of the combinations only drills are played
+    rallies: bool = True  # false: combinations are played only as drills
     drill: list[_DrillAxis] = Field(default_factory=list, max_length=256)
 
     @model_validator(mode="before")

@@ -77,7 +77,7 @@ def of_drill(rally: Rally) -> Iterator[bytes]:
 
 
 def of_sweep(swept: Sweep) -> Iterator[bytes]:
-    """Yield a sweep's rates, ascending: what became of their pings, latencies of paired ones."""
+    """Yield a sweep's rates, ascending: counts of their pings, latencies of paired ones."""
     counts = ["pings", "paired", "unanswered", "doubtful", "cut", "several", "lost"]
     kinds = ("interrupt", "scheduling")
     latencies = [f"{kind}_{name}_ns" for kind in kinds for name in STATISTICS]

@@ -205,7 +205,7 @@ def _played_again(bench: _Repeating, plan: Plan, out: Path) -> Rally:
 def difference(
     rally: Rally, again: Rally, run_record: Callable[[], RunRecord], scratch: Path
 ) -> str:
-    """Say how a rally differs from one of the same plan that was played here; empty: in nothing.
+    """Return the first difference of a rally from one of its plan played here; empty: none.
 
     ``run_record`` returns what the rally's own console tells; ``scratch`` is a folder to work in.
     """
@@ -333,7 +333,7 @@ def first_difference(claimed: Manifest, replayed: Manifest, changed: Iterable[st
 
 
 def _words(value: Any) -> str:
-    """Say a field's value: of a list what its entries hold."""
+    """Write a field's value; a list as its entries."""
     if isinstance(value, list):
         return plain("; ".join(map(str, value)) or "none", 200)
     return plain(str(value), 80)
@@ -365,7 +365,7 @@ def _cut(rally: Rally, again: Rally, record: RunRecord) -> Manifest:
 
 
 def _instrument_events(rally: Rally) -> collections.Counter[str]:
-    """Count the instrument's events by name; of those that were too many to list, how many."""
+    """Count the instrument's events by name; unlisted ones by their number."""
     noted: collections.Counter[str] = collections.Counter()
     for event in rally.each_event():
         if "at_ns" in event:
@@ -447,7 +447,7 @@ def _line(console: Path, at: int) -> str:
 
 
 def _events(rally: Rally, again: Rally, record: RunRecord | None, scratch: Path) -> str:
-    """Say which event differs. ``record``: of a rally that did not come to its end, its console."""
+    """Say which event differs. ``record``: from the console of an unfinished rally."""
     expected = again.each_event() if record is None else _cut_events(rally, again, record)
     notes = ({"what": "umpire", "text": text} for text in _umpired(rally, scratch))
     both = itertools.zip_longest(

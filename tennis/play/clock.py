@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The Tennis authors
 # SPDX-License-Identifier: MIT
-"""How long rallies still take: guessed before the first one, then from how long they took."""
+"""The time that rallies still take: a guess before the first one, then from their durations."""
 
 import time
 from collections.abc import Sequence
@@ -17,7 +17,7 @@ class Clock:
         self._began = time.monotonic()
 
     def finish(self, guess_s: float, *, played: bool) -> None:
-        """Say that a rally is there; one that was there before took no time."""
+        """Record that a rally is there; one that was there before took no time."""
         self._left_s -= guess_s
         if played:
             self._done_s += guess_s

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The Tennis authors
 # SPDX-License-Identifier: MIT
-"""Which delays verify a Brickwall: those of a table, a sweep, random pairs."""
+"""The delays that verify a Brickwall: those of a table, a sweep, random pairs."""
 
 import math
 from collections.abc import Iterator

@@ -183,7 +183,7 @@ def _of_program(explicit: Mapping[str, Any]) -> dict[str, str]:
 
 
 def _kernel(requested: str) -> str:
-    """Return what names the kernel from anywhere, so that the rally can be resumed from there."""
+    """Return the kernel's name or absolute path, so that any folder can resume the rally."""
     if requested and not registry.is_named(requested) and catalogue.is_folder(Path(requested)):
         return str(Path(requested).resolve())
     return requested

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The Tennis authors
 # SPDX-License-Identifier: MIT
-"""Whether the demonstration played what the README prints: by the digests of its rallies."""
+"""Compare the demonstration with the README, by the digests of its rallies."""
 
 import json
 from collections.abc import Iterable

@@ -268,7 +268,7 @@ def _go_on(bench: ResumableBench, in_play: RallyInPlay, watch: Watch) -> Rally:
     if plan.umpire:
         outcome.umpire.append("the rally was interrupted: the capture ends there")
     if progress.balls < progress.planned:
-        # a second of the clock stands for the pause, which nobody measured
+        # a second of the clock represents the pause, which nobody measured
         position = Position(progress.balls, sequence, clock_ticks + progress.tick_hz)
         session = bench.go_on(plan, in_play.part, position)
         progress.continued()

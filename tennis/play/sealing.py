@@ -59,7 +59,7 @@ SHOT_EVENTS = {64: "shot_hung", 65: "shot_broke"}
 
 @dataclass
 class Ending:
-    """How playing came to its end."""
+    """The end of playing."""
 
     end: Frame | None = None
     interrupted: bool = False
@@ -109,7 +109,7 @@ def seal_played(bench: Bench, in_play: RallyInPlay, outcome: Ending) -> Rally:
 
 
 def _run_record(bench: Bench, in_play: RallyInPlay) -> RunRecord:
-    """Return what a bench knows behind a rally. Raises RallyError if its notes are no notes."""
+    """Return a bench's record of a rally. Raises RallyError if its notes are malformed."""
     try:
         return bench.circumstances(in_play.plan, in_play.part)
     except (KeyError, ValueError) as error:
@@ -208,13 +208,13 @@ def _manifest(
 
 
 def _not_closed(record: RunRecord, end_counts: dict[str, Any] | None) -> str:
-    """Say what the end of a rally would have recorded, and is not there; empty: nothing."""
+    """Name missing records of a rally's end; empty: none."""
     own = "" if end_counts else "the instrument's own count"
     return record.unchecked or own
 
 
 def instrument_counts(noted: collections.Counter[str]) -> dict[str, int]:
-    """Return what the manifest counts besides balls and misses, from events by their names."""
+    """Return the manifest's counts besides balls and misses, from events by their names."""
     return {
         "strays": noted["stray"],
         "doubles": noted["double"],
@@ -349,7 +349,7 @@ def _records(form: str, payload: bytes, what: str) -> Iterator[Any]:
 
 
 def _name(what: int, value: int) -> str:
-    """Return what an event is called; an overrun that lost no edge has a name of its own."""
+    """Return an event's name; an overrun that lost no edge has a name of its own."""
     name = wire.EVENT_NAMES.get(what) or SHOT_EVENTS.get(what, "unknown")
     which = wire.OVERRUNS.get(value)
     return which if name == "overrun" and which in {"no_ping", "undecided"} else name
@@ -425,7 +425,7 @@ def _fault(record: RunRecord, code: str, message: str) -> Fault:
 
 
 def _no_answer(plan: Plan, record: RunRecord, totals: _Totals) -> Fault:
-    """Say what it means that all balls were missed."""
+    """Explain that all balls were missed."""
     text = "no answer from the target"
     if totals.rested_up:
         text = "the reply line was up before the first ball, and a reply begins with a rise"

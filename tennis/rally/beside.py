@@ -57,7 +57,7 @@ def read_table(
         form = footer.read(path)
         if form.rows not in rows or sum(form.groups) != form.rows:
             raise not_of(rally, name)
-        # words stay in their dictionaries: a few bytes could stand for a long one in each row
+        # words stay in their dictionaries: a few bytes could become a long one in each row
         with pq.ParquetFile(path, read_dictionary=words, **FOOTER_LIMITS) as file:
             metadata = file.schema_arrow.metadata or {}
             of_balls = metadata.get(_BALLS_KEY, b"").decode("ascii", "replace")

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The Tennis authors
 # SPDX-License-Identifier: MIT
-"""Whether an instrument's figures may be believed: what its verification record is worth."""
+"""The trust in an instrument's figures, from its verification record."""
 
 from datetime import UTC, datetime, timedelta
 

@@ -18,7 +18,7 @@ from tennis.rally.tally import Tally
 
 GAPS = 256  # that are compared, from the first on: no two boots share a tenth of them
 GAPS_MIN = 16
-GAP_RANGE_NS = 1_000  # from the shortest gap to the longest: of fewer, boots may have the same
+GAP_RANGE_NS = 1_000  # from the shortest gap to the longest: with fewer, boots may share gaps
 # the chance that independent balls have the same answers in the same order: 1 in e to the 40th
 SURPRISE = 40.0
 
@@ -32,7 +32,7 @@ class Copies:
         self._alike: dict[str, list[Rally]] = {}
 
     def original_of(self, rally: Rally) -> str:
-        """Return of which boot a rally is a copy, and by what: words; empty: of none."""
+        """Name the original of a copied rally, and the evidence; empty: it is no copy."""
         if not rally.balls:
             return ""
         name = rally.path.name

@@ -44,7 +44,7 @@ class Played:
 
     @property
     def worst(self) -> int:
-        """Return the place of the latest instant; of equals the first."""
+        """Return the place of the latest instant; the first of equal ones."""
         return int(np.argmax(self.latency))
 
     @property

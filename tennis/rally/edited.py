@@ -132,7 +132,7 @@ def _holds_large_number(value: object) -> bool:
 
 
 def _why(text: str, reason: str, next_step: str) -> EditedError:
-    """Return the error of a text that is no TOML: what an editor put there, if that is why."""
+    """Return the error of a text that is no TOML: the editor's character, if that is the reason."""
     lines = text.split("\n")
     place = _PLACE.search(reason)
     number, column = (int(place[1]), int(place[2])) if place else (len(lines), 0)

@@ -129,7 +129,7 @@ class Rally:
         for batch in self.batches(list(columns)):
             part = batch.slice(0, balls)
             for name, digest in columns.items():
-                # no tick is that late: it stands for an edge that did not come
+                # no tick is that late: it represents a missing edge
                 values = part[name].cast("int64").fill_null(-1)
                 digest.update(values.to_numpy(zero_copy_only=False).tobytes())
             balls -= part.num_rows

@@ -63,7 +63,7 @@ def check_part(part: Path) -> None:
 
 
 def can_go_on(rally: Rally | None) -> bool:
-    """Tell whether a sealed rally was interrupted, and what it takes to go on is still there."""
+    """Tell whether a sealed rally was interrupted, and can still be continued."""
     if rally is None or rally.manifest.ended != "interrupted":
         return False
     journal = part_path(rally.path) / JOURNAL

@@ -24,7 +24,7 @@ FACT = b"tennis: fact inside_sha256 "
 HEADER = struct.Struct("<IIQQQQQQQ")
 REPETITION = np.dtype([("since_last", "<u4"), ("duration", "<u4")])
 VERSION = 1
-LONGEST = 2**32 - 1  # stands for all that is longer; ns
+LONGEST = 2**32 - 1  # represents all that is longer; ns
 OVERHEADS = 1000  # the number of each that were timed together
 REPETITIONS_MAX = 10_000_000
 _SIZE_MAX = HEADER.size + REPETITIONS_MAX * REPETITION.itemsize
@@ -34,8 +34,8 @@ _SIZE_MAX = HEADER.size + REPETITIONS_MAX * REPETITION.itemsize
 class Inside:
     """A drill's own times, by the target's clock; ns.
 
-    ``since_last`` and ``duration``: uint32, shape (repetitions,); the first has no one before it
-    and says 0. LONGEST stands for all that is longer.
+    ``since_last`` and ``duration``: uint32, shape (repetitions,); the first has no predecessor and
+    is 0. LONGEST represents all that is longer.
     """
 
     since_last_ns: NDArray[np.uint32]

@@ -207,7 +207,7 @@ class Program(StrictModel):
 
 
 class Target(StrictModel):
-    """What answered."""
+    """The target that answered."""
 
     board: Text
     kernel: Text  # its name: mainline, rt; of a tree flavour and release, once the folder's name
@@ -293,7 +293,7 @@ class LoadRecord(StrictModel):
 
 
 class Protocol(StrictModel):
-    """How the balls were served."""
+    """The protocol by which balls were served."""
 
     # listen: a drill's pulses, which nobody served; shots: instants that do not follow each other
     loop: Literal["closed", "open", "listen", "shots"]

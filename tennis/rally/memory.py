@@ -23,7 +23,7 @@ KEPT = rf"^(?:{NONE}|{NAME}@[0-9a-f]{{{DIGITS}}})$"  # as manifests and plans ha
 
 
 def stalls_in(setting: str) -> str:
-    """Return what a profile adds to the words about a rally's time; empty without a profile."""
+    """Return a profile's addition to the note about a rally's time; empty without a profile."""
     return "" if setting == NONE else f" and stalls of memory {setting}"
 
 

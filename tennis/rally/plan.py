@@ -36,7 +36,7 @@ class Plan(Setup):
 
     @property
     def kernel_name(self) -> str:
-        """Return what the rally's manifest calls the kernel, once its versions are known."""
+        """Return the kernel's name in the rally's manifest, once its versions are known."""
         return self.versions.get("kernel_name") or PurePath(self.kernel).name
 
     @property

@@ -118,7 +118,7 @@ class Brought:
 
     @property
     def name(self) -> str:
-        """Return what it is called: its file's name, or its folder's."""
+        """Return its name: that of its file, or its folder."""
         return plain(self.path.name, 60)
 
     @property
@@ -225,7 +225,7 @@ def _of_folder(folder: Path) -> Brought:
 
 
 def _content(folder: Path, place: str, left: int) -> bytes:
-    """Return what a plain file holds, of ``left`` bytes at most. Raises UsageError."""
+    """Return the contents of a plain file, ``left`` bytes at most. Raises UsageError."""
     path = folder / place
     try:
         with open_below(folder, place) as file:

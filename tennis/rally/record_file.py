@@ -72,7 +72,7 @@ class RecordFile:
         return content
 
     def checked(self, model: type[Model], text: bytes) -> Model:
-        """Return what a text holds as a model."""
+        """Parse a text as a model."""
         try:
             return model.model_validate_json(text)
         except ValidationError as error:

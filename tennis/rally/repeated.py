@@ -33,7 +33,7 @@ OURS = frozenset(
         *("emulator_sha256", "witness_sha256"),
         *("program", "program_kind", "program_sha256", "program_built_sha256"),
         *("program_command", "program_priority", "program_start_sha256"),
-        *("userland_sha256", "program_packages_sha256"),  # beside them stand Debian's versions
+        *("userland_sha256", "program_packages_sha256"),  # Debian's versions are beside them
         "pyarrow",  # the packing of the table, and not its contents
     }
 )

@@ -199,7 +199,7 @@ def _whose(own: bool) -> str:
 
 
 def instrument_of(manifest: Manifest) -> str:
-    """Return what a plan calls the instrument of a rally."""
+    """Return the name of a rally's instrument in a plan."""
     return INSTRUMENTS.get(manifest.instrument.kind, manifest.instrument.kind)
 
 
@@ -514,7 +514,7 @@ class Settings(StrictModel):
 
     @property
     def kernel_name(self) -> str:
-        """Return what the rally's manifest calls the kernel, as far as this is known."""
+        """Return the kernel's name in the rally's manifest, as far as it is known."""
         return PurePath(self.kernel).name
 
     @property

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The Tennis authors
 # SPDX-License-Identifier: MIT
-"""How often each latency occurred: all that statistics need to know, in a few kilobytes.
+"""The counts of each latency: all that statistics need, in a few kilobytes.
 
 Latencies repeat (a clock has ticks), so ten million of them are a few thousand different values.
 Everything here is integers: a tally of a rally is exact, however it was cut into batches.
@@ -95,7 +95,7 @@ class Counter:
     """Counts batches of ticks; counters of several threads can be added up."""
 
     def __init__(self) -> None:
-        # how often each value below the limit occurred; the last slot stands for all others
+        # how often each value below the limit occurred; the last slot counts all others
         self._dense = np.zeros(DENSE + 1, np.int64)
         self._gathered = np.empty(GATHERED, np.uint32)  # not counted yet, at most the limit
         self._size = 0

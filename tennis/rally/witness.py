@@ -104,7 +104,7 @@ def tie(stamps: Times, served: Times) -> _ClockOffsets:
 def _first_pairs(stamps: Times, served: Times) -> tuple[Times, Times]:
     """Return the first stamps, and how far apart the clocks are there.
 
-    Serves come at random gaps: of pairs that go together, each is as far apart as the one before.
+    Serves come at random gaps: matching pairs are all equally far apart.
     """
     apart: dict[int, Times] = {}
     go_together: dict[int, int] = {}

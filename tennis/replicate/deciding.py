@@ -91,7 +91,7 @@ def decide(part: RulePart, of: Cells, to: Cells, than: Cells, rules: Statistics)
 
 @dataclass(frozen=True)
 class _Bounds:
-    """Between what an estimate must lie, and beyond what it contradicts the statement."""
+    """The bounds of an estimate, and those beyond which it contradicts the statement."""
 
     words: str
     above: float | None
@@ -121,7 +121,7 @@ class _Bounds:
         return f"both sides are equal within {100 * self.margin:g} %: neither is later"
 
     def position(self, interval: Interval) -> Position:
-        """Tell on which side of the bounds an interval lies."""
+        """Return the side of the bounds on which an interval is."""
         low, high = interval
         if math.isnan(low) or math.isnan(high):
             return "both"
@@ -138,7 +138,7 @@ class _Bounds:
 
 
 def _too_few(cells: Cells, rules: Statistics) -> tuple[str, int | None]:
-    """Say what there is too little of, and how many boots are enough; empty: it suffices."""
+    """Name what is too little, and enough boots; empty: all suffices."""
     for cell in cells:
         if not cell.has(rules.judged_one_in):
             shortest = min((boot.balls for boot in cell.boots), default=0)
@@ -161,7 +161,7 @@ def level_words(one_in: int) -> str:
 
 
 def _bounds(above: float | None, below: float | None) -> str:
-    """Say what a ratio must be."""
+    """Write the bounds of a ratio."""
     words = [] if above is None else [f"above {number(above)}"]
     return " and ".join(words if below is None else [*words, f"below {number(below)}"])
 
@@ -251,7 +251,7 @@ def _divided(one: float, other: float) -> float:
 
 
 def _latest_ratio(of: Cells, to: Cells) -> float:
-    """Return the ratio of the latest balls, of as many balls on both sides."""
+    """Return the ratio of the latest balls, among equally many balls on both sides."""
     balls = min(cell.balls for cell in (*of, *to))
     one, other = (max(max(cell.latest(balls)) for cell in side) for side in (of, to))
     return _divided(one, other)

@@ -442,7 +442,7 @@ def _command(match: MatchFolder) -> str:
 
 
 def _versions(match: MatchFolder) -> dict[str, str]:
-    """Return what the match was played with: what all rallies share, and each kernel."""
+    """Return the versions of a match: those that all rallies share, and each kernel's."""
     plans = [entry.plan for entry in match.scheduled]
     shared = ("tennis", "qemu", "compiler", "serial", "firmware", "micropython")
     facts = {"tennis": plain(match.record.tennis, 60), "created": plain(match.record.created, 60)}

@@ -159,7 +159,7 @@ def mixed(rallies: Sequence[Rally]) -> str:
 
 
 def boots_shown(rallies: Sequence[Rally], latency: LatencyName) -> Side:
-    """Return boots as they are judged; of one that is too short for that, all balls."""
+    """Return boots as they are judged; one that is too short has all its balls."""
     return Side(
         [
             Boot.of(latencies_ns(rally, latency)) if too_short(rally) else boot_of(rally, latency)

@@ -46,7 +46,7 @@ class LineSoFar:
 
     @property
     def said_interval(self) -> str:
-        """Write between which times the median boot's ``late`` lies, and how sure that is."""
+        """Write the interval of the median boot's ``late``, and its confidence."""
         if self.low is None or self.high is None:
             return "too few balls"
         if self.boots < 2:

@@ -25,7 +25,7 @@ _SURPRISE = 10  # times what one in 1,000 exceeds: a latest answer beyond that w
 
 
 def level_text(level: float | None, of: Latency) -> str:
-    """Write a level of the median boot; of a latency that says how long a missed ball took."""
+    """Write a level of the median boot; ``of`` has the limit of a missed ball."""
     if level is None:
         return "-"
     return format_ns(level) if isfinite(level) else of.said_missed
@@ -217,7 +217,7 @@ def _earlier(
 
 
 def _growth(replicated: Replication, rt: _StoryLine | None) -> _Sentence:
-    """Say what became of the main result; if contradicted, rt's latest answer tells why."""
+    """Describe the verdict on the main result; if contradicted, explain rt's latest answer."""
     claim = _claim(replicated, "c2")
     title = claim.title if claim else ""
     verdict = _verdict(claim)
@@ -250,7 +250,7 @@ def _modern_driver(line: _StoryLine) -> _Sentence:
 
 
 def _surprises(lines: Sequence[_StoryLine]) -> list[_Sentence]:
-    """Point out a latest answer that stands far from all others."""
+    """Point out a latest answer that is far from all others."""
     found = []
     for line in lines:
         latest, usual_late = line.here.ns("max"), line.late
@@ -281,6 +281,6 @@ def _beside(claim: Claim | None) -> str:
 
 
 def head(story: MatchStory) -> str:
-    """Say what the lines are of."""
+    """Describe the balls of the lines."""
     line = story.lines[0]
     return f"{line.balls:,} answers each, of {format_count(line.boots, 'boot')}"

@@ -243,7 +243,7 @@ class Claim:
 
     @property
     def decisive(self) -> tuple[ClaimPart, ...]:
-        """Return the parts on which the verdict stands."""
+        """Return the parts that decide the verdict."""
         if self.verdict in HOLDS:
             return self.parts
         return tuple(part for part in self.parts if part.verdict == self.verdict)

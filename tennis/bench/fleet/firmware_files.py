@@ -72,7 +72,7 @@ def _filters_of(model: str) -> frozenset[str] | None:
 
 @dataclass
 class _Filters:
-    """The filters above a line: of one kind the last one counts, kinds add up."""
+    """The filters above a line: the last one of a kind counts, kinds add up."""
 
     board: frozenset[str] | None
     tryboot: bool

@@ -182,7 +182,7 @@ def _pico_host(bench: ListedBench) -> str | None:
 
 
 def _status_of(bench: ListedBench, patience: Patience) -> tuple[Status | None, str | None, bool]:
-    """Return what a bench says, or why it says nothing, and whether it could be reached."""
+    """Return a bench's status, or why it has none, and whether it could be reached."""
     try:
         with bench.connect(patience) as target:
             return ask_status(target, timeout_s=patience.status_s), None, True
@@ -226,7 +226,7 @@ def _picos_of(fleet: Fleet, name: str, patience: Patience) -> list[str]:
 
 
 def skew_of(now: int) -> str:
-    """Say how a target's clock (seconds since 1970) is wrong; empty if it is right."""
+    """Describe the error of a target's clock (seconds since 1970); empty if it is right."""
     ahead_s = now - int(time.time())
     if abs(ahead_s) <= SKEW_MAX_S:
         return ""

@@ -2,10 +2,10 @@
 # SPDX-License-Identifier: MIT
 """The host's side of the Brickwall: commands and their answers, a play and its frames.
 
-A play survives noise on the line, an unplugged cable and a restarted instrument; what happened is
+A play survives noise on the line, an unplugged cable and a restarted instrument; these events are
 counted and noted. Time is measured in reads that brought nothing, so that a host that was stopped
 for a while does not take its own pause for the instrument's silence, and an emulated instrument
-sees nothing of the host's clock.
+does not depend on the host's clock.
 """
 
 import binascii
@@ -116,7 +116,7 @@ class Brickwall:
         return self._ask(verb, values, patience_s)
 
     def wires(self) -> dict[str, Any]:
-        """Return what the pads tell about the wires. Raises as ``command`` does."""
+        """Return the levels of the pads, which show the wires. Raises as ``command`` does."""
         try:
             return PadReadings.model_validate(self.command("wires")).model_dump()
         except ValidationError as error:

@@ -47,7 +47,7 @@ class _Pulled(BaseModel):
 
 
 class _DrivenHigh(_Pulled):
-    """The same of one that is driven high, too, and then let go of: at once after that, and later.
+    """The same for a pad that is also driven high and released: right after the release, and later.
 
     Firmware of 0.2 and 0.3 omits these levels.
     """

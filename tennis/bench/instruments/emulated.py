@@ -24,8 +24,8 @@ OLDEST_NODE = 18
 CLOCK_HZ = 125_000_000
 SERIAL = "e66154454e4e4953"  # of an emulated board; the last bytes spell TENNIS
 
-# Where MicroPython's rp2 port keeps files on a Pico (ports/rp2/boards/RPI_PICO/mpconfigboard.h,
-# rp2_flash.c, modules/_boot.py), in bytes.
+# The place of files on a Pico with MicroPython's rp2 port
+# (ports/rp2/boards/RPI_PICO/mpconfigboard.h, rp2_flash.c, modules/_boot.py), in bytes.
 FLASH_SIZE = 2 << 20
 FILES_SIZE = 1408 << 10
 BLOCK_SIZE = 4096
@@ -115,7 +115,7 @@ def start(
     """Start an emulated Pico; it runs only while its link is read.
 
     ``arguments`` go to the emulator (its README says which). ``linked``: file descriptors from and
-    to QEMU. ``log``: what the emulator says on its standard error goes there.
+    to QEMU. ``log``: the file for the emulator's standard error.
     """
     check()
     flash = flash_image()

@@ -60,7 +60,7 @@ for name in os.listdir():
 
 
 class _Bounded:
-    """A serial port as mpremote uses it: it waits for ever there, or as long as something comes."""
+    """A serial port as mpremote uses it: mpremote would wait for ever, or while data come."""
 
     def __init__(self, port: Any, name: str) -> None:
         self._port, self._name = port, name
@@ -215,7 +215,7 @@ def _leave(port: str) -> None:
 @contextlib.contextmanager
 def _prompt(port: str) -> Iterator[SerialTransport]:
     """Open MicroPython's raw prompt. Raises BenchError if there is none."""
-    printed = io.StringIO()  # mpremote prints what it did not expect
+    printed = io.StringIO()  # mpremote prints unexpected data
     board: SerialTransport | None = None
     try:
         with contextlib.redirect_stdout(printed):

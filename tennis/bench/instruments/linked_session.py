@@ -39,7 +39,7 @@ class LinkedSession:
         self._messages: list[str] = []
 
     def hello(self) -> Hello:
-        """Return what the Brickwall says about itself."""
+        """Return the Brickwall's greeting."""
         return self._brickwall.hello()
 
     def frames(self) -> Iterator[Frame | None]:
@@ -81,7 +81,7 @@ class LinkedSession:
         self._link.notes.clear()
 
     def stop(self) -> None:
-        """Ask the Brickwall to end; what it holds still comes."""
+        """Ask the Brickwall to end; it still sends its held frames."""
         self._brickwall.stop()
 
     def close(self) -> None:

@@ -25,7 +25,7 @@ class _Port:
     device: str
     serial: str | None  # of the USB device
     pico: bool
-    words: str  # what it says it is
+    words: str  # its own description
     circuitpython: bool = False
 
 

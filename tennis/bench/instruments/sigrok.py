@@ -76,7 +76,7 @@ class _Analyser:
 
 @dataclass(frozen=True)
 class Settings:
-    """How to capture."""
+    """The settings of a capture."""
 
     analyser: _Analyser
     rate_hz: int
@@ -85,7 +85,7 @@ class Settings:
     seconds: float | None = None  # None: until it is stopped
 
     def warnings(self, pulse_ns: int, needed_s: float | None) -> list[str]:
-        """Say what this capture cannot do for a rally; empty if all is well."""
+        """Describe the limits of this capture for a rally; empty if all is well."""
         lines = []
         if self.rate_hz * pulse_ns < SAMPLES_A_PULSE * NS_PER_S:
             lines.append(
@@ -247,7 +247,7 @@ def settings(
 
 
 def settings_for(spec: str | None, pulse_ns: int, needed_s: float) -> Settings:
-    """Choose what covers a rally: what streams does until it is stopped, other memories so long.
+    """Choose settings that cover a rally: streaming analysers run until stopped, others so long.
 
     Raises BenchError, UsageError if the analyser's memory does not cover it.
     """

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The Tennis authors
 # SPDX-License-Identifier: MIT
-"""Where ``tennis brickwall verify`` keeps records: a file for each instrument, by its serial."""
+"""The records of ``tennis brickwall verify``: a file for each instrument, by its serial."""
 
 import os
 import re

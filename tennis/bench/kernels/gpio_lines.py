@@ -82,7 +82,7 @@ def check_lines(snapshot: Snapshot) -> Finding:
 
 
 def _options(named: list[str], module: str) -> list[str]:
-    """Return what modprobe gives this module, in modprobe's order."""
+    """Return modprobe's options for this module, in its order."""
     split = (line.partition(" ") for line in named)
     return [options for name, _, options in split if name == module]
 

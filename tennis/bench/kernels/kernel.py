@@ -55,5 +55,5 @@ class Kernel:
 
 
 def options_of(config: Path) -> dict[str, str]:
-    """Return a configuration file: option -> value; an option that is not set is not there."""
+    """Return a configuration file as option -> value, without options that are not set."""
     return configuration.read_config(config.read_text(errors="replace"))

@@ -21,7 +21,7 @@ OVER = "program_over_s"  # this fact comes after all others about it
 
 
 def versions(program: OwnProgram, packages: Mapping[str, str]) -> dict[str, str]:
-    """Return what a program's answers depend on; ``packages``: their versions on the target."""
+    """Return a program's versions, on which its answers depend; ``packages``: on the target."""
     brought = program.brought
     return {
         **({"program_packages": json.dumps(dict(packages))} if packages else {}),
@@ -79,7 +79,7 @@ def _count(facts: Mapping[str, str], name: str) -> int | None:
 
 
 def faults(found: Iterable[Fault], events: Iterable[Mapping[str, Any]] = ()) -> list[Fault]:
-    """Return what the target found, with the exit code -1 as one; ``events``: what its kernel said.
+    """Return the target's faults, with exit code -1 as one; ``events``: its kernel's complaints.
 
     Its shell has 128 more than the signal's number, and there are 64 of them.
     """
@@ -111,7 +111,7 @@ def _ended(how: re.Match[str]) -> str:
 
 
 def advice(facts: Mapping[str, str], tasks: Sequence[tuple[str, str, int]]) -> dict[str, str]:
-    """Return what a program says about a fault, by its code; ``tasks``: name, policy, priority."""
+    """Return a program's words about a fault, by its code; ``tasks``: name, policy, priority."""
     said = facts.get("program_waiting")
     if said is None and "program_began_s" in facts:
         return {"never_ready": "the program was started, and left the target's others no time"}

@@ -135,7 +135,7 @@ class _BenchNeeds(_Part):
 
 @cache
 def virtual_needs() -> _BenchNeeds:
-    """Return what the virtual bench needs. Raises TennisError."""
+    """Return the needs of the virtual bench. Raises TennisError."""
     return _read(FOLDER / "virtual.toml", _BenchNeeds)
 
 
@@ -399,7 +399,7 @@ def _swaps(rule: _FactRule, snapshot: Snapshot) -> tuple[Mark, str]:
 
 
 def throttled(snapshot: Snapshot) -> tuple[list[str], list[str]]:
-    """Return what the firmware says is wrong with power and heat: now, and since boot."""
+    """Return the firmware's warnings about power and heat: now, and since boot."""
     match = re.fullmatch(r"throttled=0x([0-9a-fA-F]{1,8})", snapshot.line("throttled") or "")
     bits = int(match[1], 16) if match else 0
     now = [reason for bit, reason in THROTTLED_NOW.items() if bits >> bit & 1]

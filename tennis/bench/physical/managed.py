@@ -186,7 +186,7 @@ def _check_place(plan: Plan, facts: snapshot.Snapshot, host: str) -> None:
 
 
 def _check_witness_place(plan: Plan, facts: snapshot.Snapshot) -> None:
-    """Refuse a witness on the isolated processor of the ping: it would be what runs there."""
+    """Refuse a witness on the isolated processor of the ping: it would run there itself."""
     isolated = isolation.cpus_of(facts.line("isolated") or "", 0)
     if plan.witness == "none" or not isolated:
         return
@@ -246,7 +246,7 @@ class PiBench(ResumableBench, PreparingBench):
         return cls(access.target, access.port)
 
     def time_note(self, plan: Plan) -> str:
-        """Return what a nanosecond means."""
+        """Return the meaning of a nanosecond."""
         return self._wired.time_note(plan)
 
     def prepare(self, plan: Plan, stop: Callable[[], bool] = lambda: False) -> None:
@@ -389,7 +389,7 @@ class PiBench(ResumableBench, PreparingBench):
     def _set_up(
         self, plan: Plan, facts: snapshot.Snapshot, agent: AgentSession, folder: Path
     ) -> None:
-        """Bring to the target what it needs."""
+        """Copy all needed files to the target."""
         agent.doing = "building the load's programs"
         load = load_folder.find(plan.load, plan.load_options)
         load_programs: dict[str, Path] = {}
@@ -530,7 +530,7 @@ class PiBench(ResumableBench, PreparingBench):
 
 
 def _files_of_answer(plan: Plan, own: OwnProgram | None, folder: str) -> Mapping[str, bytes | Path]:
-    """Return what the target needs of what answers; ``folder``: that of the rally there."""
+    """Return the answerer's files for the target; ``folder``: that of the rally there."""
     if own:
         return programs.files(own, folder)
     if plan.drill:
@@ -551,7 +551,7 @@ def _known_hash(recorded: str) -> str | None:
 
 
 def _module_parameters(plan: Plan, module: str) -> str:
-    """Return what the Racquet is loaded with; Xenomai's have one bottom half and no parameter."""
+    """Return the Racquet's module parameters; Xenomai's have one bottom half and no parameter."""
     words = []
     if module == "racquet":
         words.append(f"bottom_half={plan.bottom_half}")
@@ -597,7 +597,7 @@ def _drill_module(plan: Plan, facts: snapshot.Snapshot) -> str:
 
 
 def _drill_files(drill: Drill) -> dict[str, bytes | Path]:
-    """Return what the target needs of a drill: a program, or what its module is built from."""
+    """Return a drill's files for the target: a program, or its module's sources."""
     source = drills.find(drill.name).code
     if drill.in_kernel:
         return {f"drill-source/{path.name}": path for path in modules.sources(source)}
@@ -605,7 +605,7 @@ def _drill_files(drill: Drill) -> dict[str, bytes | Path]:
 
 
 def _drill_versions(drill: Drill) -> dict[str, str]:
-    """Return what must stay the same of a drill; of a module, which is built there, its sources."""
+    """Return the versions that a drill must keep: those of a module's sources, if it is one."""
     content = (
         path if isinstance(path, bytes) else path.read_bytes()
         for _, path in sorted(_drill_files(drill).items())

@@ -47,7 +47,7 @@ class PiSession:
 
     @property
     def doing(self) -> str:
-        """Say what the bench does while no ball comes."""
+        """Describe the activity while no ball comes."""
         if self._stopped and not self._plays:
             return f"undoing everything on {self._target.host}"
         return self._wired.doing if self._plays else self._agent.doing

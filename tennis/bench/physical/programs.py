@@ -76,7 +76,7 @@ def behind_racquet(own: OwnProgram) -> bool:
 
 
 def files(own: OwnProgram, folder: str) -> dict[str, bytes | Path]:
-    """Return what the board needs of a program; ``folder``: that of the rally there."""
+    """Return a program's files for the board; ``folder``: that of the rally there."""
     here = {
         place.removeprefix(f"{HOME}/"): content
         for place, content in (own.files or {f"{HOME}/{TOML}": b""}).items()

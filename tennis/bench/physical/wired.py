@@ -77,7 +77,7 @@ class WiredBench(ResumableBench):
         return cls(access.port)
 
     def time_note(self, _: Plan) -> str:
-        """Return what a nanosecond means."""
+        """Return the meaning of a nanosecond."""
         return SOCKET_NOTE if self._port and "://" in self._port else TIME_NOTE
 
     def versions(self, plan: Plan) -> dict[str, str]:
@@ -95,7 +95,7 @@ class WiredBench(ResumableBench):
         }
 
     def _meet(self) -> Hello:
-        """Open the port, unless it is open, and hear who is there."""
+        """Open the port, unless it is open, and read the greeting."""
         if self._brickwall is None or self._hello is None:
             self._port = the_port(self._port)
             self._brickwall = Brickwall(SerialLink(self._port), patience=self._patience)
@@ -199,7 +199,7 @@ class WiredSession:
 
     @property
     def doing(self) -> str:
-        """Say what the bench does while no ball comes."""
+        """Describe the activity while no ball comes."""
         return self._brickwall.doing
 
     def frames(self) -> Iterator[Frame | None]:
@@ -268,7 +268,7 @@ class _Notes:
         ][:100]
 
     def line(self) -> SerialLine:
-        """Return what the line did in all sittings of the rally."""
+        """Return the errors of the line in all sittings of the rally."""
         total: dict[str, int] = {}
         for note in self._all():
             if note["what"] == "line":

@@ -26,7 +26,7 @@ class Application:
     elf: Path
     header: Path  # the configuration
     name: str  # what answers
-    load: str  # what it does besides
+    load: str  # the application's other work
 
 
 def application(

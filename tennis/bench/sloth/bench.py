@@ -80,7 +80,7 @@ class SlothBench:
 
     @staticmethod
     def time_note(plan: Plan) -> str:
-        """Return what a nanosecond of a rally means."""
+        """Return the meaning of a nanosecond of a rally."""
         if plan.kernel == PICO:
             return "virtual time, cycles of 8 ns"
         return f"virtual time, {plan.instruction_ns} ns per instruction"

@@ -37,7 +37,7 @@ IMAGE_HEADER, IMAGE_MAGIC = struct.Struct("<8xQQQ24xI4x"), 0x644D5241
 
 
 def sources() -> list[Path]:
-    """Return what the monitor is made of."""
+    """Return the monitor's sources."""
     return [
         *sorted(SLOTHFUL.glob("*.[chS]")),
         SLOTHFUL / "link.ld",

@@ -19,7 +19,7 @@ WARNING = re.compile(
 # a console that a broken kernel fills without end is read so far
 LIMIT_BYTES = 1 << 24
 EVENTS_MAX = 1000
-# what QEMU says in a sound rally: that it was asked to end; that a guest's network is its own
+# QEMU's lines in a sound rally: that it was asked to end; that a guest's network is its own
 EXPECTED = (
     *("terminating on", "is not connected to host network"),
     *("nic stellaris_enet.0 has no peer", "Timer with period zero"),  # of SLOTH's board, at reset

@@ -64,7 +64,7 @@ class _TooMuchError(Exception):
 
 @dataclass(frozen=True)
 class CommandResult:
-    """How a command on the target ended."""
+    """The end of a command on the target."""
 
     code: int
     output: str
@@ -187,7 +187,7 @@ class SshTarget:
         return SshError(f"{self.host}: ssh failed ({last})", next_step=f"try `ssh {self.host}`")
 
     def facts(self, *, config: bool = True) -> snapshot.Snapshot:
-        """Return what the target says about itself. Raises SshError, RemoteError, BenchError."""
+        """Return the target's snapshot. Raises SshError, RemoteError, BenchError."""
         output = self.run(
             f"sh -s -- {'' if config else 'no-config'}",
             what="taking a snapshot",
@@ -422,7 +422,7 @@ def _banner(host: str, port: int, timeout_s: float) -> bool:
         return False
 
 
-# what ssh says -> what that means, and what to do; the first that fits
+# ssh's message -> its meaning, and what to do; the first match counts
 _OF_SSH = [
     ("Could not resolve hostname", "no such host: check the name, the inventory, ~/.ssh/config"),
     (
@@ -448,7 +448,7 @@ _OF_SSH = [
         "the connection was lost: is it switched on, does its network hold?",
     ),
 ]
-# what a target's shell and its programs say -> what that means
+# a message of a target's shell or programs -> its meaning
 _OF_TARGET = [
     (
         r"sudo: a (?:password|terminal) is required|sudo: a password",

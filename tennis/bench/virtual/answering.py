@@ -54,7 +54,7 @@ class Answerer:
 
     @property
     def versions(self) -> dict[str, str]:
-        """Return what the bytes of an answer depend on: of a module, or of a program."""
+        """Return the versions on which an answer's bytes depend: a module's, or a program's."""
         answer = {"racquet_sha256": sha256_of(*filter(None, [self.drill or self.racquet]))}
         if self.racquet_file:
             answer[OWN_FILE] = self.racquet_file

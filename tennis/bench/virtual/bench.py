@@ -82,12 +82,12 @@ class VirtualBench:
 
     @staticmethod
     def time_note(plan: Plan) -> str:
-        """Return what a nanosecond of a rally means."""
+        """Return the meaning of a nanosecond of a rally."""
         time = f"virtual time, {plan.instruction_ns} ns per instruction"
         return time + stalls_in(plan.memory)
 
     def parts(self, plan: Plan) -> Parts:
-        """Return what a plan with Linux needs: found, and built. Raises UsageError or BenchError.
+        """Return the parts of a plan with Linux, found and built. Raises UsageError or BenchError.
 
         It is what can be played.
         """
@@ -224,7 +224,7 @@ def _load_files(parts: Parts) -> list[Path]:
 
 
 def _network_versions(parts: Parts) -> dict[str, str]:
-    """Return what the guest's network depends on; nothing for a load without one."""
+    """Return the versions on which the guest's network depends; empty for a load without one."""
     if not parts.load.host_command(PEER_TARGET):
         return {}
     sha = hashlib.sha256((TARGET / "virtual" / "network").read_bytes())

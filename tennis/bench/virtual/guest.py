@@ -137,7 +137,7 @@ class Guest:
         return seen
 
     def moved_by(self, at_kernel: int) -> int:
-        """Return how far a kernel was moved, of which a console says that it began there."""
+        """Return how far a kernel was moved that began at ``at_kernel``, by its console."""
         return at_kernel - self._begins
 
     def _records(self) -> Iterator[tuple[int, int, bytes]]:

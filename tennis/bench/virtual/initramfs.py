@@ -36,7 +36,7 @@ def _table() -> dict[str, Files]:
 
 
 def _packages_of_load(load_packages: Iterable[str]) -> Files:
-    """Return what a load with these packages needs; the base is a part of it."""
+    """Return the files of a load with these packages; the base is a part of it."""
     base = _table()[""]
     needed = {package: list(files) for package, files in base.items()}
     for name in load_packages:

@@ -30,7 +30,7 @@ poweroff -f
 
 
 def facts_of(kernel: str) -> snapshot.Snapshot:
-    """Return what a virtual kernel says about itself. Raises UsageError, BenchError."""
+    """Return a virtual kernel's snapshot. Raises UsageError, BenchError."""
     protocol = Protocol(
         loop="closed",
         balls=1,

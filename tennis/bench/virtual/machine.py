@@ -258,7 +258,7 @@ def _target_files(parts: Parts) -> dict[str, bytes | Path]:
     host = load.host_command(PEER_TARGET)
     if host:
         files["/tennis/network"] = TARGET / "virtual" / "network"
-        # the peer stands for another computer, which the target's load would not slow down
+        # the peer represents another computer, which the target's load would not slow down
         files["/tennis/peer"] = f"#!/bin/sh\nrenice -n -20 -p $$ > /dev/null\n{host}\n".encode()
         for number, (name, module) in enumerate(parts.drivers.items()):
             files[f"/tennis/drivers/{number:02}-{name}.ko"] = module
@@ -271,7 +271,7 @@ def _target_files(parts: Parts) -> dict[str, bytes | Path]:
 
 
 def line_names() -> list[str]:
-    """Return what the ping line and the reply line are called: as on a Raspberry Pi."""
+    """Return the names of the ping line and the reply line: as on a Raspberry Pi."""
     return [f"GPIO{wiring().wire(name).target_bcm}" for name in ("ping", "reply")]
 
 

@@ -207,7 +207,7 @@ def parameters(program: OwnProgram, priorities: str) -> tuple[str, str]:
 
 
 def versions(program: OwnProgram, start: Path, places: Places) -> dict[str, str]:
-    """Return what the bytes of a program's answers depend on; ``start``: what starts it."""
+    """Return the versions on which a program's answers depend; ``start``: its starter."""
     names = program.brought.about.packages
     packages = program_packages.versions(names)
     placed = [PLACES] if _is_placed(program.brought.about.way, places.processors) else []

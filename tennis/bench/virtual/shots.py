@@ -23,7 +23,7 @@ CHILD_LIMIT_MS = 120_000  # of the host's time; then a child hangs
 
 @dataclass(frozen=True)
 class Children:
-    """How many children play at once, None: as many as this host bears; and when one hangs."""
+    """The number of children at once (None: as many as this host bears), and their time limit."""
 
     count: int | None = None
     limit_ms: int = CHILD_LIMIT_MS

@@ -194,7 +194,7 @@ def _rank(symbol: Symbol) -> tuple[bool, int, str]:
 def _printed_symbols(
     name: str, parts: Parts, scripts: dict[str, str], doing: str, parameters: str = ""
 ) -> str:
-    """Return what a target prints of /proc/kallsyms; booted once, and kept."""
+    """Return a target's print of /proc/kallsyms; booted once, and kept."""
 
     def build(folder: Path) -> None:
         log.info(doing)

@@ -120,7 +120,7 @@ def note(request: pytest.FixtureRequest) -> Note:
 
 @pytest.fixture
 def plays(pytestconfig: pytest.Config) -> Plays | None:
-    """Return what the marker played; None if nothing is played."""
+    """Return the marker's plays; None if nothing is played."""
     return pytestconfig.stash[PLAYS]
 
 

@@ -101,7 +101,7 @@ def _written(value: float) -> str:
 
 
 def _completed(work: Work, name: str) -> None:
-    """Raise Wrong if a file is not there, or as it was."""
+    """Raise Wrong if a file is missing, or unchanged."""
     path = work.folder / name
     if path.is_symlink() or not path.is_file():
         raise Wrong(f"there is no {name}")

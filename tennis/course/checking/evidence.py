@@ -117,8 +117,8 @@ def _whole_of(work: Work, name: str, *, boards: bool) -> None:
 def doubtful_rallies(work: Work, question: Question, *, boards: bool) -> list[str]:
     """Return which rallies of a question are in doubt, or suspect: their own checks say it.
 
-    Those of a doubt withhold all points; what a bench did wrong costs none. Raises Wrong unless all
-    that the question needs is there.
+    A doubt withholds all points; a bench's fault costs none. Raises Wrong unless all that the
+    question needs is there.
     """
     asked = {one.name: one for one in work.lab.rallies}
     doubtful = []

@@ -152,7 +152,7 @@ class Plays:
     def difference(
         self, rally: Rally, plan: Plan, ours: Rally | None = None, *, only_balls: bool = False
     ) -> str:
-        """Say how a student's rally differs from the marker's; empty: in nothing.
+        """Return the first difference of a student's rally from the marker's; empty: none.
 
         ``ours``: the marker's; None: it is played, if it was not yet. If they differ, it is played
         once more before anybody is accused: a machine in trouble ends a play early, and hardly at
@@ -230,7 +230,7 @@ def key_of(plan: Plan) -> str:
 
 
 def _source_of(plan: Plan) -> str:
-    """Return what a plan's own code is known by; empty: there is none."""
+    """Return the identity of a plan's own code; empty: it has none."""
     return sha256_of(Path(plan.racquet)) if plan.racquet else known_by(plan.program) or ""
 
 

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The Tennis authors
 # SPDX-License-Identifier: MIT
-"""What a program of somebody's own does besides answering, seen from outside while balls come.
+"""The work of a user's own program besides answering, seen from outside while balls come.
 
 The target's root looks about every tenth of a second of virtual time. It tells the console, which
 is not the program's to write, how many pings the kernel counted before and after, how long the
@@ -57,7 +57,7 @@ done; done
 
 @dataclass(frozen=True)
 class Look:
-    """What was seen at one moment, ``at_s`` after the boot; counts are since the program began."""
+    """The state at one moment, ``at_s`` after the boot; counts are since the program began."""
 
     md5: str  # of one record; empty: there was none
     at_s: float
@@ -71,7 +71,7 @@ class Look:
 
 
 def script(drawn: int) -> bytes:
-    """Return what the target's root runs during the rally; ``drawn``: which records it reads."""
+    """Return the script that root runs during the rally; ``drawn``: which records it reads."""
     draw = random.Random(drawn)  # noqa: S311 (to be repeated)
     shares = " ".join(str(draw.randint(1, 1000)) for _ in range(SHARES))
     head = f"#!/bin/sh\nshares='{shares}' every={LOOK_US} file={RECORDS} size={RECORD}\n"
@@ -79,7 +79,7 @@ def script(drawn: int) -> bytes:
 
 
 def looks_in(console: str) -> list[Look]:
-    """Return what the target's console tells of the looks."""
+    """Return the looks on the target's console."""
     return [
         Look(match["md5"], float(match["at_s"]), *map(int, match.groups()[1:-1]))
         for match in _LOOK.finditer(console)
@@ -87,9 +87,9 @@ def looks_in(console: str) -> list[Look]:
 
 
 def complaint(looks: Sequence[Look], balls: int) -> str:
-    """Say what of its work a program does not do; empty: nothing.
+    """Name the missing part of a program's work; empty: none.
 
-    ``balls``: so many were served.
+    ``balls``: the number served.
     """
     last = looks[-1].after if looks else 0
     if len(looks) < LOOKS_MIN or last < balls / 2:

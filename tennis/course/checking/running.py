@@ -111,7 +111,7 @@ class Report(BaseModel):
 
     @property
     def open(self) -> list[Mark]:
-        """Return what a person decides."""
+        """Return the marks that a person decides."""
         return [mark for mark in self.marks if mark.points is None]
 
 

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The Tennis authors
 # SPDX-License-Identifier: MIT
-"""An application of somebody's own on SLOTH, seen from outside: who took the resource, and when.
+"""A user's own application on SLOTH, seen from outside: who took the resource, and when.
 
 It is built with OSEK's extended status, whose services are functions of the kit's. QEMU logs each
 time that the processor begins one of them, or a task, with the registers: the resource is in r0,
@@ -53,7 +53,7 @@ _LOGGED = re.compile(
 
 @dataclass(frozen=True)
 class Step:
-    """What the processor began: a task (``runs``), or a service that a task called."""
+    """The beginning of a task (``runs``), or a service that a task called."""
 
     what: str  # runs, takes, gives back, is refused
     task: str
@@ -95,7 +95,7 @@ class _LoggedBench(SlothBench):
 
 
 def _symbols(elf: Path) -> dict[int, str]:
-    """Return address -> name of what an image has: functions, and what lies in its memory."""
+    """Return address -> name of an image's functions and data."""
     text = run([SYMBOLS, elf], what="reading the application's symbols")
     rows = (line.split() for line in text.splitlines()[:SYMBOLS_MAX])
     return {
@@ -127,7 +127,7 @@ def steps_in(log: str, names: dict[int, str]) -> list[Step]:
 
 
 def watched(plan: Plan) -> tuple[Rally, list[Step], NDArray[np.int64]]:
-    """Play an application of somebody's own; return its rally, which is gone then, and its steps.
+    """Play a user's own application; return its rally, whose folder is removed, and its steps.
 
     With them come its balls, as ``balls_of`` returns them: served_ns, rise, fall.
 
@@ -140,7 +140,7 @@ def watched(plan: Plan) -> tuple[Rally, list[Step], NDArray[np.int64]]:
 
 
 def complaint(steps: Sequence[Step], waited: Sequence[bool], audits: float) -> str:
-    """Say what is wrong with who took the resource; empty: nothing.
+    """Describe errors in taking the resource; empty: none.
 
     ``waited``: of each ball, whether its falling edge did. ``audits``: so many were due.
     """

@@ -36,7 +36,7 @@ class _RunnerResult(BaseModel):
 
 @dataclass(frozen=True)
 class Ran:
-    """How a notebook ended: ``error`` is empty if it ran through."""
+    """The end of a notebook: ``error`` is empty if it ran through."""
 
     cells: int
     error: str

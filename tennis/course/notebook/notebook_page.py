@@ -78,7 +78,7 @@ def page(notebook: Any, title: str) -> str:
 
 
 def pdf(notebook: Any, title: str) -> bytes:
-    """Return an executed notebook as PDF; what it wants to fetch, of a file too, is left out."""
+    """Return an executed notebook as PDF; addresses and files that it refers to are left out."""
     from weasyprint import HTML  # noqa: PLC0415 (of the stage lab)
     from weasyprint.urls import URLFetcher  # noqa: PLC0415
 

@@ -167,7 +167,7 @@ class _Foreman:
     def play(
         self, missing: list[ScheduledRally], check_every: int
     ) -> Iterator[tuple[ScheduledRally, RallyOutcome]]:
-        """Yield each rally when it is there. Raises BenchError if the cluster is no more."""
+        """Yield each rally when it is there. Raises BenchError if the cluster has gone."""
         yield from self._play(missing)
         sampled = sample([planned.name for planned in missing], check_every)
         doubtful = self._compare([p for p in missing if p.name in sampled and self._is_home(p)])
@@ -249,7 +249,7 @@ class _Foreman:
         return checker
 
     def _put_aside(self, worker: str, example: str) -> Iterator[ScheduledRally]:
-        """Trust a worker no more, nor what it played."""
+        """Stop trusting a worker, and its rallies."""
         self._distrusted.add(worker)
         names = [name for name, by in self._played_by.items() if by == worker]
         log.info(

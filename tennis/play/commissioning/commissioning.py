@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The Tennis authors
 # SPDX-License-Identifier: MIT
-"""A commissioning folder: go through the steps, keep what each found, seal it after each."""
+"""A commissioning folder: go through the steps, keep each result, seal it after each."""
 
 import contextlib
 import datetime

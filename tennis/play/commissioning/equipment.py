@@ -109,7 +109,7 @@ class Equipment(Protocol):
         ...
 
     def facts(self) -> snapshot.Snapshot:
-        """Return what the target says about itself. Raises TennisError."""
+        """Return the target's snapshot. Raises TennisError."""
         ...
 
     def misses(self, *, with_balls: bool) -> Misses:
@@ -230,7 +230,7 @@ class Boards:
             raise _step_error("rights", error) from error
 
     def facts(self) -> snapshot.Snapshot:
-        """Return what the target says about itself."""
+        """Return the target's snapshot."""
         with self._connect() as target:
             return target.facts()
 

@@ -143,7 +143,7 @@ def pair(work: Work) -> Outcome:
 
 
 def _verified(verification: Verification, work: Work) -> Outcome:
-    """Return what a verification has measured, and keep its record as ``verify`` does."""
+    """Return a verification's measurements, and keep its record as ``verify`` does."""
     outcome = Outcome("pass", verification.reason, serial=verification.hello.unique_id)
     tick_ns = NS_PER_S / verification.hello.tick_hz
     if verification.balls:
@@ -160,7 +160,7 @@ def _verified(verification: Verification, work: Work) -> Outcome:
 
 
 def _off(outcome: Outcome, where: str, failure: str) -> Outcome:
-    """Return the same as a failure; the verification's own words say what it found."""
+    """Return the same as a failure; the verification's own words describe it."""
     advice = step(where).failure(failure).mend
     return replace(outcome, verdict="fail", advice=advice, failure=failure)
 
@@ -277,7 +277,7 @@ def reply(work: Work) -> Outcome:
 
 
 def _count(trial: WireTrial, where: str, failure: str) -> str:
-    """Say what a failure is known from, besides the pads; empty if nothing was played."""
+    """Name the evidence of a failure, besides the pads; empty if nothing was played."""
     if (where, failure) == ("ping", "short"):
         return trial.short
     if not trial.balls:

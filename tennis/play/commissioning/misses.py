@@ -62,7 +62,7 @@ done
 
 @dataclass(frozen=True)
 class Misses:
-    """How often each event came, by its name, and how many balls came meanwhile."""
+    """The count of each event, by name, and the number of balls meanwhile."""
 
     events: Mapping[str, int]
     balls: int

@@ -14,7 +14,7 @@ from tennis.rally.serving import Serving
 
 @dataclass(frozen=True)
 class Amount:
-    """How many balls to measure."""
+    """The numbers of balls to measure."""
 
     each: int = 200  # of each delay
     random: int = 5000

@@ -105,7 +105,7 @@ def second_pico_lines() -> tuple[str, ...]:
 
 
 def five_volts() -> str:
-    """Say what 5 V on a signal would destroy."""
+    """Warn of 5 V on a signal."""
     pins = " and ".join(map(str, TARGET_5V_PINS))
     ping, reply = wiring().wire("ping"), wiring().wire("reply")
     return (

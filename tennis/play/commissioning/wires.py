@@ -51,12 +51,12 @@ class WireTrial:
         return {(1, 0): "", (0, 0): "ground", (1, 1): "3.3 V"}.get(driven, "what drives it")
 
     def far_end(self, name: Literal["ping", "reply"]) -> FarEnd:
-        """Say what the far end of a wire does to its pad."""
+        """Return the state of a wire's far end."""
         return far_end(self.pads[name])
 
     @property
     def resting(self) -> str:
-        """Say how the reply line rests: low, high, or floating."""
+        """Return the level of the resting reply line: low, high, or floating."""
         pulled = (self.pads["reply"]["pulled_up"], self.pads["reply"]["pulled_down"])
         return {(0, 0): "low", (1, 1): "high"}.get(pulled, "floating")
 

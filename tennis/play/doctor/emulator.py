@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The Tennis authors
 # SPDX-License-Identifier: MIT
-"""Whether the emulated Pico runs: --instrument pico and `tennis brickwall verify` need it."""
+"""Check that the emulated Pico runs: --instrument pico and `tennis brickwall verify` need it."""
 
 from collections.abc import Iterator
 

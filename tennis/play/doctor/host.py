@@ -113,7 +113,7 @@ def _of_more(cores: int) -> str:
 
 
 def looked(what: str, look: Callable[[], str]) -> Finding:
-    """Return what a look at one thing found: what it returned, or why it failed."""
+    """Run a check; return its result, or why it failed, as a finding."""
     try:
         return Finding("good", what, look())
     except OSError as error:

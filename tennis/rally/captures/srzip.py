@@ -50,7 +50,7 @@ def _directory_of(path: Path) -> tuple[int, int]:
     if at < 0 or at + 22 > len(tail):
         raise zipfile.BadZipFile("it has no end")
     members, directory = struct.unpack_from("<HI", tail, at + 10)
-    # zipfile believes the larger form whenever it is there, so that is what must be bounded
+    # zipfile believes the larger form whenever it is there, so this form must be bounded
     if at >= 76 and tail[at - 20 : at - 16] == b"PK\x06\x07":
         if tail[at - 76 : at - 72] != b"PK\x06\x06":
             raise zipfile.BadZipFile("its end is not whole")

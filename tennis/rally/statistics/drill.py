@@ -79,7 +79,7 @@ class DrillSummary:
     clock_ns: float | None
     line_ns: float | None
     loop_ns: float | None
-    drift_ns: float | None  # a period, of a program: how much longer its own is; None: not known
+    drift_ns: float | None  # a program's mean period minus the one asked for; None: not known
     interval_ns: SpansByClock | None  # None: there was one repetition only
     duration_ns: SpansByClock
     by_size: dict[int, SpansByClock]  # of drills that allocate: bytes -> durations

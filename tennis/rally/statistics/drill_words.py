@@ -24,7 +24,7 @@ def primary(summary: DrillSummary) -> SpansByClock | None:
 
 
 def claims(summary: DrillSummary) -> list[str]:
-    """Say what the figures are of."""
+    """Describe the measurements of the figures."""
     count = format_count(summary.repetitions, "repetition")
     played = (
         f"Bench: {summary.bench} ({summary.time_note}); {count} every "
@@ -50,7 +50,7 @@ def _faults(count: int | None) -> str:
 
 
 def _by_itself(summary: DrillSummary) -> str:
-    """Say how far the periods of a program drift from the one that was asked for."""
+    """Describe the drift of a program's periods from the one asked for."""
     drift = summary.drift_ns
     if drift is None:
         return "All times are the instrument's. No period was whole, so that nothing drifts."

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The Tennis authors
 # SPDX-License-Identifier: MIT
-"""How sure N balls make us: order-statistic intervals of quantiles, and the rule of three.
+"""The certainty that N balls give: order-statistic intervals of quantiles, and the rule of three.
 
 Both hold for any distribution of latencies, as long as the balls are independent of each other.
 Bursts (a load that comes and goes) are not independent: then the true intervals are wider.
@@ -73,7 +73,7 @@ def exceedance_bound_95(n: int) -> float | None:
 
 
 def share_between(k: int, n: int, confidence: Fraction = CONFIDENCE) -> tuple[float, float]:
-    """Return the shares between which the true one lies if k of n independent draws are in it.
+    """Return bounds of the true share if k of n independent draws are in it.
 
     Clopper's and Pearson's interval, k at least 1.
     """

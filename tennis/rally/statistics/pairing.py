@@ -32,7 +32,7 @@ EXTRA = frozenset({"stray", "double"})  # edges of no ball
 
 @dataclass(frozen=True)
 class Pairing:
-    """The pings of an open loop by what became of them; the last one's interval has no end.
+    """The pings of an open loop by their outcomes; the last one's interval has no end.
 
     ``interrupt_ns`` and ``scheduling_ns`` are of all pings. One that is not paired counts as
     missed, later than all that are: nobody knows its latency.

@@ -52,7 +52,7 @@ CONSOLE_BYTES = 8_000
 
 
 def of_thesis(rally: Rally) -> tuple[Result | None, str]:
-    """Return what the thesis' tables 7.2 to 7.4 have of a rally's kernel and load, in µs.
+    """Return the figures of a rally's kernel and load in the thesis' tables 7.2 to 7.4, in µs.
 
     The hardware differs (a 520 MHz PXA270 in 2008): only shapes and rankings compare. None: it did
     not measure that, or the rally was played otherwise, and the text says in what.
@@ -186,7 +186,7 @@ def _section(name: str, rally: Rally, summary: Summary) -> _Section:
 
 
 def _facts(rally: Rally, summary: Summary) -> dict[str, str]:
-    """Return what the rally was played with, in words."""
+    """Return a rally's settings and versions, in words."""
     manifest = rally.manifest
     target, protocol, instrument = manifest.target, manifest.protocol, manifest.instrument
     if are_shots(protocol):
@@ -237,13 +237,13 @@ def _facts(rally: Rally, summary: Summary) -> dict[str, str]:
 
 
 def _unsound(rally: Rally) -> str:
-    """Say what the target's doctor called bad, before the rally or behind it."""
+    """List the flaws that the target's doctor found, before the rally or after it."""
     events = (event for event in rally.each_event() if event.get("what") == "unsound")
     return "; ".join(dict.fromkeys(f"{e.get('text')}" for e in events if e.get("verdict") == "bad"))
 
 
 def _verified(instrument: Instrument, when: str) -> str:
-    """Say what the instrument's verification is worth."""
+    """Describe the instrument's verification."""
     record, why = instrument.calibration, doubt(instrument, when)
     if why:
         return f"no valid verification: {why}"
@@ -257,13 +257,13 @@ def _verified(instrument: Instrument, when: str) -> str:
 
 
 def _line(line: SerialLine | None) -> str:
-    """Say what happened between instrument and host, and was repaired."""
+    """Describe repaired errors between instrument and host."""
     counts = line.model_dump() if line else {}
     return ", ".join(f"{count} {name.replace('_', ' ')}" for name, count in counts.items() if count)
 
 
 def _events(rally: Rally) -> str:
-    """Say how often each kind of event was recorded."""
+    """Count the recorded events of each kind."""
     counted: dict[str, int] = {}
     for event in rally.each_event():
         kind = plain(str(event.get("what", event.get("kind", "event"))), 40)
@@ -283,7 +283,7 @@ def _sentence(text: str) -> str:
 
 
 def _counted(summary: Summary) -> str:
-    """Say what happened to the balls."""
+    """Describe the counts of balls."""
     parts = (
         format_count(summary.balls, "ball"),
         format_count(summary.misses, "miss", "misses"),

@@ -124,7 +124,7 @@ def _describe(summaries: Sequence[Summary], labels: Sequence[str], what: str) ->
 
 
 def _end(summary: Summary, missed: int) -> str:
-    """Say what must go with a maximum; ``missed``: balls without such a latency."""
+    """Return the note for a maximum; ``missed``: balls without such a latency."""
     notes = {
         f"({format_count(missed, 'missed ball')})": missed,
         "suspect": summary.suspect,

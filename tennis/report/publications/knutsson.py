@@ -89,7 +89,7 @@ def knutsson_2008() -> _Thesis:
 
 
 def result(kernel: str, priorities: str, load_name: str) -> Result | None:
-    """Return what the thesis found for a kernel, priorities and a load; None if it did not look.
+    """Return the thesis' result for a kernel, priorities and a load; None if it has none.
 
     Names are those of a rally's manifest: kernels ``mainline`` and ``rt``, priorities ``default``
     and ``chrt``, loads ``idle`` and ``stress``.

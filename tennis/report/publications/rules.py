@@ -50,7 +50,7 @@ class _Rules(BaseModel):
 
 
 class RuleSide(_Rules):
-    """A kernel with its priorities under a load; of several loads the worst counts."""
+    """A kernel with its priorities under a load; the worst of several loads counts."""
 
     kernel: str
     priorities: str
@@ -67,7 +67,7 @@ class RuleSide(_Rules):
 
 
 class RulePart(_Rules):
-    """One comparison: ``of`` / ``to`` lies between ``above`` and ``below``.
+    """One comparison: ``of`` / ``to`` is between ``above`` and ``below``.
 
     With ``than``: ``of`` is nearer to ``to`` than to ``than``.
     """
@@ -98,7 +98,7 @@ class RulePart(_Rules):
 
     @property
     def published(self) -> float | None:
-        """Return what the thesis' maxima give; None: it has no figures of a side.
+        """Return the ratio of the thesis' maxima; None: a side has no figures.
 
         A ratio; with ``than``, by how many decades it is nearer (below 0) or not.
         """
@@ -144,7 +144,7 @@ class _Unaddressable(_Rules):
 
 
 class Statistics(_Rules):
-    """How sure a verdict must be."""
+    """The required certainty of a verdict."""
 
     boots_min: int
     one_in: tuple[int, ...]
@@ -191,7 +191,7 @@ def rules() -> tuple[Rule, ...]:
 
 
 def halves_of(kernel: str) -> dict[str, str]:
-    """Return the halves of the rallies that stand for the thesis', by the names of settings."""
+    """Return the halves of the rallies that represent the thesis', by the names of settings."""
     book = replication()
     return {
         "top_half": book.top_halves.get(kernel, "hard"),

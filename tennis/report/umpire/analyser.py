@@ -32,7 +32,7 @@ class Analyser(StrictModel):
         ),
     ] = 10
     seed: Annotated[int, Field(ge=0, description="The seed of jitter and glitches.")] = 1
-    # the Brickwall's errors: what it says more than the analyser
+    # the Brickwall's errors: its latencies minus the analyser's
     interrupt_bias_ns: Annotated[
         Bias,
         Field(

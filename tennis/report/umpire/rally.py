@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The Tennis authors
 # SPDX-License-Identifier: MIT
-"""A rally compared with its capture: the check, and what it found in words."""
+"""A rally compared with its capture: the check, and its result in words."""
 
 from pathlib import Path
 from typing import Any
@@ -15,7 +15,7 @@ from tennis.rally.manifest import Verdict
 from tennis.report.umpire import Check, Wires, open_capture
 from tennis.report.umpire.agreement.check import check_capture
 
-# what a report checks by the way: a minute and a half at 24 MHz
+# the limit of a check within a report: a minute and a half at 24 MHz
 QUICK_SAMPLES = 1 << 31
 SIMULATED = (
     "the capture was made from the rally itself, with a clock 20 ppm fast: it shows how a check "
@@ -66,7 +66,7 @@ def in_a_line(rally: Rally) -> str:
 
 
 def facts(result: Check) -> dict[str, str]:
-    """Return what a check found, in words, for a terminal or a page."""
+    """Return the results of a check, in words, for a terminal or a page."""
     noun = result.noun
     what = "Drill" if result.rally.manifest.drill else "Rally"
     rows = {what: f"{result.rally.label}: {format_count(result.rally.balls, noun)}"}

@@ -41,7 +41,7 @@ class SimulatedRally:
 
     @classmethod
     def of(cls, rally: Rally) -> "SimulatedRally":
-        """Return what a sealed rally holds."""
+        """Return the balls and events of a sealed rally."""
         manifest = rally.manifest
         pinged = manifest.drill is None
         return cls(manifest.protocol, rally.tick_hz, rally.events, balls_of(rally), pinged)

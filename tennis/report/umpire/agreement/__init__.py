@@ -1,3 +1,3 @@
 # SPDX-FileCopyrightText: The Tennis authors
 # SPDX-License-Identifier: MIT
-"""Whether a capture and a rally agree: ball by ball, and in one verdict."""
+"""The agreement of a capture and a rally: ball by ball, and in one verdict."""

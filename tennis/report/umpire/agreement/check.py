@@ -52,7 +52,7 @@ def _begin_of(capture: Capture) -> Capture:
 
 
 def _wiring_words(wiring: ProbeFault, capture: Capture) -> str:
-    """Say what is wrong with the probes, and what to do about it."""
+    """Describe the fault of the probes, and what to do about it."""
     wires, options = [], []
     ping, reply = shlex.quote(capture.ping), shlex.quote(capture.reply)
     if wiring.swapped:
@@ -97,7 +97,7 @@ def check_capture(rally: Rally, capture: Capture, tolerance_ns: float | None = N
         # nobody serves a drill: other wires of the capture are ignored
         wrong = _paired(rally, one_wire(capture) if rally.manifest.drill else capture, result)
         if wrong:
-            # nothing that was counted means anything
+            # no count means anything
             reason = _of_the_probes(rally, capture, result) or wrong
             return Check("not run", reason, rally, capture, *limits, notes=capture.notes)
     except CaptureError as error:
@@ -176,7 +176,7 @@ def _paired(rally: Rally, capture: Capture, result: Check) -> str:
 
 def _decoder(rally: Rally, capture: Capture) -> Decoder:
     protocol = rally.manifest.protocol
-    # a little longer: of an answer in the last moment the clocks may think differently
+    # a little longer: the clocks may disagree about an answer in the last moment
     timeout = protocol.timeout_ns * (1 + MAX_CLOCK_PPM * 1e-6) + 2 * capture.resolution_ns
     pulse_ns = 0 if rally.manifest.drill else protocol.pulse_ns
     return Decoder(timeout / capture.tick_ns, pulse_ns / capture.tick_ns)
@@ -229,7 +229,7 @@ def _doubt(capture: Capture, result: Check, paired: pairing.Paired, likeness: Li
 
 
 def _wrong_wires(rally: Rally, capture: Capture, result: Check) -> str:
-    """Say what shows that these are not the two wires; empty if nothing does."""
+    """Say why these cannot be the two wires; empty if they can."""
     decoder = result.decoder
     if rally.manifest.drill or decoder is None:
         return ""

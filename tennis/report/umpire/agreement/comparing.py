@@ -52,7 +52,7 @@ class Likeness:
 
 
 def compare(result: Check, capture: Capture, pairs: Pairs, timeout_ns: int) -> Likeness:
-    """Write what pairs show into a check."""
+    """Write the results of pairs into a check."""
     result.balls = len(pairs.rally)
     seen_ns = (pairs.balls.served * capture.tick_ns).astype(np.float64)
     served_ns = pairs.rally.served_ns.astype(np.float64)
@@ -191,7 +191,7 @@ def _compare_latencies(  # noqa: PLR0913, PLR0917 (all that both instruments mea
 
 
 def _noise_ns(off: Times, explained: float, steps: float) -> float:
-    """Return what noise may add to differences, from their spread and what samples explain of it.
+    """Return the noise in differences, from their spread and the part that samples explain.
 
     If samples hide how noisy the edges are, as much is borne as edges may jitter.
     """

@@ -161,7 +161,7 @@ class _Follower:
         self._step = STEP
         self._ratio_is_known = False
         self._spreads: list[float] = []
-        self._bad = 0  # balls, of steps in which fewer than half were found
+        self._bad = 0  # balls in steps in which fewer than half were found
         self._missed_in_a_row = 0
         self.pairs: list[Pairs] = []
         self.covered = 0  # of the rally's balls, those that the capture covers
@@ -296,7 +296,7 @@ def pair(
     if anchor is None:
         return None
     by_order = anchor.places > 1
-    if by_order:  # the first with the first, if the capture holds all of the rally and no more
+    if by_order:  # the first with the first, if the capture holds exactly the rally
         anchor = _Anchor(0, 0)
     after, seen_after = rally[anchor.brickwall :], balls[anchor.analyser :]
     before, seen_before = rally[: anchor.brickwall], balls[: anchor.analyser]

@@ -38,7 +38,7 @@ class ClockFit:
 
 @dataclass(frozen=True)
 class Difference:
-    """How the instruments differ in one latency."""
+    """The difference of the instruments in one latency."""
 
     balls: int
     bias_ns: float  # Brickwall - analyser, as in table 6.1

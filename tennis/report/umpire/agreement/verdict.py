@@ -144,7 +144,7 @@ def _by_intervals(
 
 
 def _next_step(result: Check, *, sure: bool) -> str:
-    """Say what may show more; ``sure``: there is a bias."""
+    """Suggest a measurement that shows more; ``sure``: there is a bias."""
     if any(result.unevenness.values()):
         return (
             "the balls are in step with the analyser's samples, which hides what is between "
