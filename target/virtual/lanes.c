@@ -8,8 +8,9 @@
  * exception level, whether interrupts are masked, and the chain of frame records that x29 points to,
  * which gives the call stack. The time until its next block is that stack's, asleep or while another
  * processor had its turn. Tasks are told apart by watching cpu_switch_to(previous, next), by their
- * addresses: threads of a program may have one name. Where a task has its name and its real-time
- * priority is found in the init task, whose name is "swapper".
+ * addresses: threads of a program may have one name. Where a task has its name, its real-time priority
+ * and its processors is found in the init task, whose name is "swapper". A task is a program's if its
+ * user is.
  */
 #include "lanes.h"
 
@@ -26,6 +27,9 @@
 #define PC 32 /* gdb's numbers of the registers */
 #define PSTATE 33
 #define MASK_I (1u << 7)
+#define SVC 0xD4000001u /* svc #0: a call of the kernel */
+#define NANOSLEEP 101 /* calls' numbers (asm-generic/unistd.h) */
+#define CLOCK_NANOSLEEP 115
 
 struct links {
 	int32_t first_child, sibling;
@@ -39,6 +43,8 @@ struct lane {
 	int64_t since; /* the time until then is accounted for */
 	int32_t here, root; /* nodes; -1: not known yet */
 	uint32_t here_flags;
+	bool of_program; /* the task */
+	uint64_t last_pc; /* of the block before */
 	uint64_t task;
 	char name[16]; /* when it was switched to: user space may have no kernel mapped (KPTI) */
 	struct frame frames[FRAMES_MAX]; /* the outermost first */
@@ -63,12 +69,11 @@ struct lane {
 
 struct symbol *symbols;
 size_t symbol_count;
-struct task_name *program_tasks;
-size_t program_task_count;
+int64_t program_user = -1;
 
 static struct lane *lanes[LANES_MAX];
 static int lane_count;
-static int64_t name_offset = -1, priorities_offset = -1;
+static int64_t name_offset = -1, priorities_offset = -1, allowed_offset = -1;
 
 int32_t function_at(uint64_t pc)
 {
@@ -159,6 +164,44 @@ struct priorities {
 };
 #define MAX_RT 100
 
+/*
+ * In this order since Linux 5.15: a pointer to the task's own mask of processors, one that is unset,
+ * the mask.
+ */
+static void find_allowed(uint64_t task, const char *memory, size_t size)
+{
+	const uint64_t *words = (const uint64_t *)memory;
+
+	for (size_t w = 0; w + 2 < size / 8 && allowed_offset < 0; w++) {
+		if (words[w] == task + 8 * (w + 2) && !words[w + 1] && words[w + 2])
+			allowed_offset = 8 * (w + 2);
+	}
+}
+
+/*
+ * The credentials are pointed to from just before the name; a key may be between. They begin with a
+ * count of 4 or 8 bytes, then user and group: real, saved, effective, of files.
+ */
+static bool is_programs(struct lane *lane, uint64_t task)
+{
+	uint64_t places[2];
+	uint32_t words[10];
+
+	if (program_user < 0 || name_offset < 16 ||
+	    !read_memory(lane->cpu, task + name_offset - 16, places, sizeof(places)))
+		return false;
+	for (int p = 0; p < 2; p++) {
+		if (!read_memory(lane->cpu, places[p], words, sizeof(words)))
+			continue;
+		for (const uint32_t *user = words + 1; user < words + 3; user++) {
+			if (user[0] == program_user && user[2] == user[0] && user[4] == user[0] &&
+			    user[6] == user[0] && user[1] == user[3] && user[1] == user[5])
+				return true;
+		}
+	}
+	return false;
+}
+
 /* The first task that is switched away from is the init task: its name and priorities are known. */
 static void find_names(struct lane *lane, uint64_t init_task)
 {
@@ -173,6 +216,7 @@ static void find_names(struct lane *lane, uint64_t init_task)
 		if (!memcmp(memory + at, &usual, sizeof(usual)))
 			priorities_offset = at;
 	}
+	find_allowed(init_task, memory, sizeof(memory));
 	for (size_t at = 0; at + sizeof(name) <= sizeof(memory); at += 8) {
 		if (!memcmp(memory + at, name, sizeof(name) - 1)) {
 			name_offset = at;
@@ -212,13 +256,13 @@ void lane_switches(struct lane *lane)
 
 /* --- the tree --- */
 
-static int32_t child(struct lane *lane, int32_t parent, int32_t function)
+static int32_t call_site(struct lane *lane, int32_t parent, int32_t function, uint64_t at)
 {
 	int32_t *link;
 
 	for (int32_t n = parent < 0 ? lane->first_root : lane->links[parent].first_child; n >= 0;
 	     n = lane->links[n].sibling) {
-		if (lane->nodes[n].function == function)
+		if (lane->nodes[n].function == function && lane->nodes[n].at == at)
 			return n;
 	}
 	if (lane->node_count == lane->node_room) {
@@ -229,10 +273,16 @@ static int32_t child(struct lane *lane, int32_t parent, int32_t function)
 			fail("no memory");
 	}
 	link = parent < 0 ? &lane->first_root : &lane->links[parent].first_child;
-	lane->nodes[lane->node_count] = (struct node){ .parent = parent, .function = function };
+	lane->nodes[lane->node_count] = 
+		(struct node){ .parent = parent, .function = function, .at = at };
 	lane->links[lane->node_count] = (struct links){ .first_child = -1, .sibling = *link };
 	*link = lane->node_count;
 	return lane->node_count++;
+}
+
+static int32_t child(struct lane *lane, int32_t parent, int32_t function)
+{
+	return call_site(lane, parent, function, 0);
 }
 
 static void enter_task(struct lane *lane)
@@ -252,10 +302,15 @@ static void enter_task(struct lane *lane)
 			c--; /* so many tasks in one wait: the last one stands for the rest */
 		else {
 			context.priority = real_time_priority(lane, context.task);
+			context.of_program = is_programs(lane, context.task);
+			if (allowed_offset >= 0)
+				read_memory(lane->cpu, context.task + allowed_offset,
+					    &context.allowed, sizeof(context.allowed));
 			lane->contexts[lane->context_count++] = context;
 		}
 	}
 	lane->root = child(lane, -1, c);
+	lane->of_program = lane->contexts[c].of_program;
 	lane->depth = 0;
 }
 
@@ -315,6 +370,7 @@ void lane_ignores(struct lane *lane, int64_t until)
 void lane_accounts(struct lane *lane, int64_t now)
 {
 	uint64_t ns = now - lane->since;
+	uint64_t pc = lane->here_flags & USER_MODE ? lane->last_pc : 0;
 	struct segment *last = lane->segment_count ? &lane->segments[lane->segment_count - 1]
 						   : NULL;
 
@@ -326,11 +382,13 @@ void lane_accounts(struct lane *lane, int64_t now)
 	if (lane->here_flags & MASKED)
 		lane->nodes[lane->here].masked_ns += ns;
 	if (!lane->cut && last && last->node == (uint32_t)lane->here &&
-	    last->flags == lane->here_flags)
+	    last->flags == lane->here_flags) {
 		last->ns += ns;
+		last->pc = pc;
+	}
 	else if (!lane->cut && lane->segment_count < SEGMENTS_MAX)
 		lane->segments[lane->segment_count++] =
-			(struct segment){ lane->here, lane->here_flags, ns };
+			(struct segment){ lane->here, lane->here_flags, ns, pc };
 	else
 		lane->cut++;
 }
@@ -371,13 +429,10 @@ static void walk(struct lane *lane, uint64_t x29)
 
 /* --- a program of somebody's own --- */
 
-static bool is_program(const struct lane *lane)
+/* As the code that runs now would read it. */
+static bool read_anywhere(const struct lane *lane, uint64_t address, void *data, size_t size)
 {
-	for (size_t t = 0; t < program_task_count; t++) {
-		if (!strncmp(lane->name, program_tasks[t].name, sizeof(lane->name)))
-			return true;
-	}
-	return false;
+	return !cpu_memory_rw_debug(lane->cpu, address, data, size, false);
 }
 
 static int32_t program_function_at(uint64_t pc)
@@ -387,47 +442,92 @@ static int32_t program_function_at(uint64_t pc)
 	return function >= 0 && symbols[function].flags & PROGRAM ? function : UNKNOWN;
 }
 
-/* Its callers are found by frame records, as the kernel's are; a function without one is left out. */
+/*
+ * Its callers are found by frame records, as the kernel's are. A function that has none of its own
+ * was called from where x30 points.
+ */
 static int32_t program_stack(struct lane *lane, uint64_t pc)
 {
-	int32_t path[FRAMES_MAX], function = program_function_at(pc), node;
-	uint64_t x29 = read_register(lane->cpu, 29);
+	uint64_t places[FRAMES_MAX], x29 = read_register(lane->cpu, 29);
+	uint64_t x30 = read_register(lane->cpu, 30), record[2] = { 0, 0 };
+	int32_t function = program_function_at(pc), node = child(lane, lane->root, USER);
+	bool known = x29 && x29 < KERNEL_BEGIN && !(x29 & 7) &&
+		     read_anywhere(lane, x29, record, sizeof(record));
 	int length = 0;
 
-	if (function >= 0)
-		path[length++] = function;
-	while (length < FRAMES_MAX) {
-		uint64_t record[2];
-
-		if (x29 >= KERNEL_BEGIN || !x29 ||
-		    !read_memory(lane->cpu, x29, record, sizeof(record)) || record[0] <= x29)
-			break;
-		function = program_function_at(record[1] - 4);
-		if (function >= 0)
-			path[length++] = function;
+	if (program_function_at(x30 - 4) != function && x30 != record[1])
+		places[length++] = x30 - 4;
+	while (known && length < FRAMES_MAX && record[1]) {
+		places[length++] = record[1] - 4;
+		known = record[0] > x29 && record[0] < KERNEL_BEGIN && !(record[0] & 7);
 		x29 = record[0];
+		known = known && read_anywhere(lane, x29, record, sizeof(record));
 	}
-	node = child(lane, lane->root, USER);
-	while (length)
-		node = child(lane, node, path[--length]);
-	return node;
+	while (length) {
+		int32_t caller = program_function_at(places[--length]);
+
+		if (caller >= 0)
+			node = call_site(lane, node, caller, places[length]);
+	}
+	return function >= 0 ? child(lane, node, function) : node;
+}
+
+/* What it calls the kernel with and what comes back: the arguments but the first one are kept. */
+static void calls(struct lane *lane, enum happening kind, uint64_t pc, int64_t now)
+{
+	uint64_t number = read_register(lane->cpu, 8), what = read_register(lane->cpu, 0);
+	uint64_t flags = read_register(lane->cpu, 1), place;
+	int64_t asked[2];
+	uint32_t instruction;
+
+	if (!read_anywhere(lane, pc, &instruction, sizeof(instruction)) || instruction != SVC)
+		return;
+	lane_happens(lane, now, kind, what, number << 32 | (uint32_t)flags, 0);
+	place = number == CLOCK_NANOSLEEP			    ? read_register(lane->cpu, 2)
+		: number == NANOSLEEP && kind == CALLS ? what
+						       : 0;
+	if (place && place < KERNEL_BEGIN &&
+	    read_anywhere(lane, place, asked, sizeof(asked)))
+		lane_happens(lane, now, ASKS, asked[0] * 1000000000 + asked[1],
+			     number == CLOCK_NANOSLEEP && flags & 1, 0);
+}
+
+/* A timer that a task sleeps for, as Linux has had it since 4.16: when it is due, and from when on. */
+void lane_fires(struct lane *lane, int64_t now)
+{
+	uint64_t timer = read_register(lane->cpu, 0), task;
+	int64_t due[2];
+
+	if (read_memory(lane->cpu, timer + 24, due, sizeof(due)) &&
+	    read_memory(lane->cpu, timer + 64, &task, sizeof(task)) && due[0] >= due[1])
+		lane_happens(lane, now, FIRES, due[0] - due[1], task, 0);
+}
+
+void lane_ran(struct lane *lane, uint64_t pc)
+{
+	lane->last_pc = pc;
 }
 
 /* Find the stack of the block that begins at pc. */
-void lane_enters(struct lane *lane, uint64_t pc, int32_t function)
+void lane_enters(struct lane *lane, uint64_t pc, int32_t function, int64_t now)
 {
 	uint32_t pstate = read_register(lane->cpu, PSTATE);
 	uint64_t x29, x30;
 	int32_t caller, here;
+	bool was_user = lane->here_flags & USER_MODE, is_user = !(pstate & 0xC);
 
+	if (was_user && !is_user && lane->of_program && lane->here >= 0)
+		calls(lane, CALLS, lane->last_pc, now);
 	lane->here_flags = pstate & MASK_I ? MASKED : 0;
 	if (lane->root < 0)
 		enter_task(lane);
-	if (!(pstate & 0xC)) { /* exception level 0 */
+	if (is_user) { /* exception level 0 */
 		lane->depth = 0;
 		lane->here_flags |= USER_MODE;
-		lane->here = is_program(lane) ? program_stack(lane, pc)
+		lane->here = lane->of_program ? program_stack(lane, pc)
 					      : child(lane, lane->root, USER);
+		if (!was_user && lane->of_program)
+			calls(lane, RETURNS, pc - 4, now);
 		return;
 	}
 	x29 = read_register(lane->cpu, 29);
@@ -482,7 +582,7 @@ void lane_forget(struct lane *lane)
 
 void lane_begins(struct lane *lane, int64_t now)
 {
-	int32_t path[2 * FRAMES_MAX];
+	struct node path[2 * FRAMES_MAX];
 	size_t length = 0;
 
 	lane->since = now;
@@ -491,19 +591,22 @@ void lane_begins(struct lane *lane, int64_t now)
 		uint64_t pc = read_register(lane->cpu, PC);
 
 		clear(lane);
-		lane_enters(lane, pc, pc >= KERNEL_BEGIN ? function_at(pc) : USER);
+		lane_enters(lane, pc, pc >= KERNEL_BEGIN ? function_at(pc) : USER, now);
 		return;
 	}
 	for (int32_t n = lane->here; lane->nodes[n].parent >= 0; n = lane->nodes[n].parent) {
 		if (length == ELEMENTS(path))
 			fail("a call stack is deeper than there can be");
-		path[length++] = lane->nodes[n].function;
+		path[length++] = lane->nodes[n];
 	}
 	clear(lane);
 	enter_task(lane);
 	lane->here = lane->root;
-	while (length)
-		lane->here = child(lane, lane->here, path[--length]);
+	while (length) {
+		const struct node *node = &path[--length];
+
+		lane->here = call_site(lane, lane->here, node->function, node->at);
+	}
 }
 
 static void put(int fd, const void *data, size_t size)
@@ -515,7 +618,7 @@ static void put(int fd, const void *data, size_t size)
 void lane_ends(struct lane *lane, struct head head, int fd)
 {
 	lane_accounts(lane, head.ended);
-	memcpy(head.magic, "TNP4", sizeof(head.magic));
+	memcpy(head.magic, "TNP5", sizeof(head.magic));
 	head.contexts = lane->context_count;
 	head.nodes = lane->node_count;
 	head.segments = lane->segment_count;

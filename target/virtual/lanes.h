@@ -15,10 +15,6 @@ struct __attribute__((packed)) symbol {
 	uint64_t address, flags;
 };
 enum { ENTRY = 1, SWITCH_TO = 2, PROGRAM = 4, GOES_ON = 8 /* of the function before, on another line */ };
-/* tasks of a program of somebody's own: only in them its addresses are functions */
-struct __attribute__((packed)) task_name {
-	char name[16];
-};
 enum happening {
 	WANTS = 1, /* what: a lock that another has; other: the task; bit 0: sleeps until it gets it */
 	GOT, /* what: the lock; other: as before */
@@ -29,12 +25,17 @@ enum happening {
 	WAKES, /* what: a task */
 	MOVES, /* what: a task, other: the processor that it shall run on */
 	SLEEPS, /* as WANTS: of functions that sleep until they have the lock */
+	CALLS, /* a program calls the kernel; what: argument 0; other: argument 1, in the upper half
+		* the call's number */
+	RETURNS, /* the call is over; what: its result; other: as before */
+	ASKS, /* it asks for a sleep; what: ns; other: 1: that is a time of day */
+	FIRES, /* a sleeper's timer; what: ns by which the kernel might delay it; other: the task */
 };
 #define HAPPENING(flags) ((flags) >> 8 & 0xFF)
 
 /* --- what the host gets of each phase and processor: head, and what it counts, in that order --- */
 struct __attribute__((packed)) head {
-	char magic[4]; /* "TNP3" */
+	char magic[4]; /* "TNP5" */
 	int32_t phase; /* 0: from the serve to the rise, 1: from there to the fall */
 	int64_t ball, began, ended;
 	uint32_t processor, contexts, nodes, segments, events, stalls;
@@ -44,16 +45,20 @@ struct __attribute__((packed)) context {
 	uint64_t task;
 	char name[16];
 	int32_t priority; /* real-time; 0: none, -1: not known */
+	uint32_t of_program; /* its user is the program's */
+	uint64_t allowed; /* a mask of processors; 0: not known */
 };
 /* A function in its stack; a root (parent -1) stands for a task: its function is the context. */
 struct __attribute__((packed)) node {
 	int32_t parent, function;
+	uint64_t at; /* of a program's function: where it calls the next one; 0: it is the last one */
 	uint64_t ns, masked_ns; /* in itself; masked: with interrupts masked */
 };
 /* What it was at in a row. */
 struct __attribute__((packed)) segment {
 	uint32_t node, flags;
 	uint64_t ns;
+	uint64_t pc; /* the last instruction; in user space only */
 };
 enum { MASKED = 1, USER_MODE = 2 };
 enum { USER = -2, UNKNOWN = -3 }; /* in place of a function */
@@ -78,8 +83,8 @@ struct lane;
 
 extern struct symbol *symbols;
 extern size_t symbol_count;
-extern struct task_name *program_tasks;
-extern size_t program_task_count;
+/* whose processes a program of somebody's own is: only in them its addresses are functions */
+extern int64_t program_user;
 int32_t function_at(uint64_t pc);
 
 bool lanes_connect(void); /* when the machine is there */
@@ -90,7 +95,9 @@ uint64_t lane_argument(struct lane *lane, int number);
 void *lane_cpu(const struct lane *lane);
 uint64_t lane_task(const struct lane *lane);
 void lane_switches(struct lane *lane); /* cpu_switch_to(previous, next) begins */
-void lane_enters(struct lane *lane, uint64_t pc, int32_t function);
+void lane_ran(struct lane *lane, uint64_t pc); /* the last instruction of its block */
+void lane_fires(struct lane *lane, int64_t now); /* hrtimer_wakeup(timer) begins */
+void lane_enters(struct lane *lane, uint64_t pc, int32_t function, int64_t now);
 void lane_accounts(struct lane *lane, int64_t now); /* what it was at until now */
 void lane_happens(struct lane *lane, int64_t now, enum happening kind, uint64_t what,
 		  uint64_t other, uint64_t named);

@@ -21,8 +21,8 @@
  *
  * Waits for memory (memory.c) are told by way of the instrument, before the clock is moved by them.
  *
- * Parameters are file descriptors: windows, symbols, tasks (of a program of somebody's own; all three
- * are read at once), out. Formats: here, in lanes.h, and in tennis/bench/virtual/profiler.py.
+ * Parameters are file descriptors: windows, symbols (both are read at once), out; and user, whose
+ * processes a program of somebody's own is. Formats: here, in lanes.h, and in tennis/bench/virtual/profiler.py.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -59,7 +59,7 @@ struct __attribute__((packed)) window {
 #define SPINLOCK_SIZE 4
 #define WAITS_MAX 64
 
-static int64_t windows_fd = -1, symbols_fd = -1, tasks_fd = -1, out_fd = -1;
+static int64_t windows_fd = -1, symbols_fd = -1, out_fd = -1;
 static struct window *windows;
 static size_t window_count;
 
@@ -87,6 +87,7 @@ _Noreturn void fail(const char *message)
 
 static int64_t on_the_clock; /* instructions, when that was looked at */
 static uint64_t executed; /* since */
+static uint64_t last_pc; /* of the instruction that was executed last */
 
 static void look_at_clock(void)
 {
@@ -106,6 +107,7 @@ static void executes_instruction(unsigned int vcpu, void *data)
 {
 	look_at_clock();
 	executed++;
+	last_pc = (uintptr_t)data;
 }
 
 /* --- windows --- */
@@ -246,9 +248,13 @@ static void got_lock(struct lane *lane, uint64_t pc, int64_t now)
 static void executes_block(unsigned int vcpu, void *data)
 {
 	const struct block *block = data;
+	static struct lane *before;
 	struct lane *lane = lane_here();
 	int64_t now = exact_now();
 
+	if (before)
+		lane_ran(before, last_pc);
+	before = lane;
 	if (deadline <= now)
 		meet_deadlines(now);
 	if (counting())
@@ -256,7 +262,7 @@ static void executes_block(unsigned int vcpu, void *data)
 	else
 		lane_ignores(lane, now);
 	if (stage != BEFORE)
-		lane_enters(lane, block->pc, block->function);
+		lane_enters(lane, block->pc, block->function, now);
 	if (wait_count)
 		got_lock(lane, block->pc, now);
 }
@@ -331,6 +337,9 @@ static void happens(unsigned int vcpu, void *data)
 	case MOVES:
 		lane_happens(lane, now, MOVES, what, (uint32_t)lane_argument(lane, 1), what);
 		break;
+	case FIRES:
+		lane_fires(lane, now);
+		break;
 	default:
 		lane_happens(lane, now, kind, what, 0, 0);
 	}
@@ -368,7 +377,8 @@ static void instrument(void *tb, uint64_t pc, int32_t function)
 	for (size_t i = 0; i < qemu_plugin_tb_n_insns(tb); i++) {
 		void *insn = qemu_plugin_tb_get_insn(tb, i);
 
-		qemu_plugin_register_vcpu_insn_exec_cb(insn, executes_instruction, 0, NULL);
+		qemu_plugin_register_vcpu_insn_exec_cb(insn, executes_instruction, 0,
+						       (void *)(uintptr_t)(pc + 4 * i));
 		if (lanes_count() > 1 && function >= 0 && !waits_there)
 			qemu_plugin_register_vcpu_mem_cb(insn, frees, 0, STORES, NULL);
 	}
@@ -414,7 +424,7 @@ EXPORT int qemu_plugin_install(qemu_plugin_id_t id, const struct qemu_info *info
 	static const struct parameter parameters[] = {
 		{ "windows", &windows_fd },
 		{ "symbols", &symbols_fd },
-		{ "tasks", &tasks_fd },
+		{ "user", &program_user },
 		{ "out", &out_fd },
 		{ 0 },
 	};
@@ -423,8 +433,7 @@ EXPORT int qemu_plugin_install(qemu_plugin_id_t id, const struct qemu_info *info
 		return -1;
 	windows = read_file(windows_fd, sizeof(*windows), &window_count);
 	symbols = read_file(symbols_fd, sizeof(*symbols), &symbol_count);
-	program_tasks = read_file(tasks_fd, sizeof(*program_tasks), &program_task_count);
-	if (!windows || !symbols || !program_tasks)
+	if (!windows || !symbols)
 		fail("no memory");
 	if (!queue_tb_flush && !tb_flush)
 		fail("this QEMU exports no way to translate code anew");

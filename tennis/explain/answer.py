@@ -25,6 +25,7 @@ class Answer:
     """
 
     moments: Moments
+    kind = ""  # by which late balls of a program are counted: a cause, and where; empty: the code
 
     def __init__(self, lanes: list[Lanes], parts: tuple[Segments, ...], blocked: range) -> None:
         self.lanes, self.parts, self.blocked = lanes, parts, blocked

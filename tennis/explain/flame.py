@@ -70,6 +70,7 @@ def causes(stories: Sequence[Story]) -> list[tuple[str, int, int]]:
     for story in stories:
         if story.cause:
             what = SPANS.get(story.latency, f"{story.latency} latency")
-            waits[f"{what}: {story.cause.short}"].append(story.cause.ns)
+            why = f"{story.kind}: " if story.kind else ""
+            waits[f"{what}: {why}{story.cause.short}"].append(story.cause.ns)
     rows = [(cause, len(times), sum(times)) for cause, times in waits.items()]
     return sorted(rows, key=lambda row: -row[2])

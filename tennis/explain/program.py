@@ -6,16 +6,20 @@ The kernel takes the interrupt, wakes the line's thread (drivers/gpio/gpiolib-cd
 wakes the program, which answers by a system call.
 """
 
+import re
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from tennis.explain.answer import Answer, Why, answers_again, entry, groups, ran, sum_ns
+from tennis.explain.calls import Calls
 from tennis.explain.kinds import base, errand
-from tennis.explain.segments import Segments
+from tennis.explain.segments import Blame, Segments
 from tennis.explain.story import Moments
+from tennis.explain.thread import LOCKS
 from tennis.explain.ways import Lanes, way_to_bottom_half, way_to_program
 from tennis.kit.units import format_ns
+from tennis.rally.phases import VDSO
 
 # of a line's events: version 2 of the character device, and version 1
 HANDLERS = frozenset({"edge_irq_handler", "lineevent_irq_handler"})
@@ -45,6 +49,50 @@ TAKES = frozenset(
 )
 GONE = "{gone}"  # in a reason, the place of the time
 SLEEPS = frozenset({"system call nanosleep", "system call clock_nanosleep"})
+TRAP = "a priority above its line's thread"
+YIELD = "system call sched_yield"
+TIMED_OUT = 2**64 - 110  # -ETIMEDOUT
+PLAIN = {
+    "system call clone": "starting a process or thread",
+    "system call clone3": "starting a process or thread",
+    "system call execve": "loading another program",
+    "system call mmap": "mapping memory",
+    "system call munmap": "giving memory back",
+    "system call brk": "mapping memory",
+}
+PLAIN_WAITS = {
+    "system call wait4": "for a child process to end",
+    "system call waitid": "for a child process to end",
+}
+PIPES = {
+    **dict.fromkeys(("pipe_write", "anon_pipe_write"), ", on a pipe that was full"),
+    **dict.fromkeys(("pipe_read", "anon_pipe_read"), ", on a pipe that was empty"),
+}
+# the C library's functions that wait for a futex which is no mutex
+FUTEXES = (
+    (re.compile(r"pthread_cond_(?:clock|timed)?wait"), "the condition", "condition"),
+    (re.compile(r"sem_(?:clock|timed)?wait"), "the semaphore", "semaphore"),
+    (re.compile(r"pthread_(?:clock|timed)?join"), "a thread to end", "join"),
+    (re.compile(r"pthread_barrier_wait"), "the barrier", "barrier"),
+    (re.compile(r"pthread_rwlock_"), "the rwlock", "rwlock"),
+)
+
+
+@dataclass(frozen=True)
+class _Reason:
+    """Why a ball was late: in a sentence, by which kind it is counted, and the code."""
+
+    text: str
+    kind: str
+    cause: Blame | None
+
+
+@dataclass(frozen=True)
+class _Away:
+    """Why a task did not run: ``text`` with ``GONE``; ``kind`` is what and where alone."""
+
+    text: str
+    kind: str
 
 
 @dataclass(frozen=True)
@@ -82,6 +130,7 @@ class ProgramAnswer(Answer):
         del missed  # then there is no way
         part, way = self.parts[0], self._way
         if self.is_masked:
+            self.kind = "interrupts off"
             return self.interrupts_off()
         if way is None:
             cause = part.blame(part.weights)
@@ -90,6 +139,7 @@ class ProgramAnswer(Answer):
 
     def _late(self, part: Segments, way: _ProgramWay) -> Why:
         who, begins = self.named(part, way.runs), way.handler or 0
+        calls = Calls(self.lanes[0])
         stretches = {
             "handler": range(begins),
             "line": range(begins, way.line or begins),
@@ -99,25 +149,60 @@ class ProgramAnswer(Answer):
         longest = max(stretches, key=lambda name: sum_ns(part, stretches[name]))
         its = stretches[longest]
         if longest == "answer":
-            cause, why = _own_time(part, its, way.thread_of_it)
-            return cause, f"{who} ran after {format_ns(int(part.began[way.runs]))}, and {why}"
+            own = _own_time(part, its, way.thread_of_it, calls)
+            self.kind, ran_ns = own.kind, int(part.began[way.runs])
+            return own.cause, f"{who} ran after {format_ns(ran_ns)}, and {own.text}"
         cause = part.blame(part.weights_of(its))
         most = f"most of the time the processor was in {cause}" if cause else "nothing ran"
         took = format_ns(sum_ns(part, its))
+        self.kind = f"the {longest}"
         if longest == "handler":
             return cause, f"the interrupt was taken after {took}; {most}"
         if longest == "line" and way.line is not None:
             line = self.named(part, way.line)
-            return cause, f"the line's thread {line} did not run for {took}; {most}"
+            why = (
+                f"the line's thread {line} did not run for {took}{self._free(part, its, way.line)}"
+            )
+            return cause, f"{why}; {most}"
+        if lock := _trap(part, its, way.thread_of_it, way.line):
+            line = self.named(part, way.line or 0)
+            self.kind = f"{TRAP}, of {lock}"
+            return cause, (
+                f"{who} has a higher priority than its line's thread {line}: woken by it, it "
+                "took the processor from it, and then had to wait for a lock that the thread "
+                f"still held ({lock}); that took {took} from when "
+                "the thread had the ping"
+            )
         after = "after its line's thread had the ping" if way.line is not None else "after the ping"
+        busy = _busy(part, its, way.thread_of_it, calls)
+        self.kind = "asleep" if busy.startswith("slept") else "busy" if busy else "no processor"
         late = f"did not get to its own code for {took} {after}"
-        return cause, f"{who} {_busy(part, its, way.thread_of_it)}{late}; {most}"
+        return cause, f"{who} {busy}{late}{self._free(part, its, way.runs)}; {most}"
+
+    def _free(self, part: Segments, its: range, whose: int) -> str:
+        """Say which other processor was idle meanwhile, and whether the task may use it."""
+        lanes, place = self.lanes[0], part.place(whose)
+        began = int(part.began[its.start]) if len(its) else 0
+        ended = began + sum_ns(part, its)
+        allowed = part.allowed(whose)
+        for lane in lanes:
+            if lane.processor == place:
+                continue
+            between = lane.weights_between(began, ended)
+            idle = sum(
+                ns for (node, off), ns in between.items() if lane.what(node, off).kind == "idle"
+            )
+            if ended - began and 10 * idle >= 9 * (ended - began):
+                bound = f"it is bound to processor {place}, and " * (allowed == 1 << place)
+                return f" ({bound}processor {lane.processor} was free)"
+        return ""
 
     def until_the_fall(self) -> Why:
         """Name the main cause of the time from the rise to the fall."""
         part = self.parts[1]
-        cause, why = _own_time(part, range(len(part.whats)), part.thread_at(0))
-        return cause, f"{self.named(part, 0)} had raised the line, and {why}"
+        why = _own_time(part, range(len(part.whats)), part.thread_at(0), Calls(self.lanes[1]))
+        self.kind = why.kind
+        return why.cause, f"{self.named(part, 0)} had raised the line, and {why.text}"
 
 
 def _way(part: Segments) -> _ProgramWay | None:
@@ -134,36 +219,91 @@ def _way(part: Segments) -> _ProgramWay | None:
     return None if runs is None else _ProgramWay(handler, line, runs, answers)
 
 
-def _busy(part: Segments, its: range, thread: int) -> str:
+def _busy(part: Segments, its: range, thread: int, calls: Calls) -> str:
     """Name a program's work when its ping came; empty: it waited for the ping."""
-    own = (i for i in its if part.thread_at(i) == thread and not SWITCHES & _bases(part, i))
-    errands = (errand(part.stack(int(part.node[i]))) for i in own)
-    doing = next((one for one in errands if one == PAGE_FAULT or "system call " in one), "")
-    if doing in SLEEPS:
-        return f"slept when the ping came ({doing}), and "
+    own = [i for i in its if part.thread_at(i) == thread and not SWITCHES & _bases(part, i)]
+    errands = ((i, errand(part.stack(int(part.node[i])))) for i in own)
+    at, doing = next(
+        ((i, one) for i, one in errands if one == PAGE_FAULT or "system call " in one), (0, "")
+    )
     if doing in {"", "system call entry", *WAITS_FOR_PINGS}:
         return ""
-    return f"was still at something else when the ping came ({doing}), and "
+    verb = "touched in" if doing == PAGE_FAULT else "called in"
+    where = _in(_site_near(part, at, thread), verb)
+    if doing in SLEEPS:
+        asked = calls.asked(thread, int(part.began[at]), int(part.began[own[-1]]))
+        return f"slept when the ping came ({doing}{asked}{where}), and "
+    return f"was still at something else when the ping came ({doing}{where}), and "
 
 
-def _own_time(part: Segments, its: range, thread: int) -> Why:
-    """Say what a task did, or what it waited for, when it should only answer."""
+def _in(site: str, verb: str = "called in") -> str:
+    return f", {verb} {site}" if site else ""
+
+
+def _site_near(part: Segments, segment: int, thread: int) -> str:
+    """Return where a program left user space for what it is at; else where it came back to."""
+    own = [i for i, what in enumerate(part.whats) if what.kind == "program"]
+    its = [i for i in own if part.thread_at(i) == thread]
+    before = next((i for i in reversed(its) if i <= segment), None)
+    after = next((i for i in its if i > segment), None)
+    near = after if before is None else before
+    return "" if near is None else part.site(near)
+
+
+def _own_time(part: Segments, its: range, thread: int, calls: Calls) -> _Reason:
+    """Say what a task was at, or what it waited for, where it should only answer."""
     away = [i for i in its if part.thread_at(i) != thread]
     took = format_ns(sum_ns(part, its))
     if 2 * sum_ns(part, away) >= sum_ns(part, its):
-        why, gone = _most(part, its, thread)
+        (first, gone), *others = _most(part, its, thread, calls)
         cause = part.blame(part.weights_of(gone))
-        waited = why.replace(GONE, format_ns(sum_ns(part, gone)))
-        return cause, f"{waited}; most of the time the processor was in {cause}"
+        gone_ns = sum_ns(part, gone)
+        waited = first.text.replace(GONE, format_ns(gone_ns))
+        for other, its_gone in others[:1]:
+            if 5 * sum_ns(part, its_gone) >= gone_ns:
+                waited += f", and {other.text.replace(GONE, format_ns(sum_ns(part, its_gone)))}"
+        why = f"{waited}; most of the time the processor was in {cause}"
+        return _Reason(why, first.kind, cause)
     here = [i for i in its if part.thread_at(i) == thread]
     most, ns = groups(part, here)[0]
-    cause = part.blame(part.weights_of(i for i in here if part.whats[i] == most))
-    return cause, f"answered {took} later: {format_ns(ns)} of {most}, most in {cause}"
+    of_it = [i for i in here if part.whats[i] == most]
+    cause = part.blame(part.weights_of(of_it))
+    site = _longest_site(part, of_it, thread)
+    verb = "touched in" if most.label == PAGE_FAULT else "called in"
+    if most.kind == "program":  # its functions are in the cause
+        site, verb = site if "(" in site else "", "in"
+    where = _in(site, verb)
+    plain_words = PLAIN.get(most.label, "")
+    what = f"{plain_words} ({most})" if plain_words else str(most)
+    if handler := _signal_handler(part, of_it):
+        what += f", in its signal handler {handler}"
+    why = f"answered {took} later: {format_ns(ns)} of {what}{where}, most in {cause}"
+    return _Reason(why, f"{most.label}{where}", cause)
 
 
-def _most(part: Segments, its: range, thread: int) -> tuple[str, list[int]]:
-    """Return why a task was away for longest, and all segments in which it was away for that."""
-    gone: dict[str, list[int]] = defaultdict(list)
+def _longest_site(part: Segments, segments: Sequence[int], thread: int) -> str:
+    """Return from where in its source a program was longest at some segments."""
+    sums: dict[str, int] = defaultdict(int)
+    for i in segments:
+        own = part.whats[i].kind == "program"
+        sums[part.site(i) if own else _site_near(part, i, thread)] += int(part.length[i])
+    return max(sums, key=lambda site: sums[site])
+
+
+def _signal_handler(part: Segments, segments: Sequence[int]) -> str:
+    """Return the function that the kernel called for a signal; empty: it called none.
+
+    It returns to the vDSO, or to the C library's own way back.
+    """
+    longest = max(segments, key=lambda i: int(part.length[i]))
+    names = [name.partition(" [")[0] for name in part.stack(int(part.node[longest]))]
+    back = next((n for n, name in enumerate(names[:-1]) if name in {VDSO, "__restore_rt"}), None)
+    return names[back + 1] if back is not None and names[back + 1] != "?" else ""
+
+
+def _most(part: Segments, its: range, thread: int, calls: Calls) -> list[tuple[_Away, list[int]]]:
+    """Return why a task was away, and all segments in which it was away for that; longest first."""
+    gone: dict[_Away, list[int]] = defaultdict(list)
     before: list[int] = []
     away: list[int] = []
     for i in (*its, None):
@@ -171,55 +311,128 @@ def _most(part: Segments, its: range, thread: int) -> tuple[str, list[int]]:
             away.append(i)
             continue
         if away:
-            gone[_reason(part, before, away)] += away
+            gone[_reason(part, before, away, calls)] += away
             away = []
         if i is not None:
             before.append(i)
-    why = max(gone, key=lambda why: sum_ns(part, gone[why]))
-    return why, gone[why]
+    return sorted(gone.items(), key=lambda one: -sum_ns(part, one[1]))
 
 
-def _reason(part: Segments, before: Sequence[int], away: Sequence[int]) -> str:
-    """Say what a task waited for, from its last functions, with ``GONE`` for the time.
+def _reason(  # noqa: PLR0911 (one for each kind)
+    part: Segments, before: Sequence[int], away: Sequence[int], calls: Calls
+) -> _Away:
+    """Say what a task waited for, from what it did last, with ``GONE`` for how long.
 
     It waited for nothing if the kernel took the processor from it: it could have continued.
     """
+    lost = f"lost the processor for {GONE}"
     if not before:
-        return f"lost the processor for {GONE}"
+        return _Away(lost, "lost the processor")
     last = part.stack(int(part.node[before[-1]]))
+    thread = part.thread_at(before[-1])
     wanted = errand(last)
     if TAKES & {base(name) for name in last}:
         within = " within a page fault" if wanted == PAGE_FAULT else ""
         within = f" within its {wanted}" if wanted.startswith("system call ") else within
-        return f"lost the processor for {GONE}{within}"
-    reason = _wanted(part, before, away, wanted)
-    return f"waited {GONE} {reason}" if reason else f"lost the processor for {GONE}"
-
-
-def _wanted(part: Segments, before: Sequence[int], away: Sequence[int], wanted: str) -> str:
-    """Say what a task waited for in a call; empty: unknown."""
+        return _Away(lost + within, f"lost the processor{within}")
+    where = _in(
+        _site_near(part, before[-1], thread), "touched in" if wanted == PAGE_FAULT else "called in"
+    )
     if wanted == PAGE_FAULT:
-        return "for a page of its memory"
-    if wanted != FUTEX:
-        return f"in its {wanted}" if "system call" in wanted else ""
+        return _Away(f"waited {GONE} for a page of its memory{where}", f"a page{where}")
+    began, ended = int(part.began[away[0]]), int(part.began[away[-1]] + part.length[away[-1]])
+    if wanted in SLEEPS:
+        asked = calls.asked(thread, began, ended)
+        return _Away(f"slept {GONE} ({wanted}{asked}{where})", f"sleep ({wanted}{where})")
+    if wanted == YIELD:
+        return _Away(f"gave the processor away for {GONE} ({wanted}{where})", f"{wanted}{where}")
+    if wanted == FUTEX:
+        return _lock(part, before, away, calls)
+    if "system call" not in wanted:
+        return _Away(lost, "lost the processor")
+    full = next((PIPES[name] for name in map(base, last) if name in PIPES), "")
+    what = PLAIN_WAITS.get(wanted, f"in its {wanted}")
+    if what != f"in its {wanted}":
+        what += f" ({wanted})"
+    text = f"waited {GONE} {what}{full}{where}"
+    return _Away(text + _children(part, away, wanted), f"{wanted}{full}{where}")
+
+
+def _children(part: Segments, away: Sequence[int], wanted: str) -> str:
+    """Say what the child was at for which a program waits; empty: it waits for none."""
+    own = [i for i in away if part.of_program(int(part.node[i]))]
+    if wanted not in PLAIN_WAITS or not own:
+        return ""
+    most, ns = groups(part, own)[0]
+    return f", which was at {most} for {format_ns(ns)}"
+
+
+def _lock(part: Segments, before: Sequence[int], away: Sequence[int], calls: Calls) -> _Away:
+    """Say for what of its threads' own a task waited, who had it, and who gave it."""
     since = next(
         (n for n, i in reversed([*enumerate(before)]) if part.whats[i].kind == "program"), 0
     )
+    thread = part.thread_at(before[-1])
     callers = {name.partition(" [")[0] for name in part.stack(int(part.node[before[since]]))}
     inherits = any(INHERITS & _bases(part, i) for i in before[since:])
-    python = INTERPRETERS_LOCK & callers
-    lock = "for the lock of Python's interpreter" if python else "for a lock of its own"
-    if not inherits:
-        lock += " without priority inheritance"
-    # the owner continues as soon as it gets the processor, and that ends the wait
-    owner = next(
-        (i for i in reversed(away) if part.task(int(part.node[i])) in part.names.program_tasks),
-        None,
-    )
+    began, ended = int(part.began[away[0]]), int(part.began[away[-1]] + part.length[away[-1]])
+    call = calls.of(thread, began, ended)
+    name = part.names.object(call.what) if call else ""
+    site = _site_near(part, before[-1], thread)
+    if INTERPRETERS_LOCK & callers:
+        what, kind = "the lock of Python's interpreter", "lock"
+    else:
+        what, kind = _futex_kind(callers)
+    if kind == "lock" and not inherits:
+        what += " without priority inheritance"
+    text = f"waited {GONE} for {what} (futex{f' {name}' if name else ''})"
+    said = " ".join(filter(None, (kind, name))) + _in(site, "in")
+    if call and call.result == TIMED_OUT:
+        nobody = f"{text}, which nobody gave it within its time (ETIMEDOUT){_in(site)}"
+        return _Away(nobody, f"{said}, timed out")
+    giver = calls.giver(call) if call else None
+    owner, its = (giver.segment, giver.part) if giver else (None, part)
+    if owner is None:  # it goes on as soon as it gets the processor, and that ends the wait
+        owner = next((i for i in reversed(away) if part.of_program(int(part.node[i]))), None)
+        its = part
     if owner is None:
-        return f"{lock} (futex)"
+        return _Away(text + _in(site), said)
+    if kind != "lock":
+        return _Away(f"{text}{_in(site)}, until {its.named(owner)} ended that", said)
     lent = "" if inherits else ", to whom nobody lent a priority"
-    return f"{lock} (futex), which another thread of it had, {part.named(owner)}{lent}"
+    places = f"; wanted in {site}" if site else ""
+    if giver and (gave := giver.part.site_of(giver.node)):
+        places += f", given back in {gave}"
+    had = f"which another thread of it had, {its.named(owner)}"
+    return _Away(f"{text}, {had}{lent}{places}", said)
+
+
+def _futex_kind(callers: Collection[str]) -> tuple[str, str]:
+    """Return what a wait for a futex is for, and a word for it, by the C library's functions."""
+    for pattern, what, kind in FUTEXES:
+        if any(pattern.search(name) for name in callers):
+            return what, kind
+    return "a lock of its own", "lock"
+
+
+def _trap(part: Segments, its: range, thread: int, line: int | None) -> str:
+    """Return for which lock a program waits that its line's thread holds; empty: for none.
+
+    It has the higher priority, takes the processor from the thread that wakes it, and needs what
+    that one still has. The kernel lends its priority to the thread then.
+    """
+    of_program = next((i for i in its if part.thread_at(i) == thread), None)
+    if line is None or of_program is None or part.priority(of_program) <= part.priority(line):
+        return ""
+    lines_thread = part.thread_at(line)
+    for i in its:
+        names = [base(name) for name in part.stack(int(part.node[i]))]
+        place = next((n for n, name in enumerate(names) if name in LOCKS), None)
+        if part.thread_at(i) != thread or not place or "schedule_rtlock" not in names:
+            continue
+        if any(part.thread_at(j) == lines_thread for j in range(i, its.stop)):
+            return names[place - 1]
+    return ""
 
 
 def _bases(part: Segments, segment: int) -> set[str]:

@@ -7,7 +7,6 @@ profiler beside the instrument (``tennis.bench.virtual.profiler``). Every ball o
 compared with the rally: the explanation is of the same events, not of similar ones.
 """
 
-import re
 import tempfile
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -18,9 +17,10 @@ from typing import Generic, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from tennis.bench.kernels.own_program import OwnProgram
 from tennis.bench.registry import can
 from tennis.bench.targets.console import Console
-from tennis.bench.virtual import elf, symbols
+from tennis.bench.virtual import elf, lines, symbols
 from tennis.bench.virtual import program as program_files
 from tennis.bench.virtual.bench import VirtualBench
 from tennis.bench.virtual.machine import Extras
@@ -48,8 +48,7 @@ from tennis.rally.plan import Plan
 from tennis.rally.settings import STAGES_BALLS_MAX
 from tennis.rally.shots import are_shots
 
-# of the tasks that a manifest lists those that are not a program's
-KERNEL_THREAD = re.compile(r"(irq|ksoftirqd|ktimers|rcuc|kworker)/")
+KERNEL_BEGIN = 0xFFFF_0000_0000_0000  # the first address of its half (arm64)
 WORST = 20
 WORST_SHOTS = 3  # each is a boot of its own
 WORST_MAX = 1000
@@ -155,12 +154,11 @@ class _Profiled(Generic[Result]):
     changed: list[str]
 
 
-def _tasks_of(rally: Rally) -> list[str]:
-    """Return the tasks of a program that answered alone; empty: a Racquet did."""
-    if rally.manifest.target.module != NO_MODULE:
-        return []
-    every = dict.fromkeys(task.task for task in rally.manifest.target.tasks)
-    return [task for task in every if not KERNEL_THREAD.match(task)]
+def _program_user(rally: Rally) -> int | None:
+    """Return whose processes a program's are that answered alone; None: a Racquet did."""
+    target = rally.manifest.target
+    alone = target.program is not None and target.module == NO_MODULE
+    return program_files.USER if alone else None
 
 
 def refuse_shots(rally: Rally, what: str) -> None:
@@ -237,11 +235,37 @@ def profile_balls(  # noqa: PLR0913 (a rally, its balls, and their use)
         came, phases = again.phases(table, numbers)
         replayed += 1 if shots else came
         played += phases
-    names = Names(functions, policies_of(rally), _tasks_of(rally), variables)
+    names = _names(rally, own, functions, variables, played)
     found = []
     for number, its_phases in zip(ordered, played, strict=True):
         found.append(each(telling(number, its_phases, names)))
     return _Profiled(found, min(replayed, rally.balls), changed)
+
+
+def _names(
+    rally: Rally,
+    own: OwnProgram | None,
+    functions: Sequence[Symbol],
+    variables: Sequence[Symbol] | None,
+    played: Iterable[Sequence[Phase]],
+) -> Names:
+    """Return the names of what ran; of a program that answered alone also its lines."""
+    if own is None or _program_user(rally) is None:
+        return Names(functions, policies_of(rally), own_racquet=variables)
+    files = program_files.executables(own)
+    addresses: set[int] = set()
+    for phase in (one for phases in played for one in phases):
+        addresses.update(phase.nodes["at"].tolist(), phase.segments["pc"].tolist())
+        used = phase.nodes["function"]
+        addresses.update(functions[i].address for i in set(used[used >= 0].tolist()))
+    below = sorted(address for address in addresses if 0 < address < KERNEL_BEGIN)
+    return Names(
+        functions,
+        policies_of(rally),
+        of_program=True,
+        places=lines.lines(own, below),
+        objects=elf.objects(files),
+    )
 
 
 def policies_of(rally: Rally) -> dict[tuple[str, int], str]:
@@ -282,7 +306,7 @@ class _Again:
             protocol = protocol.model_copy(update={"balls": protocol.balls + 1})
         with (
             Profile(
-                self.parts.qemu, self.functions, windows, plan.processors, _tasks_of(rally)
+                self.parts.qemu, self.functions, windows, plan.processors, _program_user(rally)
             ) as profile,
             tempfile.TemporaryDirectory(prefix="tennis-explain-") as scratch,
         ):

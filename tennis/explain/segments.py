@@ -4,7 +4,7 @@
 
 from bisect import bisect_right
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
 from types import MappingProxyType
@@ -72,7 +72,7 @@ class Blame:
         if self.what.kind == "program":
             chain = [f for f in (self.function, *self.callers) if f not in {IN_USER_SPACE, "?"}]
             named = " < ".join(f.partition(" [")[0] for f in chain[: CALLERS_SHOWN + 1])
-            return f"{named or 'code without a name'} (its own code, in {self.what.task})"
+            return f"{named or self.what.label} (its own code, in {self.what.task})"
         lines = (*self.lines, *[""] * len(self._chain))
         text, *callers = map(with_line, self._chain, lines)
         shown = callers[:CALLERS_SHOWN]
@@ -92,36 +92,46 @@ def with_line(name: str, line: str) -> str:
 class Names:
     """Function names by index, safe to show; tasks with their priorities, as in ``FIFO 99``."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 (what is known of names)
         self,
         symbols: Sequence[Symbol],
         policies: Mapping[tuple[str, int], str] = MappingProxyType({}),
-        program_tasks: Collection[str] = (),
+        *,
+        of_program: bool = False,
+        places: Mapping[int, str] = MappingProxyType({}),
+        objects: Sequence[tuple[int, int, str]] = (),
         own_racquet: Sequence[Symbol] | None = None,
     ) -> None:
         """``policies``: of the tasks that answer, by name and priority, as in ``FIFO``.
 
+        ``of_program``: a program of somebody's own answers. ``places``: address -> where that is in
+        its source. ``objects``: its variables by address: begin, end, name.
         ``own_racquet``: if a Racquet of somebody's own answers, the modules' variables by address.
         """
-        self.symbols = symbols
-        # of a user's own program, if it answers
-        self.program_tasks = frozenset(plain(task, 40) for task in program_tasks)
-        self._policies = {(plain(task, 40), n): policy for (task, n), policy in policies.items()}
-        self._answering = self.program_tasks | {task for task, _ in self._policies}
+        self.symbols, self.of_program, self.places = symbols, of_program, places
         self.own_racquet = own_racquet is not None
         self._variables = own_racquet or ()
         self._addresses = [one.address for one in self._variables]
+        self._policies = {(plain(task, 40), n): policy for (task, n), policy in policies.items()}
+        self._answering = {task for task, _ in self._policies}
+        self._objects = objects
+        self._begins = [begin for begin, *_ in objects]
         self.name = cache(self._name)
         self.is_racquet = cache(self._is_racquet)
 
-    def task(self, task: str, priority: int) -> str:
+    def object(self, address: int) -> str:
+        """Return the name of the variable at an address; empty: it is on a stack or the heap."""
+        at = bisect_right(self._begins, address) - 1
+        return self._objects[at][2] if at >= 0 and address < self._objects[at][1] else ""
+
+    def task(self, task: str, priority: int, *, of_program: bool = False) -> str:
         """Return a task's name, with its priority if it is one of those that answer.
 
         ``priority``: of this thread, for another one may have its name; -1: not known.
         """
-        if priority == 0 and task in self.program_tasks:
+        if priority == 0 and of_program:
             return f"{task} (no real-time priority)"
-        if priority <= 0 or task not in self._answering:
+        if priority <= 0 or not (of_program or task in self._answering):
             return task
         policy = self._policies.get((task, priority), "real-time priority")
         return f"{task} ({policy} {priority})"
@@ -208,6 +218,8 @@ class Segments:
         self.ns = phase.ended - phase.began
         self._functions = phase.nodes["function"].tolist()
         self._parents = phase.nodes["parent"].tolist()
+        self._at = phase.nodes["at"].tolist()
+        self._pc = phase.segments["pc"]
         self.node = phase.segments["node"].astype(np.int64)
         self.length = phase.segments["ns"].astype(np.int64)
         self.masked = (phase.segments["flags"] & MASKED) != 0
@@ -256,7 +268,40 @@ class Segments:
     def named(self, segment: int) -> str:
         """Return the name of the task that a segment is of, with its priority."""
         node = int(self.node[segment])
-        return self.names.task(self.task(node), self.phase.priorities[self._context(node)])
+        priority = self.phase.priorities[self._context(node)]
+        return self.names.task(self.task(node), priority, of_program=self.of_program(node))
+
+    def priority(self, segment: int) -> int:
+        """Return the real-time priority of a segment's task; 0: it has none, -1: not known."""
+        return self.phase.priorities[self._context(int(self.node[segment]))]
+
+    def of_program(self, node: int) -> bool:
+        """Tell whether the task in which a stack was is one of a program of somebody's own."""
+        return self.phase.of_program[self._context(node)]
+
+    def allowed(self, segment: int) -> int:
+        """Return a mask of the processors that a segment's task may use; 0: not known."""
+        return self.phase.allowed[self._context(int(self.node[segment]))]
+
+    def site(self, segment: int) -> str:
+        """Return where in its source a program was at a segment in user space.
+
+        The innermost place in its own files; if its lines are not known, its innermost functions.
+        """
+        return self.site_of(int(self.node[segment]), int(self._pc[segment]))
+
+    def site_of(self, node: int, pc: int = 0) -> str:
+        """Return the same of a stack; ``pc``: the last instruction."""
+        chain = [node]
+        while self._parents[chain[-1]] >= 0:
+            chain.append(self._parents[chain[-1]])
+        for one in chain:
+            if place := self.names.places.get(self._at[one] or pc):
+                return place
+            pc = 0
+        names = [name.partition(" [")[0] for name in reversed(self.stack(node)[1:])]
+        shown = [name for name in names if name != "?" and " " not in name]
+        return " < ".join(dict.fromkeys(shown[:CALLERS_SHOWN]))
 
     def place(self, segment: int) -> int:
         """Return the processor on which a segment was."""
@@ -313,7 +358,7 @@ class Segments:
         own = [f for f in path[layer:] if self.names.is_racquet(f)]
         if own and self.answers is not None and self.names.name(own[0]) not in self.answers:
             own = []
-        if path[:1] == (USER,) and task in self.names.program_tasks:
+        if path[:1] == (USER,) and self.of_program(node):
             return What("program", _at(stack[1:]), task)
         if own:
             return What("racquet", self.names.name(own[0]).partition(" ")[0], task)

@@ -110,6 +110,7 @@ class Story(Moments):
     latency: Latency | Span  # what the cause is about
     sentence: str
     parts: tuple[Segments, ...]
+    kind: str = ""  # of a program's: the cause, and where in its source
     is_program: bool = False  # a user's own program answers, and has no halves
     # of several processors: what each was at, first until the rise, then until the fall
     lanes: tuple[Lanes, ...] = ()

@@ -36,8 +36,8 @@ def tell(  # noqa: PLR0913 (all parts of a ball)
     rise, fall = edges
     lanes = lanes_of(phases, names)
     kind: Callable[[list[Lanes], int | None, int], Answer] = RacquetAnswer
-    if names.program_tasks or names.own_racquet:
-        kind = ProgramAnswer if names.program_tasks else OwnAnswer
+    if names.of_program or names.own_racquet:
+        kind = ProgramAnswer if names.of_program else OwnAnswer
     answer: Answer = kind(lanes, rise, home)
     latency: Latency = "scheduling"
     if rise is None or len(answer.parts) == 1 or (about or _longer(answer)) == "interrupt":
@@ -55,9 +55,10 @@ def tell(  # noqa: PLR0913 (all parts of a ball)
         waited=waited,
         cause=cause,
         latency=latency,
+        kind=answer.kind,
         sentence=f"{_head(ball, waited, edges, about)}: {why}.{stalls.sentence(answer.parts)}",
         parts=answer.parts,
-        is_program=bool(names.program_tasks),
+        is_program=names.of_program,
         lanes=tuple(lanes) if len(lanes[0]) > 1 else (),
     )
 

@@ -194,7 +194,7 @@ def _woken_in_turn(lanes: Lanes, runs: Segments, own: int) -> Segments:
 def _waits(part: Segments, node: int) -> bool:
     """Tell whether a task waits for its turn in the way of a ping: the line's or the program's."""
     names = {base(name) for name in part.stack(node)}
-    return bool(names & LINE_THREADS) or part.task(node) in part.names.program_tasks
+    return bool(names & LINE_THREADS) or part.of_program(node)
 
 
 def _joined(first: Segments, second: Segments, at: int) -> Segments:
@@ -213,6 +213,8 @@ def _joined(first: Segments, second: Segments, at: int) -> Segments:
     nodes["ns"] = np.bincount(segments["node"], segments["ns"], len(nodes))
     off = segments[(segments["flags"] & 1) != 0]
     nodes["masked_ns"] = np.bincount(off["node"], off["ns"], len(nodes))
+    events = np.concatenate([one.events, other.events])
+    events["node"][len(one.events) :] += len(one.nodes)
     stalls = np.concatenate([one.stalls, other.stalls])
     of_later = np.arange(len(stalls)) >= len(one.stalls)
     moment = one.began + at
@@ -226,9 +228,11 @@ def _joined(first: Segments, second: Segments, at: int) -> Segments:
         tasks=[*one.tasks, *other.tasks],
         threads=[*one.threads, *other.threads],
         priorities=[*one.priorities, *other.priorities],
+        of_program=[*one.of_program, *other.of_program],
+        allowed=[*one.allowed, *other.allowed],
         nodes=nodes,
         segments=segments,
-        events=other.events[:0],
+        events=events[np.argsort(events["at"], kind="stable")],
         stalls=stalls[stalls["ns"] > 0],
         cut=one.cut + other.cut,
     )

@@ -9,15 +9,16 @@ from numpy.typing import NDArray
 
 MASKED, USER_MODE = 1, 2
 USER, UNKNOWN = -2, -3  # in place of a function's index
-# what happens between processors; SLEEPS only says which functions do
-WANTS, GOT, GIVES, SENDS, TAKES, WAKES, MOVES, SLEEPS = range(1, 9)
-PROGRAM = "program"  # in place of a module: the function is of a user's own program
+# what happens between processors; SLEEPS only says which functions do. A program's calls of the
+# kernel, and a timer that a task sleeps for
+WANTS, GOT, GIVES, SENDS, TAKES, WAKES, MOVES, SLEEPS, CALLS, RETURNS, ASKS, FIRES = range(1, 13)
+PROGRAM = "program"  # in place of a module: the function is one of a user's own program
 # what CPython is at. Its collector has no name of its own, and most other functions have none
 GARBAGE, INTERPRETER = "garbage collection", "Python's interpreter"
 UNNAMED_OF_PYTHON = "a function of Python's without a name"
 OF_PYTHON = ("Py", "_Py", UNNAMED_OF_PYTHON)  # how names of its functions begin
-# behind the last of an executable's functions: the kernel's page with the clock (vDSO), a library
-OUTSIDE = "code that is not of its file"
+# behind the last of an executable's functions: a library; the only code there of a static one
+OUTSIDE, VDSO = "a library or the vDSO", "the vDSO (the kernel's code for reading clocks)"
 SLEEPING = 1  # of a wait's ``other``, which is the task: it sleeps until it has the lock
 
 
@@ -46,11 +47,13 @@ class Phase:
     Times are in ns of virtual time. ``nodes``: a calling context tree, parents before children;
     ``parent`` -1 is a task, whose ``function`` is its index in ``tasks`` (names, for people only:
     threads of a program may have one), ``threads`` (a number of its own) and ``priorities``
-    (real-time; 0: it has none, -1: not known). ``segments``: its work in order of time; they cover
-    the phase. ``events``: time (``at``), ``node`` and ``kind`` (``WANTS`` and so on) of each event
-    that another processor may have caused. ``stalls``: time (``at``), ``node``, duration (``ns``)
-    and part of the memory (``kind``, see ``tennis.explain.stalls``) of each stall; the nodes' times
-    include them.
+    (real-time; 0: it has none, -1: not known), ``of_program`` (its user is the program's) and
+    ``allowed`` (a mask of processors; 0: not known). A node's ``at`` is the address in a program's
+    function that calls the next one. ``segments``: its work in order of time; they cover the phase;
+    ``pc`` is the last instruction in user space. ``events``: time (``at``), ``node`` and ``kind``
+    (``WANTS`` and so on) of each event that another processor may have caused, or of a program's
+    calls. ``stalls``: time (``at``), ``node``, duration (``ns``) and part of the memory (``kind``,
+    see ``tennis.explain.stalls``) of each stall; the nodes' times include them.
     """
 
     ball: int
@@ -61,6 +64,8 @@ class Phase:
     tasks: list[str]
     threads: list[int]
     priorities: list[int]
+    of_program: list[bool]
+    allowed: list[int]
     nodes: NDArray[Any]
     segments: NDArray[Any]
     events: NDArray[Any]

@@ -70,7 +70,7 @@ def story(until_the_rise, until_the_fall=(("later", 0, 300), ("sets", 0, 20)), e
             )
         )
     rise, fall = (sum(ns for *_, ns in ran) for ran in (until_the_rise, until_the_fall))
-    names = Names(FUNCTIONS, {("irq/17-wheel", 50): "FIFO"}, (), more.get("locks", LOCKS))
+    names = Names(FUNCTIONS, {("irq/17-wheel", 50): "FIFO"}, own_racquet=more.get("locks", LOCKS))
     return tell(3, 1000, (rise, rise + fall), phases, names)
 
 
@@ -179,7 +179,7 @@ def test_a_lock_of_which_no_variable_is_known_has_no_name():
 
 def test_a_ball_that_was_missed_says_so():
     phase = made_phase(0, NODES, [(AT["idle"], 0, 900)], TASKS)
-    told = tell(3, 1000, (None, None), [phase], Names(FUNCTIONS, {}, (), LOCKS))
+    told = tell(3, 1000, (None, None), [phase], Names(FUNCTIONS, own_racquet=LOCKS))
     assert "it did not raise its line" in told.sentence
 
 

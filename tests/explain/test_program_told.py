@@ -15,7 +15,19 @@ from tennis.explain.segments import Names
 from tennis.explain.telling import tell
 from tennis.kit.checkout import ROOT
 from tennis.rally.manifest import Priority
-from tennis.rally.phases import GARBAGE, OUTSIDE, PROGRAM, UNNAMED_OF_PYTHON, USER, WAKES, Symbol
+from tennis.rally.phases import (
+    ASKS,
+    CALLS,
+    FIRES,
+    GARBAGE,
+    PROGRAM,
+    RETURNS,
+    UNNAMED_OF_PYTHON,
+    USER,
+    VDSO,
+    WAKES,
+    Symbol,
+)
 from tennis.rally.program import read
 from tennis.rally.statistics.summary import summarize
 from tests.support.hand_ins import answered
@@ -46,12 +58,14 @@ FUNCTIONS = [
     Symbol(0xFD00, "preempt_schedule_irq"),
     Symbol(0xFD10, "__arm64_sys_write"),
     Symbol(0xFD20, "__schedule"),
+    Symbol(0xFD30, "schedule_rtlock"),
 ]
 MAIN, SET, IRQ, EDGE, THREAD, IDLE, IOCTL, FAULT, LOCK, PAGES, FUTEX, WORK = range(12)
 PYTHONS, COLLECTOR, RESTORES, LENDS, NANOSLEEP, READ, SWITCH, UNNAMED = range(12, 20)
-PREEMPT, WRITE, SCHEDULE = range(20, 23)
-TASKS = ["swapper/0", "irq/18-answer", "answer", "stress", "helper"]
+PREEMPT, WRITE, SCHEDULE, SLOW = range(20, 24)
+TASKS = ["swapper/0", "irq/18-answer", "answer", "stress", "helper", "second"]
 PRIORITIES = {"irq/18-answer": 50, "answer": 50, "helper": 0}
+OWN = ("answer", "helper", "second")
 POLICIES = {("irq/18-answer", 50): "FIFO", ("answer", 50): "FIFO"}
 SWAPPER, LINE, ANSWER, STRESS, HELPER = range(5)
 # each task, and where it is: parents before children
@@ -65,6 +79,7 @@ NODES = [
     (23, COLLECTOR), (23, RESTORES), (15, LENDS),
     (2, NANOSLEEP), (2, READ), (12, SWITCH), (8, UNNAMED), (8, COLLECTOR),
     (12, IRQ), (32, PREEMPT), (33, SCHEDULE), (2, WRITE), (35, PREEMPT), (36, SCHEDULE),
+    (-1, SWAPPER + 5), (38, USER), (39, WORK), (2, READ), (41, LOCK), (42, SLOW), (43, SCHEDULE),
 ]  # fmt: skip
 IDLES, TAKEN, HANDLED, THREADED, IN_MAIN, IN_SET, RAISES = 4, 5, 6, 7, 9, 10, 11
 FAULTS, WAITS, HOLDS, LOCKS, ELSEWHERE, WORKS = 12, 13, 14, 15, 18, 19
@@ -72,16 +87,17 @@ HELPS, INTERPRETS, COLLECTS, RESTORED, LENT, SLEEPS, READS, SWITCHED, TRAVERSES,
     22, 32
 )
 TAKEN_IN_FAULT, TAKEN_IN_WRITE = 34, 37
+HELPS_TOO, BLOCKED = 40, 44
 FALLS = [(RAISES, 0, 800), (IN_MAIN, 0, 20), (IN_SET, 0, 80), (RAISES, 0, 2000)]
 
 
-def story(*until_the_rise, names=None):
+def story(*until_the_rise, names=None, priorities=PRIORITIES):
     phases = [
-        made_phase(number, NODES, ran, TASKS, priorities=PRIORITIES)
+        made_phase(number, NODES, ran, TASKS, priorities=priorities, of_program=OWN)
         for number, ran in enumerate((until_the_rise, FALLS))
     ]
     rise = sum(ns for _, _, ns in until_the_rise)
-    names = names or Names(FUNCTIONS, POLICIES, ["answer", "helper"])
+    names = names or Names(FUNCTIONS, POLICIES, of_program=True)
     return tell(3, 1000, (rise, rise + 2900), phases, names)
 
 
@@ -112,8 +128,8 @@ def test_its_moments_are_those_of_a_program():
         (
             [*WAY, (IN_MAIN, 0, 100), (FAULTS, 0, 50), (WAITS, 0, 50), (HOLDS, 0, 1_000_000)],
             (
-                "answer (FIFO 50) ran after 10.4 µs, and waited 1.00 ms for a page of its memory; "
-                "most of the time the processor was in __rmqueue_pcplist"
+                "answer (FIFO 50) ran after 10.4 µs, and waited 1.00 ms for a page of its memory, "
+                "touched in main; most of the time the processor was in __rmqueue_pcplist"
             ),
         ),
         # the processor was taken from it there, and it waited for no page
@@ -131,14 +147,14 @@ def test_its_moments_are_those_of_a_program():
         # it was away more than once: what took longest is told, and for how long that was
         (
             [*CAME, (TAKEN_IN_FAULT, 1, 50), (ELSEWHERE, 0, 90_000), *2 * PAGE_WAITED],
-            "and waited 400 µs for a page of its memory; most of the time the processor was in",
+            "waited 400 µs for a page of its memory, touched in main, and lost the processor for",
         ),
         # its own lock
         (
             [*WAY, (IN_MAIN, 0, 100), (LOCKS, 0, 50), (ELSEWHERE, 0, 1_000_000), (IN_MAIN, 0, 9)],
             (
-                "and waited 1.00 ms for a lock of its own without priority inheritance (futex); "
-                "most of the time the processor was in user space of stress"
+                "and waited 1.00 ms for a lock of its own without priority inheritance (futex), "
+                "called in main; most of the time the processor was in user space of stress"
             ),
         ),
         # its owner gets the processor at last, and gives it back
@@ -146,14 +162,15 @@ def test_its_moments_are_those_of_a_program():
             [*CAME, (LOCKS, 0, 50), (ELSEWHERE, 0, 1_000_000), (HELPS, 0, 200), (IN_MAIN, 0, 9)],
             (
                 "for a lock of its own without priority inheritance (futex), which another thread "
-                "of it had, helper (no real-time priority), to whom nobody lent a priority; most"
+                "of it had, helper (no real-time priority), to whom nobody lent a "
+                "priority; wanted in main; most"
             ),
         ),
         (
             [*CAME, (LENT, 0, 50), (HELPS, 0, 200_000), (IN_MAIN, 0, 9)],
             (
                 "for a lock of its own (futex), which another thread of it had, helper (no "
-                "real-time priority); most of the time the processor was in"
+                "real-time priority); wanted in main; most of the time the processor was in"
             ),
         ),
         # CPython
@@ -186,7 +203,7 @@ def test_its_moments_are_those_of_a_program():
         # pages that it fills
         (
             [*WAY, (IN_MAIN, 0, 100), (FAULTS, 0, 300_000), (IN_MAIN, 0, 100), (RAISES, 0, 2000)],
-            "and answered 302 µs later: 300 µs of page fault of answer, most in do_mem_abort",
+            "302 µs later: 300 µs of page fault of answer, touched in main, most in do_mem_abort",
         ),
         # what it computes itself
         (
@@ -208,13 +225,14 @@ def test_its_moments_are_those_of_a_program():
         (
             [*WAY, (ELSEWHERE, 0, 200_000), (SLEEPS, 0, 900), (IN_MAIN, 0, 100), (RAISES, 0, 2000)],
             (
-                "answer (FIFO 50) slept when the ping came (system call clock_nanosleep), and did "
-                "not get to its own code for 210 µs after its line's thread had the ping; most"
+                "answer (FIFO 50) slept when the ping came (system call clock_nanosleep, "
+                "called in main), and did not get to "
+                "its own code for 210 µs after its line's thread had the ping; most"
             ),
         ),
         (
             [*WAY, (ELSEWHERE, 0, 200_000), (FAULTS, 0, 900), (IN_MAIN, 0, 100), (RAISES, 0, 2000)],
-            "answer (FIFO 50) was still at something else when the ping came (page fault), and did",
+            "(FIFO 50) was still at something else when the ping came (page fault, touched in",
         ),
         (
             [
@@ -264,6 +282,7 @@ def test_each_of_three_processors_has_its_part():
             segments,
             TASKS,
             priorities=PRIORITIES,
+            of_program=["answer"],
             processor=number,
             events=[
                 (at, WAKES, node, thread_of(TASKS[whom]), 0, TASKS[whom])
@@ -272,8 +291,10 @@ def test_each_of_three_processors_has_its_part():
         )
         for number, (segments, wakes) in enumerate(lanes)
     ]
-    falls = [made_phase(1, NODES, FALLS, TASKS, processor=number) for number in range(3)]
-    names = Names(FUNCTIONS, POLICIES, ["answer"])
+    falls = [
+        made_phase(1, NODES, FALLS, TASKS, of_program=OWN, processor=number) for number in range(3)
+    ]
+    names = Names(FUNCTIONS, POLICIES, of_program=True)
     told = tell(3, 1000, (whole, whole + 2900), [*phases, *falls], names)
     assert told.moments[:5] == [
         ("ping rises", 0),
@@ -296,15 +317,13 @@ def three_of_one_name(*, ran_before, policies):
     nodes += [(2, FUTEX), (6, WORK), (2, IOCTL), (-1, 3), (10, USER)]
     ran = [(1, 0, 900), *ran_before, (4, 0, 100), (9, 0, 2000)]
     phases = [
-        made_phase(0, nodes, ran, tasks, threads=[16, 32, 48, 64]),
-        made_phase(
-            1, nodes, [(9, 0, 800), (4, 0, 80), (9, 0, 2000)], tasks, threads=[16, 32, 48, 64]
-        ),
+        made_phase(n, nodes, what, tasks, threads=[16, 32, 48, 64], of_program=["answer"])
+        for n, what in enumerate((ran, [(9, 0, 800), (4, 0, 80), (9, 0, 2000)]))
     ]
     for phase in phases:
         phase.priorities[:] = [50, 0, 80, 0]
     rise = sum(ns for _, _, ns in ran)
-    names = Names(FUNCTIONS, policies, ["answer"])
+    names = Names(FUNCTIONS, policies, of_program=True)
     return tell(3, 1000, (rise, rise + 2880), phases, names)
 
 
@@ -323,6 +342,81 @@ def test_each_thread_of_one_name_has_its_own_priority_and_its_own_turn():
         told.sentence
     )
     assert "which another thread of it had, answer (FIFO 80), to whom" in told.sentence
+
+
+def test_above_its_lines_thread_a_program_waits_for_that_thread():
+    """It takes the processor from who wakes it, and then needs the lock which that one has."""
+    ran = [*WAY, (BLOCKED, 0, 9000), (THREADED, 0, 3000), (BLOCKED, 0, 900), (IN_MAIN, 0, 9)]
+    above = {**PRIORITIES, "answer": 80}
+    told = story(*ran, (RAISES, 0, 100), priorities=above)
+    assert (
+        "answer (real-time priority 80) has a higher priority than its line's thread irq/18-answer "
+        "(FIFO 50): woken by it, it took the processor from it, and then had to wait for a lock "
+        "that the thread still held (__arm64_sys_read); that took 21.9 µs"
+    ) in told.sentence
+    assert told.kind == "a priority above its line's thread, of __arm64_sys_read"
+    assert "higher priority" not in story(*ran, (RAISES, 0, 100)).sentence
+    without = [*WAY, (BLOCKED, 0, 9000), (ELSEWHERE, 0, 3000), (BLOCKED, 0, 900), (IN_MAIN, 0, 9)]
+    told = story(*without, (RAISES, 0, 100), priorities=above)
+    assert "higher priority" not in told.sentence
+
+
+OBJECTS = [(0x500000, 0x500030, "ledger")]
+FUTEX_CALL, SLEEP_CALL = 98 << 32, 115 << 32
+
+
+def told_with(ran, events, **names):
+    """Return the sentence of a ball with what its program asked the kernel for."""
+    phases = [
+        made_phase(
+            n, NODES, what, TASKS, priorities=PRIORITIES, of_program=OWN, events=events * (not n)
+        )
+        for n, what in enumerate((ran, FALLS))
+    ]
+    rise = sum(ns for _, _, ns in ran)
+    known = Names(FUNCTIONS, POLICIES, of_program=True, **names)
+    return tell(3, 1000, (rise, rise + 2900), phases, known).sentence
+
+
+def test_a_lock_has_the_name_of_its_variable_and_who_gave_it_back():
+    """Another thread runs last, but it freed another lock: the one that freed this one had it."""
+    begun = sum(ns for _, _, ns in CAME)
+    ran = [*CAME, (LOCKS, 0, 50), (HELPS, 0, 900), (ELSEWHERE, 0, 9000), (HELPS_TOO, 0, 500)]
+    ran += [(IN_MAIN, 0, 9), (RAISES, 0, 100)]
+    wants = (begun, CALLS, IN_MAIN, 0x500010, FUTEX_CALL | 128, "")
+    gives = (begun + 900, CALLS, HELPS, 0x500010, FUTEX_CALL | 129, "")
+    other = (begun + 10_200, CALLS, HELPS_TOO, 0x600000, FUTEX_CALL | 129, "")
+    back = (begun + 10_450, RETURNS, IN_MAIN, 0, FUTEX_CALL | 128, "")
+    sentence = told_with(ran, [wants, gives, other, back], objects=OBJECTS)
+    assert "(futex ledger), which another thread of it had, helper (no real-time" in sentence
+    assert "; wanted in main, given back in work_on_it; most" in sentence
+    late = (begun + 10_450, RETURNS, IN_MAIN, 2**64 - 110, FUTEX_CALL | 128, "")
+    sentence = told_with(ran, [wants, gives, other, late], objects=OBJECTS)
+    assert "(futex ledger), which nobody gave it within its time (ETIMEDOUT)" in sentence
+    assert "another thread" not in sentence
+
+
+@pytest.mark.parametrize(
+    ("asks", "said"),
+    [
+        ((20_000, 0), ", asked for 20.0 µs, with a timer slack of 50.0 µs, called in main)"),
+        ((7, 1), ", until a fixed time, with a timer slack of 50.0 µs, called in main)"),
+        (None, "(system call clock_nanosleep, with a timer slack of 50.0 µs, called in main)"),
+    ],
+)
+def test_a_sleep_says_what_was_asked_for(asks, said):
+    begun = sum(ns for _, _, ns in CAME)
+    ran = [*CAME, (SLEEPS, 0, 50), (IDLES, 0, 70_000), (IN_MAIN, 0, 9), (RAISES, 0, 100)]
+    events = [(begun, CALLS, IN_MAIN, 0, SLEEP_CALL, "")]
+    events += [(begun, ASKS, IN_MAIN, *asks, "")] if asks else []
+    events += [
+        (begun + 60_000, FIRES, IDLES, 50_000, thread_of("answer"), ""),
+        (begun + 60_000, FIRES, IDLES, 900_000, thread_of("stress"), ""),
+        (begun + 70_050, RETURNS, IN_MAIN, 0, SLEEP_CALL, ""),
+    ]
+    sentence = told_with(ran, events)
+    assert "slept 70.0 µs (system call clock_nanosleep" in sentence
+    assert said in sentence
 
 
 def test_policies_are_those_of_the_manifests_real_time_tasks(tmp_path):
@@ -356,13 +450,20 @@ def test_a_long_chain_of_wakes_has_an_end(whom):
     ends = 10 * CHAIN
     turns.append((ends - 5, WAKES, runs_at, thread_of("answer"), 0, "answer"))
     lanes = [
-        made_phase(0, NODES, [(runs_at, 0, ends + 3000)], TASKS, events=turns),
+        made_phase(0, NODES, [(runs_at, 0, ends + 3000)], TASKS, of_program=OWN, events=turns),
         made_phase(
-            0, NODES, [(IDLES, 0, ends), (IN_MAIN, 0, 1000), (RAISES, 0, 2000)], TASKS, processor=1
+            0,
+            NODES,
+            [(IDLES, 0, ends), (IN_MAIN, 0, 1000), (RAISES, 0, 2000)],
+            TASKS,
+            of_program=OWN,
+            processor=1,
         ),
     ]
-    falls = [made_phase(1, NODES, FALLS, TASKS, processor=number) for number in range(2)]
-    names = Names(FUNCTIONS, POLICIES, ["answer", "helper"])
+    falls = [
+        made_phase(1, NODES, FALLS, TASKS, of_program=OWN, processor=number) for number in range(2)
+    ]
+    names = Names(FUNCTIONS, POLICIES, of_program=True)
     told = tell(3, 1000, (ends + 3000, ends + 5900), [*lanes, *falls], names)
     assert (told.parts[0].woken_by, told.parts[0].processor) == (0, 1)
     assert told.top_half == ends
@@ -385,7 +486,7 @@ def test_a_program_s_functions_are_those_of_its_symbols(tmp_path):
     assert {"main", "count_slowly", "pthread_mutex_lock"} <= named.keys()
     assert named["main"].module == PROGRAM
     # what the kernel maps behind it, to read the clock, had the last function's name
-    assert max(named.values(), key=lambda symbol: symbol.address).name == OUTSIDE
+    assert max(named.values(), key=lambda symbol: symbol.address).name == VDSO
     assert elf.why_nameless(built) == ""
     ((place, content),) = built.items()
     (tmp_path / "x").write_bytes(content)

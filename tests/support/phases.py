@@ -3,7 +3,7 @@
 """Made-up phases of a wait, as the profiler writes them."""
 
 import zlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from types import MappingProxyType
 
 import numpy as np
@@ -25,6 +25,8 @@ def made_phase(
     *,
     threads: Sequence[int] | None = None,
     priorities: Mapping[str, int] = MappingProxyType({}),
+    of_program: Collection[str] = (),
+    allowed: int = 0,
     processor: int = 0,
     events: Sequence[tuple[int, int, int, int, int, str]] = (),
     stalls: Sequence[tuple[int, int, int, int]] = (),
@@ -48,8 +50,10 @@ def made_phase(
         tasks=list(tasks),
         threads=list(map(thread_of, tasks)) if threads is None else list(threads),
         priorities=[priorities.get(task, -1) for task in tasks],
-        nodes=np.array([(*node, *ns) for node, ns in zip(nodes, times, strict=True)], _NODE),
-        segments=np.array(list(segments), _SEGMENT),
+        of_program=[task in of_program for task in tasks],
+        allowed=[allowed for _ in tasks],
+        nodes=np.array([(*node, 0, *ns) for node, ns in zip(nodes, times, strict=True)], _NODE),
+        segments=np.array([(*one, 0) for one in segments], _SEGMENT),
         events=np.array([(1000 + at, *rest, name.encode()) for at, *rest, name in events], _EVENT),
         stalls=np.array([(1000 + at, *rest) for at, *rest in stalls], _STALL),
         cut=0,

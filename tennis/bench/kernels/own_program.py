@@ -137,13 +137,20 @@ def _in_a_box(
         for place, content in files.items():
             (Path(scratch) / place).parent.mkdir(parents=True, exist_ok=True)
             (Path(scratch) / place).write_bytes(content)
-        line = [compiler, *FLAGS, "-o", f"{box.OUT}/program"]
-        readable = dict(own_module.SYSTEM)
-        if packages:
-            readable[PACKAGES] = packages / "usr"
-            line += ["-isystem", f"{PACKAGES}/include", f"-L{PACKAGES}/lib/aarch64-linux-gnu"]
-        line += [*sources, *LIBRARIES]
+        line, readable = compiling(compiler, sources, packages)
         return box.run(line, Path(scratch), ["program"], readable, {}, LIMIT_S)
+
+
+def compiling(
+    compiler: str, sources: list[str], packages: Path | None
+) -> tuple[list[str], dict[Path, Path]]:
+    """Return the compiler's command, and what it may read in its box."""
+    line = [compiler, *FLAGS, "-o", f"{box.OUT}/program"]
+    readable = dict(own_module.SYSTEM)
+    if packages:
+        readable[PACKAGES] = packages / "usr"
+        line += ["-isystem", f"{PACKAGES}/include", f"-L{PACKAGES}/lib/aarch64-linux-gnu"]
+    return [*line, *sources, *LIBRARIES], readable
 
 
 def _errors_of(ended: box.Ended) -> list[str]:

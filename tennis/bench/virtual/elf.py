@@ -7,18 +7,21 @@ each other function begins (.eh_frame_hdr of the Linux Standard Base). CPython's
 these collects garbage. It may come from anybody: malformed entries are no symbols.
 """
 
+import re
 import struct
 from bisect import bisect_right
 from collections.abc import Iterator, Mapping
 
-from tennis.rally.phases import GARBAGE, OUTSIDE, PROGRAM, UNNAMED_OF_PYTHON, Symbol
+from tennis.rally.phases import GARBAGE, OUTSIDE, PROGRAM, UNNAMED_OF_PYTHON, VDSO, Symbol
 from tennis.rally.program import ELF
 from tennis.rally.text import plain
 
 SYMBOLS_MAX = 200_000
 NAME_MAX = 256
 _SYMBOL_TABLE, _NOTES, _DYNAMIC = 2, 7, 11  # sh_type
-_FUNCTION, _RESOLVED = 2, 10  # st_info: also of functions that are chosen at start
+_OBJECT, _FUNCTION, _RESOLVED = 1, 2, 10  # st_info: also of functions that are chosen at start
+# a C++ name of no template: Keeper::keep(int) is _ZN6Keeper4keepEi (Itanium C++ ABI)
+_NESTED, _NAME = re.compile(r"_Z(?:L|NK?|NS_)?(?=\d)"), re.compile(r"(\d+)(?=\D)")
 UNNAMED = "a function without a name"
 # .eh_frame_hdr: version, then how its numbers are written: four bytes, signed, from its place
 _FRAMES, _FRAMES_HEAD = ".eh_frame_hdr", b"\x01\x1b\x03\x3b"
@@ -41,7 +44,8 @@ def functions(files: Mapping[str, bytes]) -> list[Symbol]:
             if not found:
                 found = _of_stripped(content)
             if found and (end := _end(content)) > max(found):
-                found[end] = OUTSIDE  # or all behind it would have the last function's name
+                # or all behind it would have the last function's name
+                found[end] = OUTSIDE if _loader(content) else VDSO
             break
     return [Symbol(address, name, PROGRAM) for address, name in found.items()]
 
@@ -52,7 +56,7 @@ def _rank(name: str) -> tuple[int, int, str]:
 
 def why_nameless(files: Mapping[str, bytes]) -> str:
     """Say why a program's functions have no names; empty: they have."""
-    nameless = {UNNAMED, UNNAMED_OF_PYTHON, GARBAGE, OUTSIDE}
+    nameless = {UNNAMED, UNNAMED_OF_PYTHON, GARBAGE, OUTSIDE, VDSO}
     if any(symbol.name not in nameless for symbol in functions(files)):
         return ""
     executables = [content for content in files.values() if content.startswith(ELF)]
@@ -61,6 +65,46 @@ def why_nameless(files: Mapping[str, bytes]) -> str:
     if not any(map(_is_in_place, executables)):
         return "its place in memory is another one in each boot: link it with -static -no-pie"
     return "it is stripped: build it without -s"
+
+
+def objects(files: Mapping[str, bytes]) -> list[tuple[int, int, str]]:
+    """Return the variables of the one executable among some files, by address: begin, end, name."""
+    content = next(filter(_is_in_place, files.values()), b"")
+    found = _entries(content, _SYMBOL_TABLE, {_OBJECT})
+    return sorted((at, at + size, _readable(name)) for at, size, name in found if size)
+
+
+def same_code(one: bytes, other: bytes) -> bool:
+    """Tell whether two executables have the same code at the same addresses, and some."""
+    codes = []
+    for content in (one, other):
+        try:
+            its = [header for _, header in _sections(content) if header[2] & _CODE]
+            codes.append([(its_[3], content[its_[4] : its_[4] + its_[5]]) for its_ in its])
+        except (struct.error, IndexError, OverflowError):
+            return False
+    return bool(codes[0]) and codes[0] == codes[1]
+
+
+def _readable(name: str) -> str:
+    """Return a C++ name as its source has it, without its arguments; others as they are."""
+    found, rest = _NESTED.match(name), name
+    if not found:
+        return name
+    parts, rest = [], name[found.end() :]
+    while number := _NAME.match(rest):
+        length = int(number[1])
+        parts.append(rest[number.end() : number.end() + length])
+        rest = rest[number.end() + length :]
+    return "::".join(parts) if all(part.isidentifier() for part in parts) else name
+
+
+def _loader(content: bytes) -> bool:
+    """Tell whether an executable needs libraries."""
+    try:
+        return any(name == ".interp" for name, _ in _sections(content))
+    except (struct.error, IndexError, OverflowError):
+        return False
 
 
 def _is_in_place(content: bytes) -> bool:
@@ -145,6 +189,12 @@ def _sections(content: bytes) -> list[tuple[str, tuple[int, ...]]]:
 
 def _symbols(content: bytes, table: int = _SYMBOL_TABLE) -> Iterator[tuple[int, str]]:
     """Yield address and name of each function; ``table``: the kind of the section that has them."""
+    for address, _, name in _entries(content, table, {_FUNCTION, _RESOLVED}):
+        yield address, _readable(name)
+
+
+def _entries(content: bytes, table: int, kinds: set[int]) -> Iterator[tuple[int, int, str]]:
+    """Yield address, size and name of each symbol of some kinds."""
     try:
         sections = [section for _, section in _sections(content)]
         for section in sections:
@@ -153,12 +203,12 @@ def _symbols(content: bytes, table: int = _SYMBOL_TABLE) -> Iterator[tuple[int, 
             names = sections[section[6]]
             texts = content[names[4] : names[4] + names[5]]
             for i in range(min(section[5] // _ENTRY.size, SYMBOLS_MAX)):
-                name, info, _, place, value, _ = _ENTRY.unpack_from(
+                name, info, _, place, value, size = _ENTRY.unpack_from(
                     content, section[4] + i * _ENTRY.size
                 )
-                if info & 0xF not in {_FUNCTION, _RESOLVED} or not place or not value:
+                if info & 0xF not in kinds or not place or not value:
                     continue
                 text = texts[name : name + NAME_MAX].partition(b"\0")[0]
-                yield value, plain(text.decode("ascii", "replace"), 100)
+                yield value, size, plain(text.decode("ascii", "replace"), 100)
     except (struct.error, IndexError, OverflowError):
         return

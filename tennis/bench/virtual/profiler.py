@@ -17,6 +17,7 @@ from tennis.bench.qemu import plugins
 from tennis.bench.qemu.plugins import Qemu, QemuPlugin
 from tennis.kit.errors import BenchError
 from tennis.rally.phases import (
+    FIRES,
     GIVES,
     MOVES,
     PROGRAM,
@@ -49,6 +50,7 @@ HAPPENINGS = {
     "ipi_handler": TAKES,
     "try_to_wake_up": WAKES,
     "set_task_cpu": MOVES,
+    "hrtimer_wakeup": FIRES,
 }
 
 # what the compiler adds to a function's variant; .cold is no beginning
@@ -70,9 +72,25 @@ _HEAD = np.dtype(
         ("cut", "<u4"),
     ]
 )
-_CONTEXT = np.dtype([("task", "<u8"), ("name", "S16"), ("priority", "<i4")])
-_NODE = np.dtype([("parent", "<i4"), ("function", "<i4"), ("ns", "<u8"), ("masked_ns", "<u8")])
-_SEGMENT = np.dtype([("node", "<u4"), ("flags", "<u4"), ("ns", "<u8")])
+_CONTEXT = np.dtype(
+    [
+        ("task", "<u8"),
+        ("name", "S16"),
+        ("priority", "<i4"),
+        ("of_program", "<u4"),
+        ("allowed", "<u8"),
+    ]
+)
+_NODE = np.dtype(
+    [
+        ("parent", "<i4"),
+        ("function", "<i4"),
+        ("at", "<u8"),
+        ("ns", "<u8"),
+        ("masked_ns", "<u8"),
+    ]
+)
+_SEGMENT = np.dtype([("node", "<u4"), ("flags", "<u4"), ("ns", "<u8"), ("pc", "<u8")])
 _EVENT = np.dtype(
     [
         ("at", "<i8"),
@@ -109,8 +127,9 @@ class Profile:
         symbols: Sequence[Symbol],
         windows: Sequence[Window],
         processors: int,
-        program_tasks: Sequence[str] = (),
+        program_user: int | None = None,
     ) -> None:
+        """``program_user``: whose processes a program of somebody's own is; None: there is none."""
         plugins.check_exports(qemu, "profile", "explaining")
         self._plugin = plugins.build(qemu, "profile")
         table = np.zeros(len(symbols), _SYMBOL)
@@ -119,8 +138,8 @@ class Profile:
         times = np.array([(w.ball, w.served, w.rise, w.fall) for w in windows], "<i8")
         # closed when this context is left
         self._out: BinaryIO = tempfile.TemporaryFile(prefix="tennis-profile-")  # noqa: SIM115
-        tasks = np.array([name.encode() for name in program_tasks], "S16")
-        self._inputs = [_file(times.tobytes()), _file(table.tobytes()), _file(tasks.tobytes())]
+        self._inputs = [_file(times.tobytes()), _file(table.tobytes())]
+        self._user = {} if program_user is None else {"user": program_user}
         self._processors = processors
         self._awaited = 2 * processors * len(windows)  # phases, each of a processor
         self._read = 0  # bytes of whole phases
@@ -137,10 +156,10 @@ class Profile:
 
     def plugin(self) -> QemuPlugin:
         """Return the plugin as the machine takes it."""
-        windows, symbols, tasks = self._inputs
+        windows, symbols = self._inputs
         out = self._out.fileno()
-        parameters = {"windows": windows, "symbols": symbols, "tasks": tasks, "out": out}
-        return QemuPlugin(self._plugin, parameters, [windows, symbols, tasks, out])
+        parameters = {"windows": windows, "symbols": symbols, "out": out, **self._user}
+        return QemuPlugin(self._plugin, parameters, [windows, symbols, out])
 
     def whole(self) -> bool:
         """Tell whether the plugin wrote everything. It continues writing at the file's end."""
@@ -170,7 +189,7 @@ class Profile:
             if len(head) < _HEAD.itemsize:
                 raise BenchError("the profile ends in the middle: is the disk full?")
             fields = np.frombuffer(head, _HEAD)[0]
-            if fields["magic"] != b"TNP4":
+            if fields["magic"] != b"TNP5":
                 raise BenchError("the profile is damaged")
             contexts, nodes, segments, events, stalls = (
                 self._array(kind, fields[field]) for kind, field in _PARTS
@@ -184,6 +203,8 @@ class Profile:
                 tasks=[name.decode("utf-8", "replace") for name in contexts["name"].tolist()],
                 threads=contexts["task"].tolist(),
                 priorities=contexts["priority"].tolist(),
+                of_program=contexts["of_program"].astype(bool).tolist(),
+                allowed=contexts["allowed"].tolist(),
                 nodes=nodes,
                 segments=segments,
                 events=events,

@@ -24,6 +24,7 @@ INIT, SCRIPT, PLACES = VIRTUAL / "init", VIRTUAL / "program", VIRTUAL / "program
 START = VIRTUAL / "program-start.c"
 MOVER = ROOT / "target" / "moving" / "move-ping.c"
 PID_FILE = "/run/program.pid"
+USER = 1000  # whose its processes are: START
 ENVIRONMENT = {
     "HOME": "/run/program",
     "PATH": f"/usr/bin:/bin:{HOME}",
