@@ -54,6 +54,10 @@ INPUTS := 1000000
 fuzz: setup-test ## damage what strangers may send, INPUTS times each (hours), from a seed of its own
 	@TENNIS_FUZZ_INPUTS=$(INPUTS) TENNIS_FUZZ_SEED=$$(date +%s) $(PYTEST) -q --numprocesses auto tests/test_fuzz.py
 
+.PHONY: faults
+faults: setup-test ## disturb commands in 200 ways, and write docs/evidence/faults.md and a line of SECURITY.md (root)
+	@$(BIN)/python scripts/faults.py table
+
 .PHONY: fresh-test
 fresh-test: ## set Tennis up in a bare Debian 12 and a bare Debian 13, stage by stage (root; SUITES= chooses)
 	@scripts/fresh-test.sh $(SUITES)

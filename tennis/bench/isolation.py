@@ -11,13 +11,15 @@ NAMING = (*ISOLATING, "rcu_nocbs", "irqaffinity")
 STARTING = ("maxcpus", "nr_cpus")  # how many processors the kernel starts
 # flags that isolcpus may have before its list
 FLAGS = frozenset({"nohz", "domain", "managed_irq"})
+_WORD = re.compile(r'(?:[^\s"]|"[^"]*"?)+')
 _PART = re.compile(r"(\d{1,4}|N)(?:-(\d{1,4}|N)(?::(\d{1,4})/(\d{1,4}))?)?")
 
 
 def check_words(command_line: str, processors: int) -> None:
     """Raise UsageError for the first word that this number of processors cannot follow."""
-    for word in command_line.split():
+    for word in _words_of(command_line):
         name, _, value = word.partition("=")
+        name = name.replace("-", "_")  # the kernel takes both for the same
         if name == "racquet.interrupt_cpu":
             raise UsageError(
                 f"--command-line {word}: tennis loads the Racquet with parameters of its own",
@@ -46,6 +48,12 @@ def check_words(command_line: str, processors: int) -> None:
                 "and isolates others only",
                 next_step="isolate processor 1" if processors > 1 else "say --processors 2",
             )
+
+
+def _words_of(command_line: str) -> list[str]:
+    """Return the kernel's words, as it splits them (lib/cmdline.c): quotes, and the end at --."""
+    words = [word.replace('"', "") for word in _WORD.findall(command_line)]
+    return words[: words.index("--")] if "--" in words else words
 
 
 def _starts(word: str) -> int | None:

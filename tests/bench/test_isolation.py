@@ -64,3 +64,16 @@ def test_what_a_target_can_follow(words, processors):
 )
 def test_lists_are_read_as_the_kernel_reads_them(cpus, found):
     assert isolation.cpus_of(cpus, 4) == found
+
+
+def test_words_are_split_and_named_as_the_kernel_does():
+    """lib/cmdline.c: quotes hold a space, and what is behind -- is for init."""
+    assert isolation._words_of('a="b c" d  isolcpus="1,2" -- maxcpus=1') == [
+        "a=b c",
+        "d",
+        "isolcpus=1,2",
+    ]
+    for words in ("racquet.interrupt-cpu=1", "nohz-full=9", 'isolcpus="0,1"'):
+        with pytest.raises(UsageError):
+            isolation.check_words(words, 2)
+    isolation.check_words("quiet -- isolcpus=0", 2)
