@@ -62,7 +62,7 @@ def test_pages_have_what_the_code_says_today(capsys):
 def test_a_part_that_is_not_what_the_code_says_is_found():
     text = f"# A\n\n{reference.BEGIN}settings -->\n\nof yesterday\n\n{reference.END}\n"
     made = reference.rewritten(text)
-    assert "yesterday" not in made and "| `--kernel` |" in made
+    assert "yesterday" not in made and "| `--memory` |" in made
     assert reference.rewritten(made) == made
     with pytest.raises(KeyError):
         reference.rewritten(text.replace("settings", "nothing"))

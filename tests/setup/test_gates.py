@@ -6,6 +6,7 @@ No service is here. A workflow's and an action's steps are run by a shell as the
 would, with the variables that it sets.
 """
 
+import json
 import os
 import re
 import subprocess
@@ -23,7 +24,9 @@ from tests.support.processes import run_to_end, stand_in
 PAGE = (ROOT / "docs/gates.md").read_text()
 (JOB,) = yaml.safe_load(re.search(r"```yaml\n(.*?)```", PAGE, re.DOTALL)[1])["jobs"].values()
 ACTION = yaml.safe_load((ROOT / "action.yml").read_text())
-SETUP, COMPARE, KEPT = ACTION["runs"]["steps"]
+STEPS = ACTION["runs"]["steps"]
+NAMES, SETUP, COMPARE = (step for step in STEPS if "run" in step)
+CACHE, KEPT = (step for step in STEPS if "uses" in step)
 GITLAB = yaml.safe_load((ROOT / "gates/gitlab.yml").read_text())["latency"]
 LAVA = yaml.safe_load((ROOT / "gates/lava.yaml").read_text())
 RACQUET = solved((ROOT / "labs/03-write-the-racquet/racquet.c").read_text())
@@ -60,12 +63,16 @@ def driver(tmp_path):
 
 def of_the_action(step, **inputs):
     """Return a step's variables, as the service fills them in: defaults, and ``with``."""
-    known = {name: one.get("default", "") for name, one in ACTION["inputs"].items()}
-    known |= JOB["steps"][-1]["with"] | inputs
-    return {
-        name: re.sub(r"\$\{\{ inputs\.([\w-]+) \}\}", lambda found: known[found[1]], value)
-        for name, value in step.get("env", {}).items()
-    }
+    return {name: filled(value, inputs) for name, value in step.get("env", {}).items()}
+
+
+def filled(value: str, inputs: dict[str, str], **known: str) -> str:
+    """Return a text with the values of its expressions, as the service does."""
+    every = {name: one.get("default", "") for name, one in ACTION["inputs"].items()}
+    every |= JOB["steps"][-1]["with"] | inputs
+    known |= {f"inputs.{name}": text for name, text in every.items()}
+    known["toJSON(inputs)"] = json.dumps(every)
+    return re.sub(r"\$\{\{ (.*?) \}\}", lambda found: known.get(found[1], ""), value)
 
 
 def as_planned(line: str, folder: Path, system: tuple[str, str]) -> int:
@@ -116,7 +123,6 @@ def test_the_action_plays_and_leaves_its_summary_and_its_page(driver):
     assert "`tennis compare before.c racquet.c " in summary.read_text()
     kept = KEPT["with"]["path"].replace("${{ inputs.out }}", "gate")
     assert "Undecided" in (driver / kept).read_text()
-    assert KEPT["if"] == "always()"
 
 
 @pytest.mark.parametrize(("code", "said"), [(0, 0), (1, 1), (3, 0), (2, 2), (4, 4)])
@@ -126,6 +132,65 @@ def test_the_action_ends_as_the_comparison_says(driver, code, said):
     variables = of_the_action(COMPARE) | {"GITHUB_STEP_SUMMARY": "s"}
     done = run(COMPARE["run"], driver, "bash", GITHUB_ACTION_PATH=str(driver), **variables)
     assert (done.returncode, done.stdout.count("::warning::")) == (said, int(code == 3)), done
+
+
+MATRIX = (
+    {"load": "idle", "out": "gate"},
+    {"load": "stress", "out": "gate"},
+    {"load": "stress", "out": "gates/of rt: <1>", "kernel": "rt"},
+    {"before": "a.c", "after": "b.c", "program": "true", "period-us": "1000", "balls": "60"},
+)
+
+
+def test_a_matrix_of_four_keeps_four_pages_with_names_that_github_takes(driver):
+    """Each job runs the action's steps in a clean shell; one is green, undecided, red, green."""
+    stand_in(
+        driver / "bin/tennis",
+        'echo "$@"; while [ "$1" != --out ]; do shift; done\n'
+        'mkdir "$2" && echo x > "$2/compare.html"; exit $CODE',
+    )
+    (driver / ".venv").mkdir()
+    (driver / ".venv/bin").symlink_to(driver / "bin")
+    for name in ("constraints.txt", "scripts"):
+        (driver / name).symlink_to(ROOT / name)
+    kept, said = [], []
+    for index, (job, code) in enumerate(zip(MATRIX, (0, 3, 1, 0), strict=True)):
+        here = driver / str(index)
+        here.mkdir()
+        clean = {"PATH": os.environ["PATH"], "GITHUB_ACTION_PATH": str(driver), "CODE": str(code)}
+        clean |= {
+            "GITHUB_OUTPUT": str(here / "of the step"),
+            "GITHUB_STEP_SUMMARY": "s",
+            "GITHUB_JOB": "gate",
+        }
+        outputs = {"strategy.job-index": str(index)}
+        for step in (NAMES, COMPARE):
+            variables = {n: filled(v, job, **outputs) for n, v in step["env"].items()}
+            shell = ["bash", "--noprofile", "--norc", "-eo", "pipefail", "-c", step["run"]]
+            done = run_to_end(shell, cwd=here, env=clean | variables)
+            for line in (here / "of the step").read_text().splitlines():
+                name, _, value = line.partition("=")
+                outputs[f"steps.names.outputs.{name}"] = value
+        said.append((done.returncode, done.stdout))
+        path, name = (filled(KEPT["with"][key], job, **outputs) for key in ("path", "name"))
+        assert (here / path).exists()
+        kept.append(name)
+        assert filled(CACHE["with"]["key"], job, **outputs).startswith("tennis-")
+    assert [code for code, _ in said] == [0, 0, 1, 0]
+    assert len(set(kept)) == 4
+    assert all(re.fullmatch(r"[\w.-]+", name) for name in kept)
+    assert "--kernel rt " in said[2][1]
+    assert said[3][1].startswith("compare program=a.c program=b.c ")
+    assert "--period-us 1000 --repetitions 60" in said[3][1]
+    assert "--balls" not in said[3][1]
+
+
+def test_the_action_is_red_for_its_verdict_only():
+    """A fork's request, or a service without room, keeps no page and no kernels: no verdict."""
+    assert KEPT["if"] == "always()"
+    assert KEPT["continue-on-error"] is True
+    assert CACHE["continue-on-error"] is True
+    assert not any("continue-on-error" in step for step in (NAMES, SETUP, COMPARE))
 
 
 @pytest.mark.slow
