@@ -9,6 +9,7 @@ there, and does not say so.
 import sys
 from pathlib import Path
 
+IMPORTER = "<frozen importlib._bootstrap_external>"
 NAMESAKE = "tennis"  # scores matches
 KIT = Path(__file__).parent / "tree"  # of an installed package; a checkout has none
 
@@ -20,9 +21,31 @@ def main() -> None:
             "tennis: the package 'tennis', which scores matches, has files in the same folder. "
             "Run 'pip uninstall tennis', then 'pip install --force-reinstall tennis-rt'"
         )
-    from tennis.cli import main as run  # noqa: PLC0415 (see above
-
+    try:
+        from tennis.cli import main as run  # noqa: PLC0415 (see above)
+    except Exception as error:
+        if words := cut_off(error):
+            sys.exit(f"tennis: {words}")
+        raise
     run()
+
+
+def cut_off(error: BaseException) -> str:
+    """Say what to do if a file that Python compiled has no end; empty: the error is another one.
+
+    If a disk is full, Python 3.11 writes a part of it and takes that for whole (gh-126606).
+    """
+    last = error.__traceback__
+    while last and last.tb_next:
+        last = last.tb_next
+    code = last and last.tb_frame.f_code.co_filename
+    if not isinstance(error, (EOFError, ValueError)) or code != IMPORTER:
+        return ""
+    place = Path(__file__).parent
+    return (
+        "a file that Python compiled is cut off, as a full disk leaves it: run "
+        f"`find {place} {sys.prefix} -name '*.pyc' -delete`, then this again"
+    )
 
 
 def _is_installed(name: str) -> bool:

@@ -5,6 +5,7 @@
 import codecs
 import contextlib
 import difflib
+import errno
 import gc
 import importlib
 import os
@@ -20,6 +21,7 @@ from tennis.cli.streams import QUIET
 from tennis.kit import entries, environment, scratch
 from tennis.kit.edition import VERSION
 from tennis.kit.errors import TennisError, UsageError
+from tennis.start import cut_off
 
 # heading -> command -> one line of help; the module tennis.cli.<command> holds a click command of
 # that name. Modules are imported when they are asked for, so that --help is quick.
@@ -249,11 +251,17 @@ def _line_and_code(error: BaseException) -> tuple[str, int]:
         case click.Abort() | KeyboardInterrupt():
             return "stopped", 130
         case OSError():
-            return f"{error.filename or 'output'}: {error.strerror or error}", _failed()
+            said = f"{error.filename or 'output'}: {error.strerror or error}"
+            if error.errno in {errno.EMFILE, errno.ENFILE}:
+                said = "no more files may be open here: raise that limit (ulimit -n)"
+            return said, _failed()
         case MemoryError():
-            why = "there is not enough memory for this: a folder so large was not made by tennis"
+            why = (
+                "there is not enough memory for this: look for a limit (ulimit -v); "
+                "a folder that takes so much was not made by tennis"
+            )
             return why, _failed()
-    return _defect(error), _failed()
+    return cut_off(error) or _defect(error), _failed()
 
 
 def _misused(error: click.UsageError) -> str:

@@ -181,3 +181,18 @@ def test_a_leftover_link_is_not_written_through(tmp_path):
     (tmp_path / f".page.html.{os.getpid()}").symlink_to(mine)
     write_whole(page, b"page")
     assert (mine.read_text(), page.read_bytes()) == ("my thesis", b"page")
+
+
+@pytest.mark.parametrize("damaged", ["tennis.cli", "tennis.cli.stats"])
+def test_a_compiled_file_without_an_end_is_named(tmp_path, monkeypatch, damaged):
+    """Python 3.11 leaves one if a disk is full: each command ended with a traceback for good."""
+    monkeypatch.delenv("PYTHONDONTWRITEBYTECODE", raising=False)
+    monkeypatch.setenv("PYTHONPYCACHEPREFIX", str(tmp_path / "compiled"))
+    script = f"import sys, {damaged}, importlib.util; print({damaged}.__spec__.cached)"
+    cached = Path(run_to_end([sys.executable, "-c", script], check=True).stdout.strip())
+    assert cached.is_relative_to(tmp_path)
+    cached.write_bytes(cached.read_bytes()[:200])
+    done = run_to_end([TENNIS, "stats", "nothing"])
+    (line,) = done.stderr.splitlines()
+    assert "a file that Python compiled is cut off" in line
+    assert done.returncode == 1
