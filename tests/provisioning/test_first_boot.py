@@ -113,7 +113,7 @@ def test_what_imager_2_wrote_is_sound_and_its_password_is_told(boot):
     done = card(boot)
     assert done.exit_code == 0, done.output
     assert "1 that may log in" in done.output
-    assert "note  password: its hash lies in the boot partition" in done.output
+    assert "note  password: its hash is in the boot partition" in done.output
     # and is not written over by accident
     assert "has settings already, in user-data" in str(write(boot).exception)
     assert (boot / "user-data").read_text() == IMAGER
