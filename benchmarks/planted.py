@@ -31,7 +31,7 @@ TOML = {
     "planted.py": 'command = "python3 -I planted.py"\nfiles = ["planted.py"]\n'
     'packages = ["python3"]\n',
 }
-OWN = re.compile(r"ran (?P<ran>\d+) took (?P<took>\d+)")
+OWN = re.compile(r"ran (?P<ran>\d+) took (?P<took>\d+)(?: (?P<lock>\w+))?")
 UNITS = {"ns": 1, "µs": 1000, "ms": 1_000_000, "s": 1_000_000_000}
 BALLS = 60
 RATIO, MORE_NS = 0.1, 4000
@@ -74,7 +74,11 @@ def explained(name: str, one: Planted, folder: Path) -> dict[str, str]:
     told = tennis("explain", str(rally), "--program", str(program), "--worst", "1", "--json")
     console = open_rally(rally).file(CONSOLE)
     facts = Console(console).report().facts if console else {}
-    said = {"sentence": json.loads(told)["sentence"], "own": facts.get("program_said", "")}
+    story = json.loads(told)["explained"][0]
+    moments = {moment["what"]: moment["at_ns"] for moment in story["moments"]}
+    ran = moments.get("the program runs", 0) - moments.get("interrupt taken", 0)
+    own = facts.get("program_said", "")
+    said = {"sentence": story["sentence"], "ran_ns": str(ran), "own": own}
     kept.write_text(json.dumps(said, ensure_ascii=False, indent=1) + "\n")
     return said
 
@@ -85,7 +89,10 @@ def judged(one: Planted, said: dict[str, str]) -> tuple[str, str]:
     expected = int(own[one.time]) if own else 0
     times = re.findall(r"([\d.,]+) (ns|µs|ms|s)\b", said["sentence"])
     found = [float(number.replace(",", "")) * UNITS[unit] for number, unit in times]
-    missing = [word for word in one.words if word not in said["sentence"]]
+    if one.time == "ran":
+        found = [float(said["ran_ns"])]
+    words = [word.format(lock=own["lock"] if own else "") for word in one.words]
+    missing = [word for word in words if word not in said["sentence"]]
     if not any(abs(ns - expected) <= RATIO * expected + MORE_NS for ns in found):
         missing.append(f"{expected / 1000:.1f} µs")
     if len(missing) > len(one.words):

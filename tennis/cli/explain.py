@@ -184,8 +184,10 @@ def _print(explanation: Explanation, out: Path | None) -> None:
     helpful = remedies(explanation.story.sentence, had)
     if helpful and not explanation.rally.manifest.drill:
         line("May help; to see whether it does:")
+        program = "program=FILE " * explanation.story.is_program
         for remedy in helpful:
-            line(f"  tennis explain try {quoted(explanation.rally.path)} {remedy.setting}")
+            where = f"{quoted(explanation.rally.path)} {program}{remedy.setting}"
+            line(f"  tennis explain try {where}" if remedy.setting else "  in the source:")
             line(f"    {remedy.why}", "dim")
         line("")
     manifest = explanation.rally.manifest

@@ -431,7 +431,7 @@ def _trap(part: Segments, its: range, thread: int, line: int | None) -> str:
         if part.thread_at(i) != thread or not place or "schedule_rtlock" not in names:
             continue
         if any(part.thread_at(j) == lines_thread for j in range(i, its.stop)):
-            return names[place - 1]
+            return " < ".join(reversed(names[max(0, place - 2) : place]))
     return ""
 
 

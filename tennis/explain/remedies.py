@@ -3,7 +3,9 @@
 """Known remedies for late balls: each is an experiment, not a promise."""
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+
+from tennis.rally.manifest import PROGRAM
 
 BOOTS = 5  # of each side: fewer hardly decide
 BOOTS_MAX = 40
@@ -14,7 +16,7 @@ class _Remedy:
     """A setting that may help if a sentence about a late ball matches ``says``."""
 
     says: re.Pattern[str]
-    setting: str  # NAME=VALUE, as `tennis explain try` takes it
+    setting: str  # NAME=VALUE, as `tennis explain try` takes it; empty: a change of the program
     why: str
 
 
@@ -46,9 +48,64 @@ REMEDIES = (
     ),
 )
 
+# of a program that answers alone; its line's thread is SCHED_FIFO 50
+PROGRAMS = (
+    _Remedy(
+        re.compile(r"higher priority than its line's thread|the line's thread .* did not run"),
+        "priorities=irq=90",
+        "the line's thread is then above the program, and gives its lock back before that runs",
+    ),
+    _Remedy(
+        re.compile(r"^[^:]*: \S+ \(no real-time priority\)"),
+        "priorities=program=40",
+        "it then runs before all ordinary processes, and below its line's thread",
+    ),
+    _Remedy(
+        re.compile(r"timer slack of"),
+        "",
+        "prctl(PR_SET_TIMERSLACK, 1), or a real-time priority, which has no timer slack",
+    ),
+    _Remedy(
+        re.compile(r"for a page of its memory|page fault of"),
+        "",
+        "mlockall(MCL_CURRENT | MCL_FUTURE) before the first ping, and no new memory behind it",
+    ),
+    _Remedy(
+        re.compile(r"lock of its own without priority inheritance"),
+        "",
+        "pthread_mutexattr_setprotocol(&attributes, PTHREAD_PRIO_INHERIT) for that mutex",
+    ),
+    _Remedy(
+        re.compile(r"processor \d+ was free"),
+        "",
+        "sched_setaffinity to that processor; or play with --bottom-half-cpu, which pins it there",
+    ),
+    next(one for one in REMEDIES if one.setting == "kernel=rt"),
+)
+
+
+def _of_a_program(sentence: str, settings: dict[str, str]) -> list[_Remedy]:
+    """Return what may help a program against a late ball; not what the rally had already."""
+    found = [one for one in PROGRAMS if one.says.search(sentence)]
+    had = settings.get("priorities", "default")
+    chosen = []
+    for one in found:
+        setting = one.setting
+        if setting.startswith("priorities=") and had != "default":
+            name, _, _ = setting.removeprefix("priorities=").partition("=")
+            kept = [word for word in had.split(",") if not word.startswith(f"{name}=")]
+            setting = ",".join([setting, *kept])
+        if setting == "kernel=rt" and settings.get("kernel", "").startswith("rt"):
+            continue
+        if setting != f"priorities={had}":
+            chosen.append(replace(one, setting=setting))
+    return chosen
+
 
 def remedies(sentence: str, settings: dict[str, str]) -> list[_Remedy]:
     """Return what may help against a late ball; not what the rally had already."""
+    if settings.get("bottom-half") == PROGRAM:
+        return _of_a_program(sentence, settings)
     had = {f"{key}={value}" for key, value in settings.items()}
     return [
         remedy

@@ -16,7 +16,8 @@ from tennis.compare.boots import Boot
 from tennis.compare.judgement import Row, share_change, time_change
 from tennis.compare.levels import LATER_MIN
 from tennis.compare.sides import Side
-from tennis.explain.remedies import BOOTS, BOOTS_MAX
+from tennis.explain.remedies import BOOTS, BOOTS_MAX, remedies
+from tennis.explain.replayed import explain
 from tennis.explain.story import Latency
 from tennis.kit.errors import RallyError, UsageError
 from tennis.kit.log import log
@@ -25,6 +26,7 @@ from tennis.play.planning import plan_for
 from tennis.play.rally import Watch, play
 from tennis.play.repeat import NONE, balls_of, changes, plan_again
 from tennis.rally import Rally, open_rally
+from tennis.rally.manifest import PROGRAM
 from tennis.rally.plan import Plan
 from tennis.rally.request import RallyRequest
 from tennis.rally.sealing import finished
@@ -64,7 +66,7 @@ class _Moved:
 
 
 @dataclass(frozen=True)
-class _Tried:
+class Tried:
     """The change of the late balls of pairs of boots that share a seed.
 
     Times are of the whole wait, from ping to fall, in ns; missed balls are later than all.
@@ -80,6 +82,8 @@ class _Tried:
     boots: int  # pairs
     found: Row | None  # after against before; None: boots too few or too short
     moved: _Moved | None = None  # None: the wait is shorter, or none went elsewhere
+
+    latest_ns: tuple[int, int] = (0, 0)  # of all boots, without and with
 
     @property
     def verdict(self) -> str:
@@ -104,16 +108,17 @@ class _Tried:
 
 def try_setting(
     rally: Rally, settings: Sequence[str], *, over_ns: int | None, boots: int = BOOTS, watch: Watch
-) -> _Tried:
+) -> Tried:
     """Play a rally's plan with other settings, boot by boot in pairs of one seed; compare them.
 
-    ``settings``: ``NAME=VALUE`` each; ``boots``: pairs, of which the first one's first rally is
-    there. Boots of an earlier call are used again. Raises UsageError, RallyError and BenchError,
-    before anything is played if that can be known.
+    ``settings``: ``NAME=VALUE`` each, and ``program=FILE`` if a program answered. ``boots``: pairs,
+    of which the first one's first rally is there. Boots of an earlier call are used again. Raises
+    UsageError, RallyError and BenchError, before anything is played if that can be known.
     """
     if not 1 <= boots <= BOOTS_MAX:
         raise UsageError(f"--boots {boots}", next_step=f"say 1 to {BOOTS_MAX}")
-    before_plan = plan_again(rally)
+    settings, program = _without_program(settings)
+    before_plan = plan_again(rally, program=program)
     plan = changed(before_plan, settings)
     if plan == before_plan:
         raise UsageError(f"{rally.path} was played with these settings: there is nothing to try")
@@ -150,6 +155,36 @@ def try_setting(
     return compared(pairs, ", ".join(settings), over_ns)
 
 
+def suggested(
+    rally: Rally, settings: Sequence[str], watch: Watch
+) -> tuple[str, list[tuple[str, str]]]:
+    """Explain a rally's latest ball; return the sentence, and each remedy: its setting, and why.
+
+    A remedy that is a change of the program has no setting. ``settings`` is at most
+    ``program=FILE``. Raises UsageError, RallyError and BenchError.
+    """
+    _, program = _without_program(settings)
+    explanation = explain(rally, worst=1, program=program, watch=watch)
+    target = rally.manifest.target
+    had = {
+        "kernel": target.kernel,
+        "priorities": target.priorities,
+        "command-line": target.added,
+        "bottom-half": target.bottom_half,
+    }
+    sentence = explanation.story.sentence
+    return sentence, [(one.setting, one.why) for one in remedies(sentence, had)]
+
+
+def _without_program(settings: Sequence[str]) -> tuple[list[str], Path | None]:
+    """Return the settings that are tried, and the program that answered, if one is named."""
+    named = [one.removeprefix("program=") for one in settings if one.startswith("program=")]
+    if len(named) > 1:
+        raise UsageError("program= twice", next_step="name the program that answered once")
+    others = [one for one in settings if not one.startswith("program=")]
+    return others, Path(named[0]) if named else None
+
+
 def _with_seed(plan: Plan, number: int) -> Plan:
     """Return a plan as another boot of it: other gaps, and another phase of the load."""
     protocol = plan.protocol
@@ -172,7 +207,7 @@ def _play_boot(  # noqa: PLR0913, PLR0917 (a plan, and all that its folder is na
         log.info(f"playing {place}")
         played = plan.model_copy(update={"versions": bench.versions(plan)})
         there = play(bench, played, place, watch)
-    elif plan_again(there) != plan:
+    elif plan_again(there, program=Path(plan.program) if plan.program else None) != plan:
         raise RallyError(f"{place} holds another rally", next_step="move it away")
     if there.manifest.ended == "interrupted":
         raise RallyError(
@@ -201,7 +236,7 @@ def changed(plan: Plan, settings: Sequence[str]) -> Plan:
         asked[name.replace("-", "_")] = value
     known = {row.name: getattr(plan, row.name) for row in OF_TARGET if row.name != "racquet"}
     wanted = {**known, **asked}
-    if wanted["bottom_half"] != "user":  # no process that could be pinned
+    if wanted["bottom_half"] not in {"user", PROGRAM}:  # no process that could be pinned
         wanted["bottom_half_cpu"] = None
     checked = plan_for(RallyRequest.of(wanted), Serving())
     try:
@@ -221,7 +256,7 @@ def _place(rally: Path, settings: Sequence[str], number: int) -> Path:
     return rally.with_name(f"{name}.boot-{number + 1}" if number else name)
 
 
-def compared(pairs: Sequence[tuple[Rally, Rally]], setting: str, over_ns: int | None) -> _Tried:
+def compared(pairs: Sequence[tuple[Rally, Rally]], setting: str, over_ns: int | None) -> Tried:
     """Compare pairs of boots, each before and after: by a level, or by the balls beyond a time."""
     before, after = (
         Side([_boot(pair[which]) for pair in pairs], range(len(pairs))) for which in (0, 1)
@@ -241,7 +276,7 @@ def compared(pairs: Sequence[tuple[Rally, Rally]], setting: str, over_ns: int | 
         over_ns = int(np.ceil(min(before.level(one_in), timeout_ns + 1))) - 1
     beyond = np.array([np.inf if over_ns is None else over_ns], np.float64)
     late = [sum(int(boot.above(beyond)[0]) for boot in side.boots) for side in (before, after)]
-    return _Tried(
+    return Tried(
         *pairs[0],
         setting,
         over_ns,
@@ -251,7 +286,22 @@ def compared(pairs: Sequence[tuple[Rally, Rally]], setting: str, over_ns: int | 
         len(pairs),
         found,
         None if found is not None and found.change == "earlier" else _moved(pairs),
+        _whole(pairs),
     )
+
+
+def _whole(pairs: Sequence[tuple[Rally, Rally]]) -> tuple[int, int]:
+    """Return the latest balls without and with a setting: ns to the fall; missed: the timeout."""
+    found = []
+    for side in zip(*pairs, strict=True):
+        waits = [
+            rally.manifest.protocol.timeout_ns
+            if (balls_of(rally)[:, 2] == NONE).any()
+            else round(int(balls_of(rally)[:, 2].max()) * tick_ns(rally.tick_hz))
+            for rally in side
+        ]
+        found.append(max(waits))
+    return found[0], found[1]
 
 
 def _moved(pairs: Sequence[tuple[Rally, Rally]]) -> _Moved | None:

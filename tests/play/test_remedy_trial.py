@@ -167,3 +167,72 @@ def test_a_remedy_is_played_and_counted(tmp_path):
     assert "playing it" not in shown.output
     refused = CliRunner().invoke(cli, [*words[:3], "kernel=rt"])
     assert "there is nothing to try" in str(refused.exception)
+
+
+OF_PROGRAM = {"kernel": "rt", "priorities": "default", "command-line": "", "bottom-half": "program"}
+
+
+@pytest.mark.parametrize(
+    ("sentence", "had", "settings"),
+    [
+        (
+            "answer (FIFO 80) has a higher priority than its line's thread irq/18-answer (FIFO 50)",
+            {"priorities": "irq=50,program=80"},
+            ["priorities=irq=90,program=80"],
+        ),
+        (
+            "the line's thread irq/18-answer (FIFO 50) did not run for 4 ms",
+            {},
+            ["priorities=irq=90"],
+        ),
+        (
+            "answer (no real-time priority) did not get to its own code",
+            {},
+            ["priorities=program=40"],
+        ),
+        # that is the priority of who had the lock, and not of who answers
+        (
+            (
+                "answer (FIFO 50) waited 9 ms for a lock of its own without priority inheritance "
+                "(futex), which another thread of it had, answer (no real-time priority)"
+            ),
+            {},
+            [""],
+        ),
+        ("answer (FIFO 50) ran after 9 µs, and waited 9 ms for a page of its memory", {}, [""]),
+        ("interrupts were off for 9 ms in memset", {"kernel": "mainline"}, ["kernel=rt"]),
+        ("interrupts were off for 9 ms in memset", {}, []),
+        ("answer (FIFO 50) ran after 9 µs, and answered 8 ms later", {}, []),
+    ],
+)
+def test_a_program_has_remedies_of_its_own(sentence, had, settings):
+    said = f"Ball 3 waited 9.00 ms: {sentence}; most of the time the processor was in stress."
+    assert [one.setting for one in remedies(said, {**OF_PROGRAM, **had})] == settings
+
+
+def test_without_a_setting_the_reason_comes_before_what_was_tried(tmp_path, monkeypatch):
+    make_rally(tmp_path / "made", balls=3)
+    boots = boots_of(tmp_path, (20, 0), pairs=1)
+    sentence = "Ball 3 waited 2.93 ms: answer (no real-time priority) ran after 9 µs"
+    found = [("priorities=program=40", "it then runs first"), ("", "mlockall")]
+    asked = []
+
+    def tries(_rally, settings, **_more):
+        asked.append(settings)
+        return compared(boots, settings[-1], None)
+
+    monkeypatch.setattr("tennis.explain.remedy_trial.suggested", lambda *_: (sentence, found))
+    monkeypatch.setattr("tennis.explain.remedy_trial.try_setting", tries)
+    words = ["explain", "try", str(tmp_path / "made"), "program=answer.c", "--boots", "1"]
+    shown = CliRunner().invoke(cli, words)
+    assert shown.exit_code == 0, shown.output
+    assert asked == [["program=answer.c", "priorities=program=40"]]
+    assert shown.output.index("2.93 ms") < shown.output.index("priorities=program=40")
+    assert "1.00 ms -> 4.00 µs" in shown.output
+    assert "not tried" in shown.output
+    data = json.loads(CliRunner().invoke(cli, [*words, "--json"]).output)
+    assert data["sentence"] == sentence
+    tried, said = data["tried"]
+    assert (tried["latest_ns"][0], tried["verdict"]) == (1_000_000, "undecided")
+    assert tried["latest_ns"][1] < 10_000
+    assert (said["setting"], said["verdict"]) == ("", None)
