@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The Tennis authors
 # SPDX-License-Identifier: MIT
-"""What all tests share."""
+"""Shared by all tests."""
 
 import gc
 import importlib.util
@@ -195,7 +195,7 @@ def pytest_runtest_logreport(report: pytest.TestReport) -> None:
 
 @pytest.fixture
 def heard() -> Iterator[list[str]]:
-    """Return the lines that are said while the test runs."""
+    """Return the lines that are logged while the test runs."""
     lines: list[str] = []
     with listening(lines.append):
         yield lines

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The Tennis authors
 # SPDX-License-Identifier: MIT
-"""Captures made up in milliseconds, and what sigrok says of them."""
+"""Synthetic captures, made in milliseconds, and sigrok's output for them."""
 
 import os
 import shutil
@@ -48,7 +48,7 @@ def _run(*words: str | Path) -> subprocess.CompletedProcess[str]:
 
 
 def sigrok(*words: str | Path) -> str:
-    """Run sigrok-cli with the decoder of this checkout; fail where it is not installed."""
+    """Run sigrok-cli with the decoder of this checkout; fail if it is not installed."""
     done = _run(*words)
     assert done.returncode == 0, done.stderr
     assert not done.stderr, done.stderr

@@ -14,7 +14,7 @@ from tennis.rally.manifest import Drill
 from tennis.rally.plan import Plan
 from tests.support.plans import drill_plan, plan_of
 
-# where it is kept
+# the place where it is kept
 ASIDE = ("out",)
 
 

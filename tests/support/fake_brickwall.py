@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: MIT
 """A fake: the Brickwall's side of the line without a Brickwall, for the host's own unit tests.
 
-It serves nothing and measures nothing; it makes balls up (``ball_of``). What the real firmware does
-is tested with the emulated Pico.
+It serves nothing and measures nothing; it makes balls up (``ball_of``). The emulated Pico tests the
+real firmware.
 """
 
 import binascii
@@ -73,7 +73,7 @@ class FakeBrickwall:
         self.exceptions: list[tuple[int, str]] = []  # (before ball, what was raised)
         self.fault_at: int | None = None  # an exception before this ball
         self.error = "ValueError: made up, line 7"  # its words
-        self.miscounts = 0  # so many misses more than there are does it tell in the end
+        self.miscounts = 0  # it reports this many misses too many in the end
         self.ends_at: int | None = None  # it calls the rally complete before this ball
         self.refuses: dict[str, str] = {}  # verb -> why
         self.errors = (0, 0)  # of its measuring: ticks of the rise, of the width

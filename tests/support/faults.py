@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The Tennis authors
 # SPDX-License-Identifier: MIT
-"""What goes wrong on a desk, as nets of resistors for the emulated Pico (emulator/net.mjs).
+"""Faults on a desk, as nets of resistors for the emulated Pico (emulator/net.mjs).
 
 A fault is the same one in each step: a broken ping wire is broken as a jumper, too.
 """
@@ -22,7 +22,7 @@ from tennis.play.rally import Watch
 STEPS = ("jumpers", "ping", "reply")
 TOUCH_OHM = 0.1
 PULL_OHM = 50_000  # of a target's input
-# where the far ends are in each step; None: in the air
+# the places of the far ends in each step; None: in the air
 ENDS: dict[str, dict[str, str | None]] = {
     "jumpers": {"ping": "gp6", "reply": "gp7"},
     "ping": {"ping": "t_ping", "reply": None},
@@ -35,7 +35,7 @@ LOOSE = {"period_us": 7000, "open_us": 2500}
 
 @dataclass
 class Desk:
-    """How everything is plugged in a step."""
+    """The plugs of a step."""
 
     step: str
     ends: dict[str, str | None]
@@ -156,7 +156,7 @@ def desk(step: str, faults: Sequence[str] = ()) -> Desk:
 
 
 class SharedPico(Emulation):
-    """One emulated Pico whose wires are plugged anew for each step: it boots once."""
+    """One emulated Pico whose wires are plugged again for each step: it boots once."""
 
     def __init__(self, folder: Path) -> None:
         asked = CommissionRequest(target="virtual", amount=Amount(each=1, random=8))

@@ -91,7 +91,7 @@ options = { hold_us = 200 }
 
 Target = Callable[[Path], Run]
 TARGETS: dict[str, Target] = {}
-SLOW: dict[str, int] = {}  # an input of these takes so many times as long as one of a file
+SLOW: dict[str, int] = {}  # an input of these takes this many times as long as one of a file
 
 
 def target(what: str, *, slow: int = 1) -> Callable[[Target], Target]:
@@ -311,7 +311,7 @@ def folder_of(
         if name == "manifest.json":
             manifest = data
             with contextlib.suppress(ValueError, TypeError, RecursionError, AttributeError):
-                # without its seal, so that what lies behind it is looked at
+                # without its seal, so that the parts behind it are reached
                 manifest = json.dumps({**json.loads(data), "seal": None}).encode()
         else:
             (target / name).write_bytes(data)
@@ -349,7 +349,7 @@ def rallies(scratch: Path) -> Run:
 
 @target("drill", slow=4)
 def drills(scratch: Path) -> Run:
-    """Damage a drill: also what its target told of its own times."""
+    """Damage a drill, also its target's own times."""
     drill = Drill(name="periodic", context="user", period_ns=1_000_000)
     steps = np.full(199, 1_000_000)
     whole = make_drill(scratch / "whole", drill, steps, np.full(200, 8_000)).path
@@ -397,7 +397,7 @@ def recorded_stages(scratch: Path) -> Run:
 
 @target("witness", slow=4)
 def witnesses(scratch: Path) -> Run:
-    """Damage what a witness inside the target told."""
+    """Damage the report of a witness inside the target."""
     first = (
         "cyclictest-9 [000] d..1. 5.1: hrtimer_start: hrtimer=1 function=hrtimer_wakeup "
         "expires=5000000000 softexpires=5000000000 mode=ABS|HARD was_armed=0"
@@ -435,7 +435,7 @@ def begun(scratch: Path) -> Run:
 
 @target("match", slow=10)
 def matches(scratch: Path) -> Run:
-    """Damage what a match says of itself, and what was found out about its latest balls."""
+    """Damage a match's record, and the mechanisms of its latest balls."""
     maker = MatchMaker(scratch / "match")
     for number in (1, 2):
         maker.rally("rt", "chrt", "idle", bursts(6000 + number, balls=300), repetition=number)
@@ -487,7 +487,7 @@ MORE_OF_A_BOARD = """= loading
 
 @target("snapshot")
 def snapshots(_: Path) -> Run:
-    """Damage what a target says of itself: what is kept of it can be written and read again."""
+    """Damage a target's snapshot: the kept part can be written and read again."""
     whole = seen("= governor\n", MORE_OF_A_BOARD)
     known = requirements.requirements("rt")
 
@@ -506,7 +506,7 @@ def snapshots(_: Path) -> Run:
 
 
 def make_target(settings: dict[str, str] | None) -> "Target_":
-    """Return what a manifest says of a board with these settings."""
+    """Return a manifest's target for a board with these settings."""
     return Target_(
         board="Pi", kernel="rt", release="6", version="1", config_sha256=None, command_line="",
         module="racquet", module_sha256=None, bottom_half="thread", priorities="chrt", tasks=[],
@@ -571,7 +571,7 @@ def commissionings(scratch: Path) -> Run:
     def run(rng: random.Random) -> None:
         data = damaged(whole, rng)
         with contextlib.suppress(ValueError, TypeError, RecursionError, AttributeError):
-            # with a seal that is right, so that what lies behind it is looked at
+            # with a right seal, so that the parts behind it are reached
             content = {**json.loads(data), "seal": None}
             data = json.dumps({**content, "seal": seal_of(content)}).encode()
         place.write_bytes(data)
@@ -596,7 +596,7 @@ def boxes(_: Path) -> Run:
 
 
 def main(what: str, inputs: int, seed: int) -> None:
-    """Try so many inputs; raise on the first defect."""
+    """Try this many inputs; raise on the first defect."""
     refused = 0
     with tempfile.TemporaryDirectory(prefix="tennis-fuzz-") as scratch:
         run = TARGETS[what](Path(scratch))

@@ -183,7 +183,7 @@ def answered(path: Path) -> dict[str, Any]:
 
 
 def as_served(asked: LabRally, settings: dict[str, Any]) -> dict[str, Any]:
-    """Return settings with the protocol that the lab's rally has, but for what they say of it."""
+    """Return settings with the protocol of the lab's rally, except for their own values."""
     gap_us, rate_hz = settings.pop("gap_us"), settings.pop("rate_hz") or None
     served = {"seed": settings["seed"], "balls": settings["balls"], "rate_hz": rate_hz}
     served["loop"] = "open" if rate_hz else "closed"
@@ -243,7 +243,7 @@ def make_lab_drill(folder: Path, asked: LabRally, seed: int, **about: Any) -> No
 def make_sweep(
     folder: Path, lab: Lab, own: str, *, student: str = "", rates: int | None = None
 ) -> None:
-    """Make up a lab's sweep that breaks at 70 kHz: of ``student`` where it is not one's own."""
+    """Make up a lab's sweep that breaks at 70 kHz: for ``student`` if it is not one's own."""
     asked = sweep_work.sweep_request(lab, work.seed_of(lab, student or own))
     folder.mkdir()
     record = RecordOfSweep(
@@ -277,7 +277,7 @@ def make_sweep(
 def make_match(
     folder: Path, lab: Lab, own: str, *, student: str = "", repetitions: int | None = None
 ) -> None:
-    """Make up a lab's match that confirms both claims: of ``student`` where it is not one's own."""
+    """Make up a lab's match that confirms both claims: for ``student`` if it is not one's own."""
     text = work.plan_of_match(lab, student or own)
     if repetitions is not None:
         text = re.sub(r"(?m)^repetitions = \d+", f"repetitions = {repetitions}", text)

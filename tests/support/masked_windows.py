@@ -1,10 +1,10 @@
 # SPDX-FileCopyrightText: The Tennis authors
 # SPDX-License-Identifier: MIT
-"""How many instructions SLOTH's monitor executes at most while a task may not begin.
+"""The most instructions that SLOTH's monitor executes while a task may not begin.
 
-Interrupts are masked from an exception, or ``msr daifset``, until ``msr daifclr`` or ``eret``.
-Where the monitor asks the controller what is most urgent (the labels ``acknowledge_*``), a task
-that pends is not passed over; so a window ends there, and another one begins. All paths through the
+Interrupts are masked from an exception, or ``msr daifset``, until ``msr daifclr`` or ``eret``. When
+the monitor asks the controller for the most urgent task (the labels ``acknowledge_*``), a task that
+pends is not passed over; so a window ends there, and another one begins. All paths through the
 binary are walked, calls included; masked code must have no loop.
 """
 
@@ -28,7 +28,7 @@ class Instruction:
 
     @property
     def target(self) -> int:
-        """Return where it branches to."""
+        """Return the target of the branch."""
         return int(re.split(r"[ ,]+", self.operands.split(" <", maxsplit=1)[0])[-1], 16)
 
     @property

@@ -104,8 +104,8 @@ def random_kinds(random: Random) -> Mixture:
     return (usual, *later)
 
 
-# mainline's interrupt and scheduling latencies under stress: what one ball in so many exceeds, as
-# ten million balls of edition 0 had it; between half and 1 % made up
+# mainline's interrupt and scheduling latencies under stress: the level of one ball in N, from ten
+# million balls of edition 0; between half and 1 % made up
 INTERRUPT = (1, 1.1), (2, 1.14), (10, 1.3), (30, 20), (100, 212), (1e3, 1138), (1e4, 1371)
 SCHEDULING = (1, 1.5), (2, 1.57), (100, 1.6), (700, 1.7), (720, 700), (1e3, 1341), (1e4, 2693)
 STRESS: dict[str, tuple[tuple[float, float], ...]] = {
@@ -211,7 +211,7 @@ def _slow_boots(random: Random, balls: int, latency: str, *, share: float) -> Va
 
 
 def _lost_in_boots(random: Random, balls: int, latency: str, *, share: float, lost: int) -> Values:
-    """Return idle balls; of some boots so many are lost."""
+    """Return idle balls; some boots lose this many."""
     del latency
     found = latencies(random, balls, IDLE)
     if random.random() < share:
@@ -359,10 +359,10 @@ def sooner_beside(side: Side, to: Side) -> Side:
 
 
 def turned_round(count: int) -> dict[str, int]:
-    """Return how often a verdict turns round that should not, of so many random sides.
+    """Return how often a verdict wrongly turns round, among this many random sides.
 
     *Mirror*: both directions are no worse, and one is worse. *Cut*, *copied boot*, *one more boot*:
-    worse becomes no worse, or the reverse. *Improvement beside*: what was not no worse becomes it
+    worse becomes no worse, or the reverse. *Improvement beside*: another verdict becomes "no worse"
     by an improvement elsewhere.
     """
     found = dict.fromkeys(("mirror", "cut", "copied boot", "one more boot", "improvement"), 0)

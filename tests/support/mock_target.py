@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The Tennis authors
 # SPDX-License-Identifier: MIT
-"""A mock: what a target's root would do to its kernel, where there is only this machine.
+"""A mock of what a target's root does to its kernel, for tests on this machine alone.
 
 No Racquet can be loaded into the kernel that runs the tests. So ``modprobe``, ``rmmod``,
 ``modinfo``, ``chrt``, ``dmesg``, ``dpkg-query`` and ``vcgencmd`` are stand-ins here that keep their
@@ -96,7 +96,7 @@ class MockTarget:
             "TENNIS_DEVICE_TREE": self.state / "device-tree",
             # where loads report: other tests' targets are this machine, too
             "TENNIS_REPORTS": self.report,
-            # programs stand in for the kernel's threads
+            # programs replace the kernel's threads
             "TENNIS_KERNEL_THREAD": -1,
         }
 
@@ -111,19 +111,19 @@ class MockTarget:
         path.write_text(text)
 
     def interrupts(self, counted: list[int]) -> None:
-        """Write what /proc/interrupts says of the Racquet, by CPU."""
+        """Write the Racquet's lines of /proc/interrupts, by CPU."""
         head = "".join(f"{f'CPU{cpu}':>11}" for cpu in range(len(counted)))
         row = "".join(f"{count:>11}" for count in counted)
         self.write("interrupts", f"    {head}\n 55:{row}  pinctrl-bcm2835  17 Edge      racquet\n")
 
     def put_gpio_behind_pcie(self, policy: str) -> None:
-        """Write what the kernel of a Pi 5 says of the link, and its policy of power management."""
+        """Write a Pi 5 kernel's state of the link, and its policy of power management."""
         policies = f"default performance powersave [{policy}]\n"
         self.write("sys/bus/pci/devices/0002:01:00.0/vendor", "0x1de4\n")
         self.write("sys/module/pcie_aspm/parameters/policy", policies)
 
     def isolate(self, cpus: str) -> None:
-        """Write what the kernel says of isolated processors."""
+        """Write the kernel's list of isolated processors."""
         self.write("sys/devices/system/cpu/isolated", f"{cpus}\n")
 
     @property

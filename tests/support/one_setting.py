@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The Tennis authors
 # SPDX-License-Identifier: MIT
-"""Rallies that differ in one setting: made up, and what a manifest says of it is altered.
+"""Synthetic rallies that differ in one setting, which is altered in the manifest.
 
 A setting that the manifest's target has by its own name needs no line here.
 """
@@ -39,12 +39,12 @@ ANSWERED = Program(
     way="GPIO character device",
     priority=None,
 )
-# whose files are never taken from a folder: what a plan says of them in place of a manifest's words
+# whose files are never taken from a folder: their value in a plan, in place of a manifest's words
 BROUGHT = {"racquet": "own.c", "program": str(PROGRAM.path)}
 DRILL = Drill(name="periodic", context="user", period_ns=1_000_000)
 IN_KERNEL = DRILL.model_copy(update={"context": "kernel"})
 LISTENS = drill_plan(IN_KERNEL, ASKED.balls, seed_of(LAB, "zoe")).protocol
-# what of a manifest says another value, where it is not a choice or a number of the target's
+# the part of a manifest with another value, unless it is a choice or a number of the target
 ELSEWHERE = {
     "kernel": ("target", {"kernel": "rt"}),
     "load": ("load", {"name": "hog"}),
@@ -103,7 +103,7 @@ def altered(manifest: Manifest, part: str, update: dict[str, Any]) -> Manifest:
 def make_altered(place: Path) -> Path:
     """Make in a folder a lab's rally as it should be, `usual`, and with each setting altered.
 
-    Of another one it is before, if that matters: `usual NAME`. Returns the folder.
+    Some settings need a base of their own, `usual NAME`. Returns the folder.
     """
     made = make_work(place / "work", LAB, "zoe")
     usual = (made / ASKED.name).rename(place / "usual")

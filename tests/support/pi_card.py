@@ -36,7 +36,7 @@ def write(image: Path, boot: Path) -> None:
 
 @dataclass(frozen=True)
 class BootPartition:
-    """What a reader finds in the boot partition; names are the same in any case, as on FAT."""
+    """The files of a boot partition; names ignore upper and lower case, as on FAT."""
 
     files: dict[str, bytes]
 

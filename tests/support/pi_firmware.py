@@ -1,12 +1,12 @@
 # SPDX-FileCopyrightText: The Tennis authors
 # SPDX-License-Identifier: MIT
-"""What a Raspberry Pi's firmware loads from a card, played from its documentation.
+"""A model of what a Raspberry Pi's firmware loads from a card, from its documentation.
 
 The firmware itself runs on the board only. This reads a card's boot partition as Raspberry Pi's
 documentation says (repository raspberrypi/documentation; docs/hardware-sources.md has the commits):
 config_txt/what_is_config_txt (a line's form and length), conditional (filters), boot (kernel,
-initramfs, os_prefix, upstream_kernel), autoboot, and "Fail-safe OS updates (TRYBOOT)". What nobody
-says is decided in one place each, and marked "not said".
+initramfs, os_prefix, upstream_kernel), autoboot, and "Fail-safe OS updates (TRYBOOT)". Undocumented
+behaviour is decided in one place each, and marked "undocumented".
 """
 
 import re
@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from tests.support.pi_card import BootPartition
 
 LINE_MAX = 98  # what is behind it on a line is ignored
-INCLUDED_MAX = 20  # files within each other; not said how many
+INCLUDED_MAX = 20  # files within each other; the limit is undocumented
 INITRAMFS = {"kernel8.img": "initramfs8", "kernel_2712.img": "initramfs_2712"}
 
 
@@ -55,7 +55,7 @@ class NothingStarts(AssertionError):  # noqa: N818 (as pytest names what fails)
 
 @dataclass(frozen=True)
 class Loaded:
-    """What the firmware starts: names on the card, contents, and what it could not find."""
+    """The boot of the firmware: names on the card, contents, and missing files."""
 
     configuration: str  # config.txt or tryboot.txt
     prefix: str
@@ -95,7 +95,7 @@ class Firmware:
         if upstream and not tree.endswith(self.board.upstream_tree):
             overlays = [("upstream", ()), *overlays]
         if initramfs is None and settings.get("auto_initramfs", "0") != "0":
-            # not said which, if kernel= has a name of its own: none, then
+            # undocumented if kernel= has a name of its own: none, then
             initramfs = INITRAMFS.get(kernel.rpartition("/")[2])
         found, absent = self._overlays(card, prefix, overlays)
         ramdisk = _placed(prefix, initramfs) if initramfs else None
@@ -122,7 +122,7 @@ class Firmware:
     def _lines(self, card: BootPartition, name: str) -> Iterator[str]:
         """Yield the lines that apply to this board, comments and filters left out.
 
-        An included file's lines stand in the line's place: so its filters go on behind it.
+        An included file's lines stand in the line's place: so its filters continue after it.
         """
         filters: dict[str, bool] = {}
         places = [iter(self._cut(card, name))]
@@ -144,7 +144,7 @@ class Firmware:
 
     @staticmethod
     def _cut(card: BootPartition, name: str) -> list[str]:
-        """Return a file's lines, each to its longest; not said: that a missing one has none."""
+        """Return a file's lines, each to its longest; undocumented: a missing one has none."""
         if name not in card:
             return []
         lines = [line[:LINE_MAX].decode(errors="replace") for line in card[name].split(b"\n")]
@@ -174,7 +174,7 @@ class Firmware:
 
     def _tree(self, card: BootPartition, prefix: str, upstream: bool) -> str | None:
         both = [self.board.upstream_tree, self.board.tree]
-        # not said: that a downstream name that is missing is replaced by an upstream one
+        # undocumented: a missing downstream name is replaced by an upstream one
         return _first(card, prefix, both if upstream else [self.board.tree])
 
     @staticmethod
@@ -201,7 +201,7 @@ def _collected(lines: Iterator[str] | list[str]) -> tuple[dict[str, str], str | 
     for line in lines:
         name, _, value = line.partition("=")
         if line.startswith("initramfs "):
-            initramfs = line.split()[1]  # not said: that the last of several counts
+            initramfs = line.split()[1]  # undocumented: the last of several counts
         elif line.startswith(("cmdline ", "kernel ")):  # as the firmware's author wrote it once
             word, file = line.split(None, 1)
             settings[word] = file

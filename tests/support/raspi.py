@@ -106,7 +106,7 @@ def _bytes(tree: Path, node: str, prop: str) -> bytes:
 
 
 def _node(overlay: Path, phandle: int, node: str = "/") -> str:
-    """Return the node of an overlay with a phandle; "" if there is none."""
+    """Return the node of an overlay with a phandle; "" if it is missing."""
     if "phandle" in _run("fdtget", "-p", overlay, node).split():
         found = _run("fdtget", "-t", "u", overlay, node, "phandle")
         if int(found) == phandle:
@@ -138,7 +138,7 @@ def boot(folder: Path, pi: Pi, loaded: Loaded, tree: Path) -> str:
         *(str(plugins.find_qemu().path), "-M", pi.machine, "-display", "none", "-monitor", "none"),
         *("-kernel", str(folder / "kernel"), "-initrd", str(folder / "initrd")),
         *("-dtb", str(tree), "-append", loaded.command_line),
-        # the header's UART is the mini one: the first belongs to Bluetooth
+        # the header's UART is the mini one: the first is for Bluetooth
         *("-serial", "null", "-serial", f"file:{console}"),
     ]
     with (folder / "qemu.log").open("wb") as log:

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The Tennis authors
 # SPDX-License-Identifier: MIT
-"""What is made once for all workers of a test run: a fixture of pytest's is made once for each."""
+"""Objects made once for all workers of a test run: pytest makes a fixture once for each."""
 
 import fcntl
 import os

@@ -18,7 +18,7 @@ REPLY_PAD = 3
 
 @dataclass(frozen=True)
 class EmulatedTimes:
-    """What came of it. All in cycles of 8 ns since power came on; one of each a ball."""
+    """The result. All in cycles of 8 ns since power came on; one of each a ball."""
 
     console: str
     pings: NDArray[np.int64]  # rises
@@ -27,16 +27,16 @@ class EmulatedTimes:
 
 
 def play(elf: Path, cycles: int, distances: Sequence[int] = ()) -> EmulatedTimes:
-    """Run an image for the board RP2040 (image.py) for so many cycles.
+    """Run an image for the board RP2040 (image.py) for this many cycles.
 
     ``distances``: from the ready line's rise to the first ping, then from each reply's fall to the
-    next ping; cycles. Raises BenchError where the program cannot be run.
+    next ping; cycles. Raises BenchError if the program cannot be run.
     """
     words: list[str | Path] = ["node", FOLDER / "run-program.mjs", elf, str(REPLY_PAD), str(cycles)]
     words.append(json.dumps([int(distance) for distance in distances]))
     found = json.loads(run(words, what="the emulated Pico"))
     edges = np.array(found["edges"], np.int64)
-    whole = edges[: edges.size // 2 * 2]  # a pulse that the end cut off is none
+    whole = edges[: edges.size // 2 * 2]  # without a pulse that the end cut off
     return EmulatedTimes(
         found["console"], np.array(found["pings"], np.int64), whole[::2], whole[1::2]
     )

@@ -268,7 +268,7 @@ def sealed_again(rally: Rally, out: Path, rows: Any = None, **changes: Any) -> R
 
 
 def saying(rally: Rally, **parts: Any) -> Rally:
-    """Return a rally as if its manifest said something else; a mapping is of a part of it."""
+    """Return a rally with a changed manifest; a mapping changes a part of it."""
     made = rally.manifest
     changes = {
         name: getattr(made, name).model_copy(update=new) if isinstance(new, dict) else new

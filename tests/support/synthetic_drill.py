@@ -22,7 +22,7 @@ TICK_HZ = 1_000_000_000
 
 
 def told(since_last: NDArray[np.int64], duration: NDArray[np.int64], overruns: int = 0) -> str:
-    """Return what a target's console says of its own times (ns)."""
+    """Return a target's console lines with its own times (ns)."""
     kept = np.zeros(duration.size, REPETITION)
     kept["since_last"], kept["duration"] = since_last, duration
     raw = HEADER.pack(VERSION, duration.size, overruns, 0, 0, 100_000, 300_000, 2_000, 1)

@@ -62,7 +62,7 @@ def plan_of(made: Rally) -> Plan:
 
 
 def record_of(plan: MatchPlan, scheduled: Sequence[ScheduledRally], **about: Any) -> MatchRecord:
-    """Return what a match's folder says of itself."""
+    """Return a match folder's record."""
     usual = {"bench": "replay", "not_played": [], "troubles": {}, "created": CREATED}
     return MatchRecord(
         schema_version=1,

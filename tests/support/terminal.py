@@ -71,7 +71,7 @@ os._exit(code)  # without taking all down that was imported
 
 @dataclass(frozen=True)
 class Done:
-    """How a command ended, and what both of its streams said."""
+    """The end of a command, with both of its streams."""
 
     exit_code: int
     output: str
@@ -115,7 +115,7 @@ def prepared() -> Prepared:
 
 
 def tennis(*words: object) -> subprocess.CompletedProcess[str]:
-    """Run ``tennis`` with these words; return what each of its streams said."""
+    """Run ``tennis`` with these words; return the text of both streams."""
     asked = list(map(str, words))
     with tempfile.TemporaryFile("w+") as out, tempfile.TemporaryFile("w+") as errors:
         code = prepared().run(asked, out, errors)

@@ -1,8 +1,8 @@
 # SPDX-FileCopyrightText: The Tennis authors
 # SPDX-License-Identifier: MIT
-"""A whole Debian system for arm64 in QEMU, for the playbooks: what a Pi is before it is a bench.
+"""A whole Debian system for arm64 in QEMU, for the playbooks: as a Pi before it is a bench.
 
-UEFI firmware and GRUB start it from its own disk, so that a reboot starts whatever kernel the
+UEFI firmware and GRUB start it from its own disk, so that a reboot starts the kernel that the
 playbooks installed.
 """
 
@@ -29,7 +29,7 @@ FIRMWARE = Path("/usr/share/AAVMF")
 
 @dataclass(frozen=True)
 class Balls:
-    """What the virtual instrument saw."""
+    """The virtual instrument's counts."""
 
     balls: int
     misses: int

@@ -29,7 +29,7 @@ Source = Annotated[str, Field(min_length=3, max_length=400)]
 
 
 class _Figure(StrictModel):
-    """A number, and where it is from."""
+    """A number and its source."""
 
     value: int
     source: Source
@@ -57,7 +57,7 @@ class _Kibibytes(_Figure):
 
 
 class _Ways(_Figure):
-    """How many lines of a set, or pages of a set, there are."""
+    """The number of lines, or pages, of a set."""
 
     value: Annotated[int, Field(ge=1, le=64)]
 
@@ -69,7 +69,7 @@ class _Listed(_Figure):
 
 
 class _Entries(_Figure):
-    """Entries of a second TLB; 0: there is none."""
+    """Entries of a second TLB; 0: no second TLB."""
 
     value: Annotated[int, Field(ge=0, le=16_384)]
 
@@ -97,7 +97,7 @@ class _Page(_Bytes):
 
 
 class _Replacement(StrictModel):
-    """Which line of a set goes when another one comes."""
+    """The rule by which a line of a set is replaced."""
 
     value: Literal["least recently used", "round robin", "random"]
     source: Source
@@ -122,7 +122,7 @@ class _Tlbs(StrictModel):
 
 
 class _Costs(StrictModel):
-    """What a line or a page costs that is found in this place, on top of a hit in the first."""
+    """The cost of a line or a page found in this place, on top of a hit in the first."""
 
     second_ns: _Time | None = None
     third_ns: _Time | None = None
@@ -135,7 +135,7 @@ class _Costs(StrictModel):
 
 
 class _Device(StrictModel):
-    """What an access to a device's registers costs."""
+    """The cost of an access to a device's registers."""
 
     read_ns: _Time
     write_ns: _Time
