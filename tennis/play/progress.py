@@ -24,7 +24,7 @@ class Progress:
     doing: str = ""  # the activity while no ball comes
     began: float = field(default_factory=time.monotonic)
     first_ball: float | None = None  # wall clock
-    earlier: int = 0  # balls of an earlier sitting
+    earlier: int = 0  # balls of an earlier sitting, and those that came with the first one
     listens: bool = False  # a drill's repetitions: nobody serves, and nothing is answered
     _counter: Counter = field(default_factory=Counter)
     _unrisen: int = 0  # later than all others
@@ -36,6 +36,7 @@ class Progress:
             return
         if self.first_ball is None:
             self.first_ball = time.monotonic()
+            self.earlier += balls.size  # when they were played nobody knows: they came together
         self.balls += balls.size
         self.misses += int((balls["fall"] == wire.NONE_TICKS).sum())
         rises = balls["rise"][balls["rise"] != wire.NONE_TICKS]
