@@ -31,6 +31,7 @@ import sys
 import tempfile
 import threading
 import time
+import traceback
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import dataclass, field
@@ -311,8 +312,12 @@ class Command:
             os.environ.update(place.environment)
             tempfile.tempdir = None
             sys.argv = ["tennis", *words]
-            del sys.modules["__main__"].__file__  # workers of the command need none of this file
+            sys.modules["__main__"].__dict__.pop(
+                "__file__", None
+            )  # workers of the command need none of this file
             code = _command()
+        except BaseException:
+            traceback.print_exc()
         finally:
             os._exit(code)
 
@@ -525,6 +530,16 @@ class Trial:
         return lost
 
 
+@contextlib.contextmanager
+def _home() -> Iterator[str]:
+    """Make a folder for all places: a TemporaryDirectory goes with each fork's end."""
+    home = tempfile.mkdtemp(prefix="tennis-faults-")
+    try:
+        yield home
+    finally:
+        shutil.rmtree(home, ignore_errors=True)
+
+
 _trials: list[Trial] = []  # a worker has the same: it is forked
 
 
@@ -537,7 +552,7 @@ def table(page: Path, workers: int) -> int:
     begun = datetime.now(UTC)
     every = list(faults())
     rows: list[tuple[str, str, int]] = [("", "", 0)] * len(every)
-    with tempfile.TemporaryDirectory(prefix="tennis-faults-") as home:
+    with _home() as home:
         _trials.append(Trial(Path(home)))
         with ProcessPoolExecutor(workers, multiprocessing.get_context("fork")) as pool:
             tried = {pool.submit(_tried, n): n for n in range(len(every))}
@@ -614,7 +629,7 @@ def pairs(seconds: float, seed: int) -> int:
         "kernels": ("kernels",),
         "check r": ("check", "r"),
     }
-    with tempfile.TemporaryDirectory(prefix="tennis-faults-") as home:
+    with _home() as home:
         trial = Trial(Path(home))
         while time.monotonic() < until:
             chance = random.Random(seed)  # noqa: S311

@@ -248,8 +248,9 @@ def _line_and_code(error: BaseException) -> tuple[str, int]:
             return _misused(error), 2
         case TennisError():
             return str(error), _failed() if error.exit_code == 1 else error.exit_code
-        case click.Abort() | KeyboardInterrupt():
-            return "stopped", 130
+        case click.Abort() | KeyboardInterrupt():  # click takes an EOFError for Ctrl-D
+            words = cut_off(error.__cause__ or error)
+            return (words, _failed()) if words else ("stopped", 130)
         case OSError():
             said = f"{error.filename or 'output'}: {error.strerror or error}"
             if error.errno in {errno.EMFILE, errno.ENFILE}:
