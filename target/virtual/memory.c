@@ -28,6 +28,7 @@
 #include <string.h>
 
 #include "clock.h"
+#include "cycles.h"
 #include "inside.h"
 #include "machine.h"
 #include "parameters.h"
@@ -134,6 +135,19 @@ static const struct parameter parameters[] = {
 	OF_DEVICE("interrupts", INTERRUPTS),
 	OF_DEVICE("timer", TIMER),
 	OF_DEVICE("other", OTHER),
+	{ "plain_ps", &class_costs.ps[PLAIN] },
+	{ "load_ps", &class_costs.ps[LOAD] },
+	{ "store_ps", &class_costs.ps[STORE] },
+	{ "branch_ps", &class_costs.ps[BRANCH] },
+	{ "barrier_ps", &class_costs.ps[BARRIER] },
+	{ "system_ps", &class_costs.ps[SYSTEM] },
+	{ "atomic_ps", &class_costs.ps[ATOMIC] },
+	{ "exception_return_ps", &class_costs.ps[EXCEPTION_RETURN] },
+	{ "mispredicted_ps", &class_costs.ps[MISPREDICTED] },
+	{ "exception_entry_ps", &class_costs.ps[EXCEPTION_ENTRY] },
+	{ "predictor_counters", &predictor_counters },
+	{ "predictor_returns", &predictor_returns },
+	{ "predictor_targets", &predictor_targets },
 	{ "free_causes", &free_causes },
 	{ "free_from_ns", &free_from_ns },
 	{ "free_shots", &free_shots },
@@ -157,8 +171,8 @@ static void *zeroed(size_t count, size_t size)
 
 /* --- what was waited for --- */
 
-enum cause { CODE, DATA, STORES, PAGES, DEVICE, CAUSES };
-static const char *const cause_names[] = { "code", "data", "stores", "pages", "devices" };
+enum cause { CODE, DATA, STORES, PAGES, DEVICE, CYCLES, CAUSES };
+static const char *const cause_names[] = { "code", "data", "stores", "pages", "devices", "cycles" };
 static uint64_t times[CAUSES], waited[CAUSES]; /* waited: instructions */
 
 /* That moment is a ping, for which QEMU puts all instructions on the clock. */
@@ -171,7 +185,7 @@ static bool is_free(enum cause cause)
 	return free_causes >> cause & 1 && t->bias + (t->instructions << t->shift) >= free_from_ns;
 }
 
-/* where: a level, or a device; of a page FIRST: the shared table had it, else its entry's level. */
+/* where: a level, a device, or a class; of a page FIRST: the shared table had it, else its entry's level. */
 static void waits(int64_t instructions, enum cause cause, int where)
 {
 	if (!instructions || is_free(cause))
@@ -624,13 +638,43 @@ static void line_begins(unsigned int index, void *line)
 		executes(line);
 }
 
-static void block_begins(unsigned int index, void *line)
+struct block {
+	struct line *line; /* the first */
+	struct timed_block *timed; /* NULL: the profile has no clock */
+};
+
+static int64_t an_instruction_ps(void)
 {
+	return 1000ll << stalls_shift();
+}
+
+/* What is less than QEMU's time for an instruction waits for more. */
+static void pays(int64_t ps, enum class of)
+{
+	static int64_t owed_ps;
+	int64_t instructions;
+
+	owed_ps += ps;
+	if (owed_ps < an_instruction_ps())
+		return;
+	instructions = owed_ps / an_instruction_ps();
+	owed_ps -= instructions * an_instruction_ps();
+	waits(instructions, CYCLES, of);
+}
+
+static void block_begins(unsigned int index, void *data)
+{
+	const struct block *block = data;
+
 	stalls_settled();
 	if (pending != NOTHING)
 		is_done();
-	if (line != last_code)
-		executes(line);
+	if (block->line != last_code)
+		executes(block->line);
+	if (block->timed)
+		timed_block_begins(block->timed,
+				   stalls_executed() - timed_block_count(block->timed),
+				   an_instruction_ps(), pays);
 }
 
 static void begins_behind(unsigned int index, void *data)
@@ -694,13 +738,25 @@ static struct line *line_of(const void *insn)
 	return line_at(address, at < ram_size ? at >> line_bits : NO_LINE);
 }
 
+static struct timed_block *timed(const void *block, size_t count)
+{
+	uint32_t codes[count];
+
+	if (!class_costs.ps[PLAIN])
+		return NULL;
+	for (size_t i = 0; i < count; i++)
+		codes[i] = code_of(qemu_plugin_tb_get_insn(block, i));
+	return timed_block_of(codes, count, qemu_plugin_tb_vaddr(block), an_instruction_ps());
+}
+
 static void instrument(void *block)
 {
 	size_t count = qemu_plugin_tb_n_insns(block);
+	struct block *begun = zeroed(1, sizeof(*begun));
 	bool behind = false;
 
-	qemu_plugin_register_vcpu_tb_exec_cb(block, block_begins, 0,
-					     line_of(qemu_plugin_tb_get_insn(block, 0)));
+	*begun = (struct block){ line_of(qemu_plugin_tb_get_insn(block, 0)), timed(block, count) };
+	qemu_plugin_register_vcpu_tb_exec_cb(block, block_begins, 0, begun);
 	for (size_t i = 0; i < count; i++) {
 		void *insn = qemu_plugin_tb_get_insn(block, i);
 		uint32_t code = code_of(insn);
@@ -778,7 +834,10 @@ static void ends(void)
 	fprintf(stderr, "memory: missed %" PRIu64 " times in second\n", missed_second);
 	fprintf(stderr, "memory: missed %" PRIu64 " times in code_pages\n", missed_code_pages);
 	fprintf(stderr, "memory: missed %" PRIu64 " times in data_pages\n", missed_data_pages);
-	for (int cause = 0; cause < CAUSES; cause++)
+	for (int of = 0; class_costs.ps[PLAIN] && of < CLASSES; of++)
+		fprintf(stderr, "memory: executed %" PRIu64 " times %s\n", cycles_counted(of),
+			class_name(of));
+	for (int cause = 0; cause < (class_costs.ps[PLAIN] ? CAUSES : CYCLES); cause++)
 		fprintf(stderr, "memory: %" PRIu64 " waits for %s of %" PRIu64 " ns in all\n",
 			times[cause], cause_names[cause], waited[cause] << stalls_shift());
 }
@@ -800,6 +859,7 @@ static void take_parameters(void)
 	code_pages.count = code_entries;
 	data_pages.count = data_entries;
 	pages = zeroed(pages_sets * pages_ways, sizeof(*pages));
+	cycles_take_parameters();
 }
 
 EXPORT int qemu_plugin_install(qemu_plugin_id_t id, const struct qemu_info *info, int argc,

@@ -195,6 +195,11 @@ void stall(int64_t instructions)
 	cpu_exit(vcpu);
 }
 
+int64_t stalls_executed(void)
+{
+	return timers()->instructions + *budget - *low - *extra;
+}
+
 void stalls_settled(void)
 {
 	machine_lag_ns = 0;

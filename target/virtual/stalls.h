@@ -13,6 +13,8 @@
 void stalls_learn(void *cpu, void (*learned)(void));
 /* In code that the vCPU executes: it waits as long as so many instructions take. */
 void stall(int64_t instructions);
+/* How many instructions QEMU has executed, and those of the block that has just begun. */
+int64_t stalls_executed(void);
 /* A block of code begins: what was due during the one before has been met. */
 void stalls_settled(void);
 /* 1 << this: ns of an instruction. */

@@ -15,7 +15,7 @@ from tennis.explain.segments import Segments
 from tennis.kit.units import format_count, format_ns
 
 GOES_ON = 1 << 31  # it began in the phase before, and is not counted a second time
-CODE, DATA, STORES, PAGES, DEVICE = range(5)
+CODE, DATA, STORES, PAGES, DEVICE, CYCLES = range(6)
 FIRST = 0  # of a page: the TLB that both share had it
 _FROM = ("the first cache", "the second cache", "the third cache", "memory")
 _DEVICES = (
@@ -24,8 +24,17 @@ _DEVICES = (
     "the timer",
     "another device",
 )
+_CLASSES = (  # as cycles.h numbers them
+    *("plain instructions", "loads", "stores", "branches", "barriers", "system registers"),
+    *("atomics", "exception returns", "mispredicted branches", "exception entries"),
+)
 # what `tennis explain without` leaves out, and the causes it is the cost of
-COSTS = {"memory": (CODE, DATA, STORES), "tlb": (PAGES,), "registers": (DEVICE,)}
+COSTS = {
+    "memory": (CODE, DATA, STORES),
+    "tlb": (PAGES,),
+    "registers": (DEVICE,),
+    "cycles": (CYCLES,),
+}
 
 
 @dataclass(frozen=True)
@@ -50,6 +59,8 @@ class Stall:
             return f"{walks} whose entry came from {_FROM[self.where]}"
         if self.cause == DEVICE:
             return f"{format_count(self.count, 'access', 'accesses')} to {_DEVICES[self.where]}"
+        if self.cause == CYCLES:
+            return f"cycles of {_CLASSES[self.where]}"
         noun, nouns = {
             CODE: ("line of code", "lines of code"),
             DATA: ("line of data", "lines of data"),
@@ -79,6 +90,8 @@ def cause_words(cause: int, where: int) -> str:
         return "pages from the second TLB" if where == FIRST else f"page walks in {_FROM[where]}"
     if cause == DEVICE:
         return f"accesses to {_DEVICES[where]}"
+    if cause == CYCLES:
+        return f"cycles of {_CLASSES[where]}"
     lines = {CODE: "lines of code", DATA: "lines of data", STORES: "lines that are written"}
     return f"{lines[cause]} from {_FROM[where]}"
 
@@ -122,10 +135,16 @@ def stalled_ns(parts: Sequence[Segments], causes: Sequence[int] | None = None) -
 def sentence(parts: Sequence[Segments]) -> str:
     """Give the part of a wait that was for memory, and its main cause; empty: none."""
     found = stalls_of([(0, parts)])
-    if not found:
-        return ""
-    whole, most = sum(one.ns for one in found), found[0]
-    return (
-        f" {format_ns(whole)} of it went to memory and registers: {most.words} "
-        f"({format_ns(most.ns)}), most in {most.function}."
-    )
+    sentences = ""
+    for of_cycles, where in (
+        (False, "memory and registers"),
+        (True, "cycles of slow instructions"),
+    ):
+        some = [one for one in found if (one.cause == CYCLES) == of_cycles]
+        if some:
+            whole, most = sum(one.ns for one in some), some[0]
+            sentences += (
+                f" {format_ns(whole)} of it went to {where}: {most.words} "
+                f"({format_ns(most.ns)}), most in {most.function}."
+            )
+    return sentences

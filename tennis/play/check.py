@@ -9,6 +9,7 @@ the manifest and every file is compared, unless it is named here as one that is 
 
 import collections
 import itertools
+import re
 import tempfile
 import zipfile
 import zlib
@@ -61,7 +62,8 @@ MADE_AFTERWARDS = {
 FILES = (BALLS, EVENTS, CONSOLE)  # of every rally that can be played again
 BRICKWALL = "brickwall"  # on the virtual bench: on an emulated Pico
 EMULATOR = b"qemu: "  # begins QEMU's words about the machine that it ran on
-MISSES = b"qemu: memory: missed "  # begins a count of the memory's model, which repeats
+# begins a count of the memory's model, which repeats
+COUNTED = re.compile(rb"^qemu: memory: ((?:missed|executed) .*)")
 CHUNK = 1 << 20  # bytes
 FRAME_BALLS = 64  # as target/virtual/instrument.c sends them
 
@@ -393,9 +395,7 @@ def _console(rally: Rally, again: Rally, left_out: list[str], *, whole: bool) ->
         left_out.append(f"{CONSOLE}'s last lines: QEMU wrote them about the machine that it ran on")
     misses, misses_again = (_misses(lines) for lines in (behind, behind_again))
     if whole and misses and misses != misses_again:
-        return (
-            f"its {CONSOLE} counts misses of the memory: {misses}, and they were {misses_again} now"
-        )
+        return f"its {CONSOLE} has counts of the memory: {misses}, and they were {misses_again} now"
     with ours.open("rb") as one, theirs.open("rb") as other:
         at = _same(one, other, min(size, size_again))
     if at is None and (size == size_again or (size < size_again and not whole)):
@@ -421,8 +421,8 @@ def _split(console: Path) -> tuple[int, list[bytes]]:
 
 def _misses(behind: list[bytes]) -> str:
     """Return the counts of the memory's model, for people; empty without a profile."""
-    counts = (line.removeprefix(MISSES) for line in behind if line.startswith(MISSES))
-    return ", ".join(plain(line.decode(errors="replace").strip(), 60) for line in counts)
+    counts = filter(None, map(COUNTED.match, behind))
+    return ", ".join(plain(count[1].decode(errors="replace").strip(), 60) for count in counts)
 
 
 def _same(one: IO[bytes], other: IO[bytes], size: int) -> int | None:

@@ -14,7 +14,9 @@ from tennis.rally.settings import OF_TARGET, USUAL, instrument_of
 from tennis.rally.shots import are_shots
 
 SERVING = Serving()
-_WITH_THE_KERNEL = ("kernel", "load", "load_options", "command_line", "instruction_ns")
+_WITH_THE_KERNEL = (
+    *("kernel", "load", "load_options", "command_line", "instruction_ns", "memory"),
+)
 
 
 def command_of(manifest: Manifest) -> str:

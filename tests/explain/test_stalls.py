@@ -75,7 +75,7 @@ def test_a_wait_without_stalls_says_nothing_of_them():
 
 
 def test_stalls_longer_than_the_time_where_they_were_are_an_error():
-    with pytest.raises(BenchError, match="waited longer for memory than it was"):
+    with pytest.raises(BenchError, match="waited longer for memory than the whole function took"):
         cold((0, DATA, MEMORY, 1, 101), schedule_ns=100)
 
 

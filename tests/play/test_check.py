@@ -134,7 +134,7 @@ def test_another_count_of_misses_is_another_rally(tmp_path):
     again = made(tmp_path / "a", console=counted.format(5))
     assert not difference(made(tmp_path / "b", console=counted.format(5)), again)
     text = difference(made(tmp_path / "c", console=counted.format(6)), again)
-    assert text.endswith("misses of the memory: 6 times in code, and they were 5 times in code now")
+    assert text.endswith("memory: missed 6 times in code, and they were missed 5 times in code now")
 
 
 def test_invented_counts_faults_and_ends(tmp_path):

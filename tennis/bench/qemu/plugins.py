@@ -28,7 +28,7 @@ SOURCES = (  # of both instruments
 )
 INSIDE = ("inside.h", "qemu.h", "parameters.c", "parameters.h")  # of those that look into the guest
 LANES = ("lanes.c", "lanes.h", "machine.h", "clock.h")
-MEMORY = ("stalls.c", "stalls.h", "machine.h", "clock.h")
+MEMORY = ("stalls.c", "stalls.h", "cycles.c", "cycles.h", "machine.h", "clock.h")
 SHOTS = ("shots.c", "shots.h")
 Plugin = Literal["instrument", "link", "profile", "guest", "memory"]
 FIRMWARE_VERSION = "1"

@@ -69,6 +69,8 @@ class VirtualBench:
         defaults: dict[str, Any] = {"instrument": "builtin", "load": "idle", "top_half": "hard"}
         if plan.processors > plan.instruction_ns:  # the share of one while all of them run
             defaults["instruction_ns"] = plan.processors
+        elif memory.has_clock(plan.memory):
+            defaults["instruction_ns"] = memory.CLOCKED_INSTRUCTION_NS
         if options.get("bottom_half") and options.get("priorities"):
             return defaults  # without reading a configuration, which is long
         player = flavours.player_on(catalogue.flavour_of(plan.kernel), plan.stage)

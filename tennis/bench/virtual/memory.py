@@ -21,6 +21,8 @@ from tennis.rally.memory import NONE, canonical, file_of, name_of
 
 ASSUMED = "assumed"
 NS_MAX = 10_000  # of a cost
+CYCLES_MAX = 1000
+CLOCKED_INSTRUCTION_NS = 1  # QEMU's time for an instruction if the profile has a clock
 LISTED_MAX = 64  # entries of a first TLB, as memory.c holds them
 # as memory.c numbers them
 REPLACEMENTS = ("least recently used", "round robin", "random")
@@ -39,15 +41,48 @@ class _Figure(StrictModel):
     def _is_founded(self) -> "_Figure":
         if (self.source == ASSUMED) != (self.range is not None):
             raise ValueError(f"a range is given with source = '{ASSUMED}', and only there")
-        if self.range and not self.range[0] <= self.value <= self.range[1]:
-            raise ValueError(f"the value {self.value} is not in its range")
+        value = self.value if (cycles := getattr(self, "cycles", None)) is None else cycles
+        if self.range and value is not None and not self.range[0] <= value <= self.range[1]:
+            raise ValueError(f"the value {value} is not in its range")
         return self
 
 
 class _Time(_Figure):
-    """A time in ns."""
+    """A time: ``value`` in ns, or ``cycles`` of the profile's clock. A range has the same unit."""
 
-    value: Annotated[int, Field(ge=0, le=NS_MAX)]
+    value: Annotated[int, Field(ge=0, le=NS_MAX)] | None = None  # type: ignore[assignment]
+    cycles: Annotated[float, Field(ge=0, le=CYCLES_MAX)] | None = None
+
+    @model_validator(mode="after")
+    def _has_one_unit(self) -> "_Time":
+        if (self.value is None) == (self.cycles is None):
+            raise ValueError("a time is a value in ns, or cycles")
+        return self
+
+    def ps(self, clock: "_Megahertz | None") -> int:
+        """Return the time in ps. ``clock``: of the profile, which has one if it has cycles."""
+        if self.cycles is None or clock is None:
+            return (self.value or 0) * 1000
+        return round(self.cycles * 1_000_000 / clock.value)
+
+
+class _Cycles(_Figure):
+    """What one of a class of instructions, or an event, takes: cycles."""
+
+    value: Annotated[float, Field(ge=0, le=CYCLES_MAX)]  # type: ignore[assignment]
+    range: tuple[float, float] | None = Field(default=None, strict=False)  # type: ignore[assignment]
+
+
+class _Megahertz(_Figure):
+    """A processor's clock."""
+
+    value: Annotated[int, Field(ge=10, le=10_000)]
+
+
+class _PredictorEntries(_Figure):
+    """Entries of a part of the predictor; 0: it has no such part."""
+
+    value: Literal[0, 1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024, 2048, 4096, 8192, 16384]
 
 
 class _Kibibytes(_Figure):
@@ -150,6 +185,29 @@ class _Devices(StrictModel):
     other: _Device
 
 
+class _Classes(StrictModel):
+    """What an instruction takes by its class, and what two events take; cycles.c has the order."""
+
+    plain: _Cycles
+    load: _Cycles  # that finds its line in the first cache
+    store: _Cycles
+    branch: _Cycles  # that was predicted
+    barrier: _Cycles
+    system: _Cycles  # access to a system register, and what maintains caches and TLBs
+    atomic: _Cycles  # each exclusive load and store
+    exception_return: _Cycles
+    mispredicted: _Cycles
+    exception_entry: _Cycles
+
+
+class _Predictor(StrictModel):
+    """Counters by a branch's address, return addresses, last targets of indirect branches."""
+
+    counters: _PredictorEntries
+    returns: _PredictorEntries
+    targets: _PredictorEntries
+
+
 class _Profile(StrictModel):
     """All of a profile's file."""
 
@@ -164,6 +222,9 @@ class _Profile(StrictModel):
     tlb: _Tlbs
     costs: _Costs
     devices: _Devices
+    clock_mhz: _Megahertz | None = None  # without: an instruction takes --instruction-ns
+    cycles: _Classes | None = None
+    predictor: _Predictor | None = None
 
     @model_validator(mode="after")
     def _fits_together(self) -> "_Profile":
@@ -179,7 +240,21 @@ class _Profile(StrictModel):
             raise ValueError("tlb.second_entries are no whole sets of tlb.second_ways")
         for name, cache in self.caches().items():
             _sets(name, cache, self.line_bytes.value)
+        parts = (self.clock_mhz, self.cycles, self.predictor)
+        if any(parts) and not all(parts):
+            raise ValueError("clock_mhz, [cycles] and [predictor] belong together")
+        if not self.clock_mhz and any(time.cycles is not None for time in self.times().values()):
+            raise ValueError("a cost in cycles needs clock_mhz")
         return self
+
+    def times(self) -> dict[str, _Time]:
+        """Return what lines, pages and devices cost, by memory.c's parameter."""
+        times = {name: time for name, time in self.costs if time is not None}
+        if "second_tlb_ns" in times:
+            times["pages_ns"] = times.pop("second_tlb_ns")
+        for device, prices in self.devices:
+            times |= {f"{device}_{name}": time for name, time in prices}
+        return times
 
     def caches(self) -> dict[str, _Cache]:
         """Return the caches that there are, by level."""
@@ -213,9 +288,10 @@ class _Memory:
 
     def parameters(self, instruction_ns: int) -> dict[str, int]:
         """Return memory.c's parameters; times are rounded to whole instructions, half of one up."""
+        unit_ps = 1000 * instruction_ns
 
-        def rounded(ns: int) -> int:
-            return (2 * ns + instruction_ns) // (2 * instruction_ns) * instruction_ns
+        def rounded(ps: int) -> int:
+            return (2 * ps + unit_ps) // (2 * unit_ps) * instruction_ns
 
         profile = self.profile
         found: dict[str, int] = {"line_bytes": profile.line_bytes.value}
@@ -232,12 +308,13 @@ class _Memory:
             "pages_ways": tlb.second_ways.value if tlb.second_entries.value else 0,
             "kernel_code_page_bytes": tlb.kernel_code_page_bytes.value,
         }
-        costs = {name: time for name, time in profile.costs if time is not None}
-        if "second_tlb_ns" in costs:
-            costs["pages_ns"] = costs.pop("second_tlb_ns")
-        for device, prices in profile.devices:
-            costs |= {f"{device}_{name}": time for name, time in prices}
-        return found | {name: rounded(time.value) for name, time in costs.items()}
+        clock = profile.clock_mhz
+        found |= {name: rounded(time.ps(clock)) for name, time in profile.times().items()}
+        if clock and profile.cycles and profile.predictor:
+            for name, cycles in profile.cycles:
+                found[f"{name}_ps"] = round(cycles.value * 1_000_000 / clock.value)
+            found |= {f"predictor_{name}": part.value for name, part in profile.predictor}
+        return found
 
 
 def read(path: Path) -> _Profile:
@@ -275,3 +352,9 @@ def find(setting: str) -> _Memory | None:
             next_step="check out the Tennis that the rally was played with",
         )
     return _Memory(name, read(path), path)
+
+
+def has_clock(setting: str) -> bool:
+    """Tell whether the profile of a plan has a clock. Raises UsageError and TennisError."""
+    memory = find(setting)
+    return memory is not None and memory.profile.clock_mhz is not None

@@ -11,7 +11,7 @@ import pytest
 from tennis.bench.kernels.modules import program
 from tennis.bench.virtual import memory
 from tennis.bench.virtual.bench import Extras, VirtualBench
-from tennis.kit.errors import UsageError
+from tennis.kit.errors import TennisError, UsageError
 from tennis.play.check import check_rally
 from tennis.rally import memory as profiles
 from tennis.rally.folder import CONSOLE
@@ -74,6 +74,37 @@ def test_a_profile_of_another_digest_is_another_one(folder):
         VirtualBench().parts(plan_of(memory=first))
 
 
+def test_a_clock_needs_its_classes_and_cycles_need_a_clock(folder):
+    text = (folder / "mine.toml").read_text()
+    clock = 'clock_mhz = { value = 500, source = "a test" }\n'
+    profiles.digest_of.cache_clear()
+    for wrong, why in (
+        (clock + text, "belong together"),
+        (text.replace("{ value = 30,", "{ cycles = 30,"), "needs clock_mhz"),
+        (text.replace("{ value = 30,", "{ cycles = 3, value = 30,"), "a value in ns, or cycles"),
+    ):
+        assert wrong != text
+        (folder / "mine.toml").write_text(wrong)
+        with pytest.raises(TennisError, match=why):
+            memory.read(folder / "mine.toml")
+
+
+def test_costs_in_cycles_follow_the_clock(folder):
+    text = (OWN / "clocked.toml").read_text()
+    text = text.replace("second_ns = { value = 30,", "second_ns = { cycles = 15,")
+    given = {}
+    for mhz in (500, 1000):
+        (folder / f"at{mhz}.toml").write_text(text.replace("value = 500\n", f"value = {mhz}\n"))
+        given[mhz] = memory.find(profiles.canonical(f"at{mhz}")).parameters(1)
+        assert memory.has_clock(profiles.canonical(f"at{mhz}"))
+    assert (given[500]["second_ns"], given[1000]["second_ns"]) == (30, 15)
+    assert (given[500]["barrier_ps"], given[1000]["barrier_ps"]) == (20_000, 10_000)
+    assert given[500]["memory_ns"] == given[1000]["memory_ns"] == 210
+    plan = plan_of(memory="at500")
+    assert VirtualBench.defaults(plan, {})["instruction_ns"] == 1
+    assert "instruction_ns" not in VirtualBench.defaults(plan_of(), {})
+
+
 def test_sentences_about_time_name_it():
     plan = plan_of(memory="cortex-a53")
     assert f"and stalls of memory {plan.memory}" in VirtualBench.time_note(plan)
@@ -83,7 +114,7 @@ def test_sentences_about_time_name_it():
 # --- known answers ---
 
 
-def known(out, name: str) -> dict[str, float]:
+def known(out, name: str, **plan: int) -> dict[str, float]:
     """Return how long a step of each of the module's loops took, in ns."""
     extras = Extras(
         files={
@@ -98,7 +129,7 @@ def known(out, name: str) -> dict[str, float]:
     )
     # it reads the timer: some pings are due while the processor waits for that
     hog = {"load": "hog", "load_options": {"hold_us": 300, "period_us": 1000}}
-    rally = played(out, extras, balls=60, memory=name, **hog)
+    rally = played(out, extras, balls=60, memory=name, **hog, **plan)
     assert (rally.manifest.suspect, rally.manifest.counts.late_serves) == (False, 0)
     said = (out / "console.log").read_text(errors="replace")
     return {n: int(ps) / 1000 for n, ps in re.findall(r"known-memory: (\w+) (\d+)", said)}
@@ -171,6 +202,36 @@ def test_known_answers(tmp_path):
     assert 0 <= took["far"] <= 700
 
 
+@virtual
+@pytest.mark.usefixtures("own")
+def test_known_cycles(tmp_path):
+    """A loop of one class takes its cycles; an access to a device ends a block in its middle."""
+    took = known(tmp_path / "r", "clocked", instruction_ns=1)
+    profile = tomllib.loads((OWN / "clocked.toml").read_text())
+    ns = {name: figure["value"] * 1000 / 500 for name, figure in profile["cycles"].items()}
+    device = profile["devices"]
+    assert took["register_none"] == pytest.approx(2 * ns["plain"] + ns["branch"], abs=0.7)
+    more = {  # than a loop with one plain instruction
+        "of_load": ns["load"] - ns["plain"],
+        "of_store": ns["store"] - ns["plain"],
+        "of_barrier": ns["barrier"] - ns["plain"],
+        "of_system": ns["system"] - ns["plain"],
+        "of_atomic": 2 * ns["atomic"] - ns["plain"],
+        "of_branch": ns["branch"] - ns["plain"],
+        "of_mispredicted": ns["branch"] + (ns["plain"] + ns["mispredicted"]) / 2,
+        "gpio_read": device["gpio"]["read_ns"]["value"] + ns["load"] - ns["plain"],
+        "gpio_write": device["gpio"]["write_ns"]["value"] + ns["store"] - ns["plain"],
+        "timer_read": device["timer"]["read_ns"]["value"] + ns["system"] - ns["plain"],
+    }
+    found = {name: took[name] - took["register_none"] for name in more}
+    assert found == pytest.approx(more, abs=0.6)
+    console = (tmp_path / "r" / CONSOLE).read_text()
+    executed = {n: int(count) for count, n in re.findall(r"executed (\d+) times (\w+)", console)}
+    # each exception that is entered is left, but for the last one, and for what runs at the end
+    assert 0 <= executed["exception_entry"] - executed["exception_return"] < 10
+    assert executed["exception_entry"] > 60
+
+
 @pytest.mark.more
 @virtual
 @pytest.mark.parametrize(
@@ -178,6 +239,7 @@ def test_known_answers(tmp_path):
     [
         ("rt", "hog", "cortex-a53"),
         ("mainline", "stress", "cortex-a72"),
+        ("rt", "idle", "beaglebone"),
     ],
 )
 def test_the_same_seed_gives_the_same_folder(tmp_path, kernel, load, name):

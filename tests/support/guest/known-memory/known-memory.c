@@ -225,22 +225,22 @@ static void jump(const char *name, void (*chain)(void), u64 count)
 
 /* --- registers --- */
 
-#define AGAIN(name, instruction, operand)                  \
-	do {                                               \
-		unsigned long flags;                       \
-		u64 began, steps = 1000;                   \
-                                                           \
-		local_irq_save(flags);                     \
-		began = counter();                         \
-		asm volatile(".balign 64\n"                \
-			     "1:	" instruction "\n" \
-			     "	subs	%0, %0, #1\n"          \
-			     "	b.ne	1b"                    \
-			     : "+r"(steps)                 \
-			     : "r"(operand)                \
-			     : "x9", "cc", "memory");      \
-		say(name, counter() - began, 1000);        \
-		local_irq_restore(flags);                  \
+#define AGAIN(name, instruction, operand)                    \
+	do {                                                 \
+		unsigned long flags;                         \
+		u64 began, steps = 1000;                     \
+                                                             \
+		local_irq_save(flags);                       \
+		began = counter();                           \
+		asm volatile(".balign 64\n"                  \
+			     "1:	" instruction "\n"   \
+			     "	subs	%0, %0, #1\n"            \
+			     "	b.ne	1b"                      \
+			     : "+r"(steps)                   \
+			     : "r"(operand)                  \
+			     : "x9", "x10", "cc", "memory"); \
+		say(name, counter() - began, 1000);          \
+		local_irq_restore(flags);                    \
 	} while (0)
 
 static void registers(void)
@@ -254,6 +254,14 @@ static void registers(void)
 	AGAIN("other_write", "str	wzr, [%1]", uart + 0x18); /* read-only */
 	AGAIN("timer_read", "mrs	x9, cntvct_el0", gpio);
 	AGAIN("timer_write", "msr	cntp_cval_el0, xzr", gpio); /* nobody uses it */
+	AGAIN("of_load", "ldr	w9, [%1]", memory);
+	AGAIN("of_store", "str	wzr, [%1]", memory);
+	AGAIN("of_barrier", "dsb	sy", memory);
+	AGAIN("of_system", "mrs	x9, tpidr_el1", memory);
+	AGAIN("of_atomic", "ldxr	w9, [%1]\n	stxr	w10, w9, [%1]", memory);
+	AGAIN("of_branch", "b	2f\n2:", memory);
+	/* taken every second time, which a counter of two bits never predicts */
+	AGAIN("of_mispredicted", "eor	x9, x9, #1\n	tbz	x9, #0, 2f\n	nop\n2:", memory);
 }
 
 /* --- deadlines that come while the processor waits --- */
