@@ -258,7 +258,13 @@ def _print(
     again: str,
 ) -> None:
     from tennis.compare import words
-    from tennis.explain.causes import came_or_went, rests_on, sentence, waited_sentence
+    from tennis.explain.causes import (
+        came_or_went,
+        rests_on,
+        sentence,
+        waited_sentence,
+        why_sentence,
+    )
 
     console = Console(highlight=False)
     line = partial(print_line, console)
@@ -275,6 +281,8 @@ def _print(
                 line(f"  {title}: {sentence(cause)}")
         for waited in some.waited:
             line(f"  {came_or_went(waited)}: {waited_sentence(waited)}")
+        if why := why_sentence(some):
+            line(f"  most waited for: {why}")
         line(f"  {plain(rests_on(some), 400)}", "dim")
     for why in unexplained:
         line(f"not explained: {plain(why, 400)}", "dim")

@@ -8,7 +8,7 @@ balls are explained, in a boot that has them, beside usual ones.
 """
 
 import math
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
@@ -79,6 +79,7 @@ class LevelCauses:
     balls: tuple[int, int]  # that were looked at, of both boots
     came: Sequence[_Cause]
     went: Sequence[_Cause]
+    why: tuple[str, str] = ("", "")  # of a program's balls: what most wait for, before and after
     waited: Sequence[_Waited] = ()  # of rallies with a memory profile on both sides
 
 
@@ -304,8 +305,22 @@ def _level_causes(
         (len(stories[0]), len(stories[1])),
         rows(came),
         rows(went),
+        (common_kind(stories[0], row.latency), common_kind(stories[1], row.latency)),
         waits_of(parts, ball)[:ROWS_MAX],
     )
+
+
+def common_kind(stories: Sequence[Story], latency: str) -> str:
+    """Return the kind of cause that most balls of a program have; empty: there is no such kind."""
+    kinds = Counter(one.kind for one in stories if latency in {one.latency, "whole"})
+    kind, count = kinds.most_common(1)[0] if kinds else ("", 0)
+    return kind if count >= REPEATS * len(stories) else ""
+
+
+def why_sentence(causes: LevelCauses) -> str:
+    """Say what most balls of a program waited for, before and after; empty: the same."""
+    before, after = causes.why
+    return "" if before == after else f"{before or 'nothing in common'}, then {after or 'nothing'}"
 
 
 def waits_of(stories: Sequence[Sequence[Story]], ball: str) -> list[_Waited]:
@@ -404,6 +419,7 @@ def shown_cause(causes: LevelCauses) -> CauseShown:
     """Return a page's lines about one level."""
     lines = [f"Came: {sentence(cause)}." for cause in causes.came]
     lines += [f"Went: {sentence(cause)}." for cause in causes.went]
+    lines += [f"Most waited for: {why}." for why in filter(None, [why_sentence(causes)])]
     lines += [f"{came_or_went(one).capitalize()}: {waited_sentence(one)}." for one in causes.waited]
     return CauseShown(causes.row.cell, by_how_much(causes.row), lines, rests_on(causes))
 

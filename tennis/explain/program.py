@@ -78,6 +78,18 @@ FUTEXES = (
 )
 
 
+# what the kernel does with a line that hears no ping, or raises none (drivers/gpio/gpiolib*.c)
+SILENT = {
+    "debounce_irq_handler": (
+        "it asked for a debounced line, and the kernel drops an edge if the line falls again "
+        "within that time, as after a short ping (--pulse-us)"
+    ),
+    "gpio_set_open_drain_value_commit": (
+        "its reply line is an open drain, which is pulled down and never up: nothing raises it here"
+    ),
+}
+
+
 @dataclass(frozen=True)
 class _Reason:
     """Why a ball was late: in a sentence, by which kind it is counted, and the code."""
@@ -134,7 +146,8 @@ class ProgramAnswer(Answer):
             return self.interrupts_off()
         if way is None:
             cause = part.blame(part.weights)
-            return cause, f"the program did not answer; most of the time {ran(cause)}"
+            seen = _unanswered(self.parts)
+            return cause, f"the program did not answer{seen}; most of the time {ran(cause)}"
         return self._late(part, way)
 
     def _late(self, part: Segments, way: _ProgramWay) -> Why:
@@ -433,6 +446,12 @@ def _trap(part: Segments, its: range, thread: int, line: int | None) -> str:
         if any(part.thread_at(j) == lines_thread for j in range(i, its.stop)):
             return " < ".join(reversed(names[max(0, place - 2) : place]))
     return ""
+
+
+def _unanswered(parts: Sequence[Segments]) -> str:
+    """Say what kept a program's line from a ping, or its reply from the wire; empty: not seen."""
+    every = {name for part in parts for i in range(len(part.whats)) for name in _bases(part, i)}
+    return next((f": {why}" for function, why in SILENT.items() if function in every), "")
 
 
 def _bases(part: Segments, segment: int) -> set[str]:

@@ -3,11 +3,13 @@
 """What is told of a ball that a program answered: what it waited for, by its own functions."""
 
 import subprocess
+from dataclasses import replace
 
 import pytest
 
 from tennis.bench.kernels import own_program
 from tennis.bench.virtual import elf
+from tennis.explain.causes import common_kind
 from tennis.explain.explanation import Explanation
 from tennis.explain.page import about
 from tennis.explain.replayed import policies_of
@@ -59,10 +61,12 @@ FUNCTIONS = [
     Symbol(0xFD10, "__arm64_sys_write"),
     Symbol(0xFD20, "__schedule"),
     Symbol(0xFD30, "schedule_rtlock"),
+    Symbol(0xFD40, "debounce_irq_handler"),
+    Symbol(0xFD50, "gpio_set_open_drain_value_commit"),
 ]
 MAIN, SET, IRQ, EDGE, THREAD, IDLE, IOCTL, FAULT, LOCK, PAGES, FUTEX, WORK = range(12)
 PYTHONS, COLLECTOR, RESTORES, LENDS, NANOSLEEP, READ, SWITCH, UNNAMED = range(12, 20)
-PREEMPT, WRITE, SCHEDULE, SLOW = range(20, 24)
+PREEMPT, WRITE, SCHEDULE, SLOW, DEBOUNCE, DRAIN = range(20, 26)
 TASKS = ["swapper/0", "irq/18-answer", "answer", "stress", "helper", "second"]
 PRIORITIES = {"irq/18-answer": 50, "answer": 50, "helper": 0}
 OWN = ("answer", "helper", "second")
@@ -80,6 +84,7 @@ NODES = [
     (2, NANOSLEEP), (2, READ), (12, SWITCH), (8, UNNAMED), (8, COLLECTOR),
     (12, IRQ), (32, PREEMPT), (33, SCHEDULE), (2, WRITE), (35, PREEMPT), (36, SCHEDULE),
     (-1, SWAPPER + 5), (38, USER), (39, WORK), (2, READ), (41, LOCK), (42, SLOW), (43, SCHEDULE),
+    (5, DEBOUNCE), (11, DRAIN),
 ]  # fmt: skip
 IDLES, TAKEN, HANDLED, THREADED, IN_MAIN, IN_SET, RAISES = 4, 5, 6, 7, 9, 10, 11
 FAULTS, WAITS, HOLDS, LOCKS, ELSEWHERE, WORKS = 12, 13, 14, 15, 18, 19
@@ -87,7 +92,7 @@ HELPS, INTERPRETS, COLLECTS, RESTORED, LENT, SLEEPS, READS, SWITCHED, TRAVERSES,
     22, 32
 )
 TAKEN_IN_FAULT, TAKEN_IN_WRITE = 34, 37
-HELPS_TOO, BLOCKED = 40, 44
+HELPS_TOO, BLOCKED, DEBOUNCED, DRAINED = 40, 44, 45, 46
 FALLS = [(RAISES, 0, 800), (IN_MAIN, 0, 20), (IN_SET, 0, 80), (RAISES, 0, 2000)]
 
 
@@ -359,6 +364,28 @@ def test_above_its_lines_thread_a_program_waits_for_that_thread():
     without = [*WAY, (BLOCKED, 0, 9000), (ELSEWHERE, 0, 3000), (BLOCKED, 0, 900), (IN_MAIN, 0, 9)]
     told = story(*without, (RAISES, 0, 100), priorities=above)
     assert "higher priority" not in told.sentence
+
+
+@pytest.mark.parametrize(
+    ("ran", "said"),
+    [
+        ([(TAKEN, 1, 800), (DEBOUNCED, 1, 90)], "did not answer: it asked for a debounced line"),
+        ([*CAME, (DRAINED, 0, 90)], "did not answer: its reply line is an open drain"),
+        (CAME, "did not answer; most of the time"),
+    ],
+)
+def test_a_missed_ball_says_what_kept_the_reply(ran, said):
+    phase = made_phase(0, NODES, [*ran, (IDLES, 0, 9000)], TASKS, of_program=OWN)
+    told = tell(3, 1000, (None, None), [phase], Names(FUNCTIONS, POLICIES, of_program=True))
+    assert said in told.sentence
+
+
+def test_what_most_balls_wait_for_is_said_if_most_do():
+    trap = replace(story(*CAME, (RAISES, 0, 2000)), kind="trap", latency="interrupt")
+    other = replace(trap, kind="page")
+    assert common_kind([trap] * 3 + [other], "interrupt") == "trap"
+    assert common_kind([trap] * 2 + [other] * 2, "interrupt") == ""
+    assert common_kind([trap] * 3, "scheduling") == common_kind([], "whole") == ""
 
 
 OBJECTS = [(0x500000, 0x500030, "ledger")]
