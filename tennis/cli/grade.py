@@ -108,7 +108,7 @@ def grade(
     """
     from tennis.course import work
     from tennis.grading import class_list as lists
-    from tennis.grading import downloads, findings, judged, marks, pages
+    from tennis.grading import downloads, findings, judged, marks, pages, texts
 
     lab = work.find_lab(number)
     listed = lists.read(class_list) if class_list is not None else None
@@ -119,6 +119,7 @@ def grade(
     if out.resolve() == submissions.resolve():
         raise UsageError("--out is the folder of the hand-ins", next_step="choose another")
     people, decided = marks.read_sheet(out, lab), findings.read_decisions(out)
+    _ask_if_read(out, texts.signed_alike(out, lab, people))
 
     def observe(done: int, of: int, name: str) -> None:
         warn(f"{done} of {of}: {plain(name, 60)}")
@@ -144,6 +145,7 @@ def grade(
     found = [one for row in marked for one in (*row.findings, *row.unconfirmed, *row.seconds)]
     findings.write_decisions(out, found, decided)
     pages.write(out, lab, marked)
+    texts.keep_signed(out, people)
     _say(out, marked, findings.equals(graded))
     for line in _gradebook(out, lab, marked, listed, assignment):
         echo(line)
@@ -153,6 +155,27 @@ def grade(
             f"{format_count(waits, 'hand-in')} could not be checked by this machine, and cost "
             "nobody a point",
             next_step="correct the causes above, then use the same command again",
+        )
+
+
+def _ask_if_read(out: Path, alike: Sequence[str]) -> None:
+    """Ask whether texts that all got the same points were read. Raises TennisError if not."""
+    from tennis.grading import texts
+
+    if not alike:
+        return
+    for one in alike:
+        warn(f"signed alike: {one}")
+    try:
+        yes = click.confirm("Did you read each of these texts?", default=False, err=True)
+    except click.Abort:  # nobody is there to answer
+        yes = False
+        echo(err=True)
+    if not yes:
+        raise TennisError(
+            "nothing was marked",
+            next_step=f"read {quoted(out / texts.PAGE)}, correct the points, "
+            "then use the same command again, and answer y",
         )
 
 

@@ -20,6 +20,7 @@ from pathlib import Path, PurePath
 from pydantic import BaseModel, ValidationError
 
 from tennis.bench.kernels import debugging
+from tennis.bench.kernels.own_module import SOURCE_MAX
 from tennis.course import checks, choices, predictions, work, written_numbers
 from tennis.course.checking import plays as plays_of
 from tennis.course.checking import running as checking
@@ -52,6 +53,7 @@ class Graded(BaseModel):
     refused: str = ""  # why it is no hand-in
     later: str = ""  # why this machine could not check it: the same command tries again
     notes: list[str] = []
+    code: dict[str, str] = {}  # the files that a student completes, by name
     report: checking.Report | None = None
 
     @property
@@ -90,6 +92,7 @@ class Judged:
     refused: str = ""
     later: str = ""  # why this machine could not: another try may
     notes: list[str] = field(default_factory=list)
+    code: dict[str, str] = field(default_factory=dict)
     report: checking.Report | None = None
     pdf: bytes | None = None  # the notebook as it was handed in; the student made it
 
@@ -162,6 +165,7 @@ def _one(path: Path, name: str, out: Path, checks: str, judge: Callable[[Path], 
         refused=found.refused,
         later=found.later,
         notes=found.notes,
+        code=found.code,
         report=found.report,
     )
     if not found.final:
@@ -198,6 +202,7 @@ def judged(path: Path, lab: Lab, *, plays: Path | None, boards: bool = False) ->
                 notes = hand_in.unpack(path, folder).notes
                 if (folder / NOTEBOOK_PDF).is_file():
                     pdf = (folder / NOTEBOOK_PDF).read_bytes()
+                code = _code(folder, lab)
                 report = checking.run_checks(
                     folder, blind=False, plays=plays, boards=boards, lab=lab
                 )
@@ -208,7 +213,19 @@ def judged(path: Path, lab: Lab, *, plays: Path | None, boards: bool = False) ->
     except Exception as error:  # one hand-in must not end the others
         what = f"the grader broke off: {type(error).__name__}: {error}"
         return Judged(later=plain(what, 300), notes=notes)
-    return Judged(notes=notes, report=report, pdf=pdf)
+    return Judged(notes=notes, code=code, report=report, pdf=pdf)
+
+
+def _code(folder: Path, lab: Lab) -> dict[str, str]:
+    """Return the files that students complete, as they were handed in: for people to read."""
+    found = {}
+    for name in dict.fromkeys(one.file for one in lab.questions if one.file):
+        path = folder / name
+        if path.is_file() and path.stat().st_size <= SOURCE_MAX:
+            lines = path.read_text(encoding="utf-8-sig", errors="replace").splitlines()
+            shown = ("".join(c if c.isprintable() or c == "\t" else " " for c in x) for x in lines)
+            found[name] = "\n".join(shown)
+    return found
 
 
 def _cached(path: Path, name: str, digest: str, checks: str) -> Graded | None:
@@ -233,6 +250,7 @@ def checks_sha256(lab: Lab, *, replays: bool, boards: bool = False) -> str:
     # a check that lacked this kernel runs once it is here
     here_too = debugging.is_built() if lab.files else None
     digest = hashlib.sha256(repr((replays, boards, here_too)).encode())
+    code.append(Path(__file__))  # what is kept of a hand-in
     for path in own:
         digest.update(path.read_bytes() if path.is_file() else b"none")
     for path in code:

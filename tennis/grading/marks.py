@@ -239,6 +239,7 @@ def _sheet_head(lab: Lab) -> str:
         f"# Lab {lab.number}, {lab.title}: points that a person gives. Put a number in place of",
         '# "", half points too (1.5), then run `tennis grade` again. A number for any question',
         "# counts, also where the checks had another. Nothing that you write here is overwritten.",
+        "# texts.html has each text beside its rubric, and the code that it is about.",
     ]
     solution = load_solution(lab)
     for question in lab.questions:

@@ -2,7 +2,6 @@
 # SPDX-License-Identifier: MIT
 """Output of grading: a page for each student, a page for markers, a table of points."""
 
-import re
 import statistics
 from collections import Counter
 from collections.abc import Sequence, Set
@@ -11,10 +10,11 @@ from pathlib import Path
 from typing import Any
 
 from tennis.course.checking.plays import ON_BOARD
-from tennis.course.checking.running import title
+from tennis.course.checking.running import ANSWERED, Result, title
 from tennis.course.lab_files import Answer, load_solution
 from tennis.course.labs import Lab
 from tennis.course.people import folded
+from tennis.grading import texts
 from tennis.grading.findings import DECISIONS, equals
 from tennis.grading.judged import PDFS, Graded, common_wrong
 from tennis.grading.marks import Marked, Person, Status
@@ -27,8 +27,13 @@ from tennis.report.pages.templates import template
 FEEDBACK = "feedback"
 CLASS = "class.html"
 TABLE = "marks.csv"
-MARKUP = re.compile(r"[`*]")
 STYLES = {"pass": "confirmed", "fail": "contradicted", "inconclusive": "inconclusive"}
+WORDS_OF = {
+    "pass": "as it should be",
+    "fail": "not so",
+    "inconclusive": "undecided",
+    "not run": "not looked at",
+}
 # the status of a hand-in, in words
 STATUS = {
     "marked": "marked",
@@ -55,6 +60,7 @@ def write(out: Path, lab: Lab, marked: Sequence[Marked]) -> None:
         write_whole(out / FEEDBACK / _page(one.graded), page.encode(), force=True)
     page = template("class.html.j2").render(**_class(lab, marked, out))
     write_whole(out / CLASS, page.encode(), force=True)
+    texts.write(out, lab, marked)
     write_whole(out / TABLE, csv_of(_table(lab, marked)), force=True)
 
 
@@ -89,13 +95,36 @@ def _feedback(lab: Lab, one: Marked, counts: str = "") -> dict[str, Any]:
                 "title": title(result),
                 "verdict": result.verdict,
                 "style": STYLES.get(result.verdict, "not-addressed"),
+                "looked": _looked_at(result),
                 "message": result.message,
                 "hint": result.hint,
                 "details": result.details,
             }
             for result in graded.results
+            if result.question is None
         ],
     }
+
+
+def _looked_at(result: Result) -> str:
+    """Return what a check looked at and why: its rule, which is no answer of a student."""
+    return texts.MARKUP.sub("", result.rationale)
+
+
+def _checked(results: Sequence[Result], why: str) -> list[dict[str, Any]]:
+    """Return what looked at a question; the answer itself is above, and ``why`` beside it."""
+    return [
+        {
+            "verdict": WORDS_OF[result.verdict],
+            "style": STYLES.get(result.verdict, "not-addressed"),
+            "looked": _looked_at(result),
+            "message": "" if result.verdict == "pass" or result.message in why else result.message,
+            "hint": result.hint if result.verdict == "fail" else "",
+            "details": result.details,
+        }
+        for result in results
+        if (result.check.partition("[")[0], result.verdict) != (ANSWERED, "pass")
+    ]
 
 
 def _questions(lab: Lab, one: Marked) -> list[dict[str, Any]]:
@@ -112,18 +141,20 @@ def _questions(lab: Lab, one: Marked) -> list[dict[str, Any]]:
         why = mark.why if mark.points is not None else ""
         answer = report.facts.answers.get(question.id)
         if question.kind == "choice" and isinstance(answer, str):  # the lab's words, not theirs
-            answer = MARKUP.sub("", answer)
+            answer = texts.MARKUP.sub("", answer)
         if points is not None and points < mark.of and right is not None and right.why:
             why = f"{why}. {right.why}" if why else right.why
         rows.append(
             {
                 "id": question.id,
-                "text": MARKUP.sub("", lab.fill(question.text)),
+                "text": texts.MARKUP.sub("", lab.fill(question.text)),
                 "answer": answer,
                 "file": question.file if question.file in report.facts.files else None,
                 "points": None if points is None else number(points),
                 "of": mark.of,
                 "why": why,
+                "checked": _checked([r for r in report.results if r.question == question.id], why),
+                "by_person": question.kind == "text" and points is None,
                 **_looked_for(right, read=points is not None),
             }
         )
@@ -182,6 +213,8 @@ def _class(lab: Lab, marked: Sequence[Marked], out: Path) -> dict[str, Any]:
         "not_replayed": sum(one.unplayed for one in graded),
         "not_here": _not_here(graded),
         "suspicious": equals(every),
+        "textless": texts.code_without_text(lab, marked),
+        "texts": texts.PAGE if any(one.kind == "text" for one in lab.questions) else "",
         "benches": [
             f"{one.student}: {title(result)}: {result.message}"
             for one in graded
