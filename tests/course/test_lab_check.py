@@ -5,6 +5,7 @@
 import json
 import re
 import resource
+import sys
 import zipfile
 from pathlib import Path
 from types import SimpleNamespace
@@ -17,6 +18,7 @@ from tennis.cli import cli
 from tennis.course import load_lab, work
 from tennis.course.checking import running as checking
 from tests.support.hand_ins import make_work
+from tests.support.processes import run_to_end
 
 LAB = load_lab("04-under-load")
 FIRST = load_lab("01-first-serve")
@@ -182,3 +184,33 @@ def test_who_is_in_a_hubs_jupyterlab_starts_no_other_one(tmp_path, monkeypatch):
         done = run("lab", "open", "01", "--no-browser")
         assert done.exit_code != 0
         assert f"open {place} in its list of files" in str(done.exception)
+
+
+WITHOUT_PYTEST = """
+import sys
+class Absent:
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] in {"pytest", "_pytest"}:
+            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
+sys.meta_path.insert(0, Absent())
+"""
+TENNIS = "from tennis.cli import main; sys.exit(main())"
+
+
+@pytest.mark.parametrize(
+    "command", ["lab check 01", "lab submit 01 --partial", "grade in --lab 01"]
+)
+def test_after_make_setup_alone_the_stage_that_is_missing_is_named(tmp_path, command):
+    """pytest comes with `--lab`: that it is not there is no defect of Tennis."""
+    assert run("lab", "start", "01", "--as", "Zoe", "--out", tmp_path / "lab-01").exit_code == 0
+    (tmp_path / "in").mkdir()
+    (tmp_path / "in/x.zip").touch()
+    # the checks run in another process, which has no pytest either
+    checks = "from tennis.course.checking import running\n"
+    checks += f"running.PYTEST = {WITHOUT_PYTEST!r} + running.PYTEST"
+    code = f"{WITHOUT_PYTEST}\nsys.argv[1:] = {command.split()!r}\n{checks}\n{TENNIS}"
+    done = run_to_end([sys.executable, "-c", code], cwd=tmp_path)
+    assert done.returncode == 1
+    assert "scripts/setup.sh --lab" in done.stderr
+    assert "defect" not in done.stderr
+    assert done.stderr.count("\n") == 1
