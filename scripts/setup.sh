@@ -22,6 +22,7 @@ STAGES=$(
     cat <<'END'
 pico       130 -                                               what the emulated Pico needs (tennis brickwall verify --bench virtual)
 lab        200 lab,book                                        what a student's labs need: JupyterLab, checks, the books, SLOTH's compiler
+room       30 room                                             what one server for a class needs: JupyterHub (docs/rooms.md)
 provision  130 provision                                       what provisioning targets needs (docs/provisioning.md)
 cluster    150 cluster                                         what a match on many machines needs (docs/cluster.md)
 dist       140 dist                                            what make dist needs
@@ -31,7 +32,7 @@ test       400 -                                               what `make test` 
 END
 )
 readonly STAGES
-readonly OF_TEST=(pico lab provision unit) # what --test stands for, besides its own programs
+readonly OF_TEST=(pico lab room provision unit) # what --test stands for, besides its own programs
 declare -A WITH=()                         # the stages that are wanted
 BESIDE=""                                  # the process that fetches kernels meanwhile
 
