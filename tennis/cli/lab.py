@@ -15,6 +15,8 @@ from tennis.cli.tables import table
 from tennis.cli.words import echo, echo_json, paragraph, warn
 from tennis.kit.entries import OWN
 from tennis.kit.errors import TennisError, UsageError
+from tennis.kit.share import processors
+from tennis.kit.turns import turn
 from tennis.rally.text import quoted
 
 if TYPE_CHECKING:
@@ -310,9 +312,11 @@ def _printed(opened: "Work", *, partial: bool) -> bool:
     there = (opened.folder / work.NOTEBOOK).is_file()
     if not there and (partial or not opened.lab.notebook.is_file()):
         return False
-    warn("running the notebook once more, and printing it")
     try:
-        hand_in.print_notebook(opened)
+        # with thirty at once on one server, each notebook would take longer than it may
+        with turn("notebook", processors(), lambda: warn("waiting for others who hand in")):
+            warn("running the notebook once more, and printing it")
+            hand_in.print_notebook(opened)
     except work.WorkError as error:
         if not partial:
             raise
