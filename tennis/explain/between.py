@@ -15,7 +15,7 @@ from tennis.rally.phases import GIVES, GOT, MOVES, SENDS, SLEEPING, TAKES, WAKES
 # functions that lead to a lock, an interrupt or a move, from any caller
 _LOCKING = re.compile(
     r"queued_|_raw_|__raw_|rt_spin_|rtlock_|rt_mutex_|rt_read_|rt_write_|__rt_"
-    r"|mutex_|__mutex_|down|__down|up|__up"
+    r"|(__)?mutex_|(__)?(down|up)(_\w+)?$"
 )
 _SENDING = re.compile(
     r"gic_|\w*smp_cross_call|ipi_|arch_(smp_send|send_call|irq_work)|smp_send_|send_call_|\w*ipi\w*"

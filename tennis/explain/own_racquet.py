@@ -8,6 +8,7 @@ it fell. Its other functions are threads, timers and work that may be the reason
 
 from collections import defaultdict
 from dataclasses import dataclass
+from itertools import pairwise
 
 from tennis.explain import between
 from tennis.explain.answer import Answer, Why, entry, overlap_ns, ran, sum_ns
@@ -104,12 +105,13 @@ class OwnAnswer(Answer):
         found = _reasons(call, blocked)
         reason = max(found, key=lambda name: sum_ns(part, found[name]))
         its = found[reason]
-        took = format_ns(sum_ns(part, its))
         cause = part.blame(part.weights_of(its))
         if held := self._held(call, its):
-            return held.cause, self._waited(call, its, held)
+            return held.cause, self._waited(call, held)
         if held := self.spun(part, its):
-            return held.cause, f"{self._who(call)} came {took} later; {held}"
+            return held.cause, self._waited(call, held)
+        if reason == "before":
+            return self._behind(call, its)
         return cause, self._words(call, reason, its, cause)
 
     def _words(self, call: _Call, reason: str, its: list[int], cause: Blame | None) -> str:
@@ -120,12 +122,8 @@ class OwnAnswer(Answer):
                 why = f"the interrupt was taken after {took}"
             case "own":
                 return f"{self._who(call)}: its own code took {took}, most in {_said(cause)}"
-            case "before":
-                name, task = call.handler.partition(" [")[0], self.named(part, call.begins)
-                why = f"{name} ran in {task}, which first went on for {took} with {_said(cause)}"
-                return f"{why}{_asleep(call, its)}"
             case "slept":
-                why = f"{self._who(call)} slept for {took}, {_place(call, its)}"
+                why = f"{self._who(call)} slept for {took}, {_place(call, _before(call, its))}"
             case "lock":
                 owner = next((i for i in reversed(its) if _bases(part, i) & UNLOCKS), None)
                 held_by = "" if owner is None else f" that {self.named(part, owner)} held"
@@ -133,6 +131,19 @@ class OwnAnswer(Answer):
             case _:
                 why = f"{self._who(call)} did not get the processor for {took}"
         return f"{why}; most of the time the processor was in {_said(cause)}" if cause else why
+
+    def _behind(self, call: _Call, its: list[int]) -> Why:
+        """Say what the answer's task was at before: it computed, or slept."""
+        part, name = call.part, call.handler.partition(" [")[0]
+        first = f"{name} ran in {self.named(part, call.begins)}, which first"
+        own = [i for i in its if not call.is_away(i)]
+        cause, slept_ns = part.blame(part.weights_of(own)), sum_ns(part, its) - sum_ns(part, own)
+        if 2 * slept_ns < sum_ns(part, its):
+            return cause, f"{first} went on for {format_ns(sum_ns(part, its))} with {_said(cause)}"
+        # its stack is the same before and after: whichever is next to the longest gap
+        pairs = list(pairwise(own)) or [(own[0], own[0])]
+        asleep = max(pairs, key=lambda pair: part.began[pair[1]] - part.began[pair[0]])[0]
+        return cause, f"{first} slept for {format_ns(slept_ns)}, {_place(call, asleep)}"
 
     def _held(self, call: _Call, its: list[int]) -> LockHeld | None:
         """Return the wait for a lock that most of some segments were."""
@@ -144,9 +155,13 @@ class OwnAnswer(Answer):
         most = 2 * overlap_ns(call.part, its, longest) >= sum_ns(call.part, its)
         return longest if most else None
 
-    def _waited(self, call: _Call, its: list[int], held: LockHeld) -> str:
+    def _waited(self, call: _Call, held: LockHeld) -> str:
         """Say which lock it was, who had it, and what that was at."""
-        lock = _lock_name(call, its, held)
+        lock = held.lock or "a lock"
+        if SOFTIRQ_LOCK in held.wanted:
+            lock = "the softirq lock"
+        elif held.wanted:
+            lock += f", wanted in {held.wanted},"
         owner = held.owner + (f" on processor {held.holder}" if len(self.lanes[0]) > 1 else "")
         why = f"{self._who(call)} waited {format_ns(held.ns)} for {lock} that {owner} held"
         if held.cause is None:
@@ -223,15 +238,14 @@ def _is_interrupted(part: Segments, segment: int) -> bool:
     return part.whats[segment].kind in {"irq", "path", "softirq"}
 
 
-def _last_place(call: _Call, its: list[int]) -> list[str]:
-    """Return the stack, with lines, of the call's task when it last ran before some segments."""
-    before = [i for i in range(its[0]) if not call.is_away(i)]
-    return call.part.shown_stack(int(call.part.node[before[-1]])) if before else []
+def _before(call: _Call, its: list[int]) -> int | None:
+    """Return where the call's task last ran before some segments."""
+    return next((i for i in reversed(range(its[0])) if not call.is_away(i)), None)
 
 
-def _place(call: _Call, its: list[int]) -> str:
-    """Say which call of the handler's it slept in, and on which line."""
-    names = _last_place(call, its)
+def _place(call: _Call, segment: int | None) -> str:
+    """Say which call of the module's a task is in, and on which line."""
+    names = [] if segment is None else call.part.shown_stack(int(call.part.node[segment]))
     at = max((i for i, name in enumerate(names) if "(" in name or "[racquet" in name), default=None)
     if at is None:
         return "nobody knows where"
@@ -239,22 +253,14 @@ def _place(call: _Call, its: list[int]) -> str:
     return called + names[at]
 
 
-def _lock_name(call: _Call, its: list[int], held: LockHeld | None = None) -> str:
-    """Return a lock's variable, and where it was wanted."""
-    names = _last_place(call, its)
+def _lock_name(call: _Call, its: list[int]) -> str:
+    """Return what is known of a lock whose owner is not: where it was wanted."""
+    last = _before(call, its)
+    names = [] if last is None else call.part.shown_stack(int(call.part.node[last]))
     if SOFTIRQ_LOCK in {base(name) for name in names}:
         return "the softirq lock"
     own = [name for name in names if "(" in name or "[racquet" in name]
-    wanted = f", wanted in {own[-1]}," if own else ""
-    return (held.lock if held and held.lock else "a lock") + wanted
-
-
-def _asleep(call: _Call, its: list[int]) -> str:
-    """Say for how long of it the task slept."""
-    slept = [i for i in its if call.is_away(i)]
-    if 2 * sum_ns(call.part, slept) < sum_ns(call.part, its):
-        return ""
-    return f"; it slept {format_ns(sum_ns(call.part, slept))} of that"
+    return f"a lock, wanted in {own[-1]}," if own else "a lock"
 
 
 def _said(cause: Blame | None) -> str:

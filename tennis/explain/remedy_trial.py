@@ -235,8 +235,11 @@ def changed(plan: Plan, settings: Sequence[str]) -> Plan:
             )
         asked[name.replace("-", "_")] = value
     known = {row.name: getattr(plan, row.name) for row in OF_TARGET if row.name != "racquet"}
+    if plan.racquet:  # it says itself where it answers
+        known = {name: value for name, value in known.items() if not name.endswith("_half")}
+        known["racquet"] = Path(plan.racquet)
     wanted = {**known, **asked}
-    if wanted["bottom_half"] not in {"user", PROGRAM}:  # no process that could be pinned
+    if wanted.get("bottom_half") not in {"user", PROGRAM}:  # no process that could be pinned
         wanted["bottom_half_cpu"] = None
     checked = plan_for(RallyRequest.of(wanted), Serving())
     try:

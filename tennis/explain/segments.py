@@ -28,6 +28,7 @@ from tennis.rally.phases import (
 from tennis.rally.text import plain
 
 MOSTLY = 0.9  # of the time below a function: then it is what one looks at, not its caller
+MOSTLY_OWN = 2 / 3  # of a Racquet of a user: its own function says more than its caller
 CALLERS_SHOWN = 3
 VARIABLE_MAX = 1 << 12  # bytes
 EVAL_LOOP = "_PyEval_EvalFrameDefault"  # CPython's: its collector has returned, or called Python
@@ -441,7 +442,7 @@ class Segments:
         ]
         if not stacks:
             return None
-        enough = MOSTLY * sum(one.ns for one in stacks)
+        enough = (MOSTLY_OWN if self.names.own_racquet else MOSTLY) * sum(one.ns for one in stacks)
         depth = 0
         while True:
             below: dict[str, int] = defaultdict(int)
