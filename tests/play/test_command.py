@@ -101,6 +101,8 @@ def test_the_command_is_planned_as_the_rally_is_played_again(name):
     for field in Plan.model_fields:
         if field not in NOT_OF_THE_BALLS:
             assert getattr(plan, field) == getattr(again, field), field
+    options = [word for word in command_of(ALONE[name]).split() if word.startswith("--")]
+    assert len({*options}) + max(0, options.count("--load-option") - 1) == len(options)
 
 
 def test_each_setting_of_a_plan_is_among_the_cases():
