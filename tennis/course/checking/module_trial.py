@@ -71,7 +71,7 @@ KWORKERS_MAX = 8  # that the kernel itself starts meanwhile
 OWN_TASKS = ("after", "usleep")  # what runs in the script at its end
 # they call the handlers of hard interrupts, and nothing else; a compiler may merge them
 HANDLERS = {"handle_irq_event", "handle_irq_event_percpu", "__handle_irq_event_percpu"}
-BALLS = 10_000  # 20 s, several times as long as a trial takes
+PINGS_S = 30  # several times as long as a trial takes
 LIMIT_S = 900.0  # of this machine's time: it says nothing about the Racquet
 REGISTER_READS, REGISTERS_S = 5, 0.2
 QUOTED = 60  # lines of the console
@@ -156,9 +156,9 @@ def trial(source: Path, kernel: Kernel, bench_kernel: str, pace: Pace = Pace()) 
     own = own_module.build(source, kernel)
     own_module.built(source, kernel)
     request = RallyRequest(kernel=bench_kernel, racquet=source)
-    plan = plan_for(
-        request, Serving(loop="open", rate_hz=pace.rate_hz, balls=BALLS, seed=pace.seed)
-    )
+    balls = round(PINGS_S * pace.rate_hz)
+    serving = Serving(loop="open", rate_hz=pace.rate_hz, balls=balls, seed=pace.seed)
+    plan = plan_for(request, serving)
     versions = VirtualBench().versions(plan)
     code = [Path(__file__), Path(own_module.__file__), *plugins.sources("guest")]
 
