@@ -119,7 +119,7 @@ class RegisteredBench(Bench, Protocol):
 
     @classmethod
     def of(cls, plan: Plan, access: Access) -> Bench:
-        """Return the bench. Raises UsageError or BenchError if it is not there."""
+        """Return a plan's bench. Raises UsageError or BenchError if it is not there."""
 
 
 class ResumableBench(Bench):

@@ -1,9 +1,10 @@
 # SPDX-FileCopyrightText: The Tennis authors
 # SPDX-License-Identifier: MIT
-"""In which order boots were played on a board, and whether it drifted meanwhile.
+"""The order in which boots were played on a board, and drift during them.
 
-A board gets warmer, a boot is like the one before it. If all boots of one side came first, what
-changed with time looks like a difference between the sides. The virtual bench has no such time.
+A board gets warmer, and a boot resembles the one before it. If all boots of one side came first,
+what changed with time looks like a difference between the sides. The virtual bench has no such
+time.
 """
 
 from collections.abc import Sequence

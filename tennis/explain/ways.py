@@ -127,7 +127,7 @@ def way_to_bottom_half(lanes: Lanes, top_half: int) -> Segments:
 
 
 def woken_thread(part: Segments, segment: int) -> int | None:
-    """Return the number of the task that a segment is of; None if it only interrupts a task.
+    """Return the number of a segment's task; None if it only interrupts a task.
 
     The task that an interrupt meets is not the one that was woken for what the interrupt does.
     """

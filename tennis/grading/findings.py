@@ -149,7 +149,7 @@ class IntegrityFinding:
 
     @property
     def words(self) -> str:
-        """Say all of it."""
+        """Return the finding in words."""
         return f"{self.about}: {self.found}{self.others}"
 
 

@@ -44,7 +44,7 @@ def digest_of(path: Path) -> str:
 
 
 def name_of(setting: str) -> str:
-    """Return the name of what a manifest or a plan has."""
+    """Return the name of the profile in a manifest or a plan."""
     return setting.partition("@")[0]
 
 

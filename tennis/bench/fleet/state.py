@@ -157,7 +157,7 @@ def poll(
     *,
     patience: Patience = USUAL,
 ) -> list[BenchState]:
-    """Ask benches, all at the same time; nothing that one of them does stops the others.
+    """Ask benches, all at the same time; none can block the others.
 
     It takes no longer than the slowest of them, ``patience.look_s`` at most (for some dozens of
     benches).

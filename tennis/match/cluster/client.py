@@ -112,7 +112,7 @@ def _seen_by_cluster(
 
 
 def _setting(missing: list[ScheduledRally], cluster: Cluster, store: Place) -> ClusterSetting:
-    """Place what all rallies are played with, and say what a worker must be. Raises BenchError."""
+    """Store the files that all rallies need, and a worker's requirements. Raises BenchError."""
     kinds = dict[str, ScheduledRally]()
     for planned in missing:
         kinds.setdefault(planned.plan.model_dump_json(exclude={"protocol", "versions"}), planned)
