@@ -112,3 +112,18 @@ def test_the_paper_holds_no_answer(tmp_path):
     assert "Answer. " not in paper
     assert answers.count("Answer. ") == len(EXAM)
     assert PAGES.paper(EXAM).count("![picture") == sum(one.picture is not None for one in EXAM)
+
+
+def test_the_catalogue_names_questions_of_each_lab():
+    page = (ROOT / "docs/syllabus.md").read_text()
+    table = page.partition("## For a catalogue")[2].partition("\n## ")[0]
+    rows = re.findall(r"(?m)^\| (\d+)\. ([^|]+) \| [^|]+ \| ([^|]+) \|$", table)
+    assert [(int(number), title) for number, title, _ in rows] == [
+        (lab.number, lab.title) for lab in load_course()[1]
+    ]
+    labs = {question.id: question.lab for question in EXAM}
+    for number, _, named in rows:
+        questions = re.findall(r"`([^`]+)`", named)
+        assert {labs[name] for name in questions} <= {int(number)}
+        # "no question yet" is true
+        assert bool(questions) == (int(number) in labs.values())
