@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The Tennis authors
 # SPDX-License-Identifier: MIT
-"""What a program asked the kernel for while a ball waited, by thread: its calls, and their results.
+"""A program's system calls while a ball waited, by thread, with their results.
 
 A call that began before the ball is seen when it is over: its first argument is gone then.
 """

@@ -34,7 +34,7 @@ class _Call:
     part: Segments
     begins: int
     handler: str
-    thread: int | None  # None: it answers in an interrupt or a softirq, whatever that meets
+    thread: int | None  # None: it answers in an interrupt or a softirq, in any task
 
     def is_away(self, segment: int) -> bool:
         """Tell whether somebody else has the processor, or interrupts the call's task."""
@@ -140,7 +140,7 @@ class OwnAnswer(Answer):
         cause, slept_ns = part.blame(part.weights_of(own)), sum_ns(part, its) - sum_ns(part, own)
         if 2 * slept_ns < sum_ns(part, its):
             return cause, f"{first} went on for {format_ns(sum_ns(part, its))} with {_said(cause)}"
-        # its stack is the same before and after: whichever is next to the longest gap
+        # its stack is the same before and after: take the one next to the longest gap
         pairs = list(pairwise(own)) or [(own[0], own[0])]
         asleep = max(pairs, key=lambda pair: part.began[pair[1]] - part.began[pair[0]])[0]
         return cause, f"{first} slept for {format_ns(slept_ns)}, {_place(call, asleep)}"
@@ -254,7 +254,7 @@ def _place(call: _Call, segment: int | None) -> str:
 
 
 def _lock_name(call: _Call, its: list[int]) -> str:
-    """Return what is known of a lock whose owner is not: where it was wanted."""
+    """Describe a lock without a known owner: the code that wanted it."""
     last = _before(call, its)
     names = [] if last is None else call.part.shown_stack(int(call.part.node[last]))
     if SOFTIRQ_LOCK in {base(name) for name in names}:

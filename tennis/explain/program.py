@@ -264,7 +264,7 @@ def _site_near(part: Segments, segment: int, thread: int) -> str:
 
 
 def _own_time(part: Segments, its: range, thread: int, calls: Calls) -> _Reason:
-    """Say what a task was at, or what it waited for, where it should only answer."""
+    """Say what a task did, or what it waited for, when it should only answer."""
     away = [i for i in its if part.thread_at(i) != thread]
     took = format_ns(sum_ns(part, its))
     if 2 * sum_ns(part, away) >= sum_ns(part, its):

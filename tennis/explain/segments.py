@@ -105,9 +105,9 @@ class Names:
     ) -> None:
         """``policies``: of the tasks that answer, by name and priority, as in ``FIFO``.
 
-        ``of_program``: a program of somebody's own answers. ``places``: address -> where that is in
-        its source. ``objects``: its variables by address: begin, end, name.
-        ``own_racquet``: if a Racquet of somebody's own answers, the modules' variables by address.
+        ``of_program``: a user's own program answers. ``places``: address -> place in its source.
+        ``objects``: its variables by address: begin, end, name. ``own_racquet``: if a user's own
+        Racquet answers, the modules' variables by address.
         """
         self.symbols, self.of_program, self.places = symbols, of_program, places
         self.own_racquet = own_racquet is not None

@@ -28,7 +28,7 @@ from tennis.report.pages.templates import template
 PAGE = "texts.html"
 SIGNED = "signed.json"
 MARKUP = re.compile(r"[`*]")
-ALIKE_MIN = 3  # so many texts of one question
+ALIKE_MIN = 3  # texts of one question
 
 
 def signed_alike(out: Path, lab: Lab, people: Mapping[str, Person]) -> list[str]:

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The Tennis authors
 # SPDX-License-Identifier: MIT
-"""Turns on a machine of several accounts: so many of one kind of work at once, the others wait.
+"""Turns on a machine of several accounts: work of one kind at once is limited, others wait.
 
 A place is a lock of a file in /run/lock, which every account can lock and the kernel unlocks when
 its process ends. An account may hold all of them: after ``WAIT_S`` nobody waits any more.
@@ -51,7 +51,7 @@ def _open(path: Path) -> int:
     except FileNotFoundError:
         with suppress(FileExistsError):
             file = os.open(path, flags | os.O_CREAT | os.O_EXCL, 0o444)
-            os.fchmod(file, 0o444)  # whatever the umask is
+            os.fchmod(file, 0o444)  # independent of the umask
             return file
         return os.open(path, flags)
 
