@@ -16,6 +16,7 @@ from tennis.grading.judged import Graded
 from tennis.kit import entries
 from tennis.kit.checkout import ROOT
 from tennis.kit.entries import Entry, EntryError, load
+from tennis.play.doctor import host
 from tennis.play.doctor.host import MORE
 from tennis.rally import open_rally
 from tennis.rally.statistics.balls import latencies_ns
@@ -346,6 +347,22 @@ def fall():
 def test_what_is_named_in_tables_exists():
     for named in [*MORE, *(value for names in PICTURES.values() for value in names.values())]:
         assert callable(load(named))
+
+
+def test_the_doctor_of_a_plain_wheel_is_silent_about_extras(monkeypatch):
+    """Who wants the virtual bench reads nothing of an emulated Pico, or of a serial port."""
+    for name in ("_examine_virtual", "examine_folder"):
+        monkeypatch.setattr(host, name, lambda *_: ())
+    monkeypatch.setattr(host.entries, "entries", lambda _group: ())
+    assert "emulated Pico" in {finding.what for finding in host.examine()}  # a checkout has it
+    monkeypatch.setattr("importlib.util.find_spec", lambda _name: None)
+    assert "emulated Pico" not in {finding.what for finding in host.examine()}
+
+    def without_extras(named):
+        raise EntryError(f"{named} needs the Python module serial, which is not installed")
+
+    monkeypatch.setattr(host, "load", without_extras)
+    assert list(host.examine()) == []
 
 
 def test_what_is_optional_is_asked_for_when_it_is_needed(tmp_path):

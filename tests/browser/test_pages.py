@@ -211,6 +211,18 @@ def test_a_telephone_shows_verdicts_as_cards(browser, pages):
     page.close()
 
 
+def test_a_telephone_shows_what_became_of_each_quantity(browser, pages):
+    """Of a comparison nothing is cut, and "after is" stands below the quantity's name."""
+    page = browser.new_page(viewport=TELEPHONE)
+    page.goto(pages["compare"].as_uri())
+    row = page.locator("table.quantities tbody tr").first
+    name, after = row.locator("td").first.bounding_box(), row.locator("td").last.bounding_box()
+    assert 0 <= after["x"] and after["x"] + after["width"] <= 390
+    assert name["y"] < after["y"] < row.locator("td").nth(1).bounding_box()["y"]
+    assert row.locator("td").last.get_attribute("data-label") == "after is"
+    page.close()
+
+
 def test_a_telephone_shows_a_book_s_verdicts_as_cards(browser, pages):
     """Nothing of a row is cut, each figure has its column's title; a desk shows a plain table."""
     page = browser.new_page(viewport=TELEPHONE)
