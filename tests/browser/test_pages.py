@@ -217,7 +217,7 @@ def test_a_telephone_shows_what_became_of_each_quantity(browser, pages):
     page.goto(pages["compare"].as_uri())
     row = page.locator("table.quantities tbody tr").first
     name, after = row.locator("td").first.bounding_box(), row.locator("td").last.bounding_box()
-    assert 0 <= after["x"] and after["x"] + after["width"] <= 390
+    assert after["x"] >= 0 and after["x"] + after["width"] <= 390
     assert name["y"] < after["y"] < row.locator("td").nth(1).bounding_box()["y"]
     assert row.locator("td").last.get_attribute("data-label") == "after is"
     page.close()
