@@ -9,6 +9,7 @@ import errno
 import gc
 import importlib
 import os
+import resource
 import signal
 import sys
 
@@ -256,13 +257,19 @@ def _line_and_code(error: BaseException) -> tuple[str, int]:
             if error.errno in {errno.EMFILE, errno.ENFILE}:
                 said = "no more files may be open here: raise that limit (ulimit -n)"
             return said, _failed()
-        case MemoryError():
+        case MemoryError() | SystemError() | ImportError() if _is_short(error):
             why = (
                 "there is not enough memory for this: look for a limit (ulimit -v); "
                 "a folder that takes so much was not made by tennis"
             )
             return why, _failed()
     return cut_off(error) or _defect(error), _failed()
+
+
+def _is_short(error: BaseException) -> bool:
+    """Tell whether memory is what an error is about: with a limit, libraries say it in odd ways."""
+    limited = resource.getrlimit(resource.RLIMIT_AS)[0] != resource.RLIM_INFINITY
+    return limited or isinstance(error, MemoryError)
 
 
 def _misused(error: click.UsageError) -> str:

@@ -196,3 +196,16 @@ def test_a_compiled_file_without_an_end_is_named(tmp_path, monkeypatch, damaged)
     line = done.stderr.splitlines()[-1]  # click takes an EOFError for Ctrl-D, with an empty line
     assert "a file that Python compiled is cut off" in line
     assert done.returncode == 1
+
+
+@pytest.mark.parametrize("error", ["MemoryError", "SystemError", "ImportError"])
+def test_a_limit_of_memory_is_no_defect(error):
+    """pyarrow, numpy and Python itself have other words for it: a report ended as a defect."""
+    script = f"""
+import resource
+from tennis import cli
+resource.setrlimit(resource.RLIMIT_AS, (1 << 40, 1 << 40))
+print(*cli._line_and_code({error}("odd")))
+"""
+    said = run_to_end([sys.executable, "-c", script], check=True).stdout
+    assert "there is not enough memory for this: look for a limit (ulimit -v)" in said
