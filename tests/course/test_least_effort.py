@@ -179,36 +179,20 @@ def looks_of(**changed):
             sleeps=60 * n,
             record=read,
         )
-        looks.append(replace(look, **{name: value(n) for name, value in changed.items()}))
+        looks.append(replace(look, **changed))
     return looks
 
 
-LAZY = {
-    "answers, and does nothing else": (
-        {"bytes": lambda _: 0, "md5": lambda _: ""},
-        "after 300 pings there are 0 records",
-    ),
-    "writes all records at once": (
-        {"bytes": lambda _: 4096 * RECORD},
-        "more than balls",
-    ),
-    "makes the file long, and fills it with nothing": (
-        {"md5": lambda _: hashlib.md5(bytes(RECORD), usedforsecurity=False).hexdigest()},
-        "is not that of the ball",
-    ),
-    "has no other thread": ({"threads": lambda _: 1}, "it has one thread"),
-    "has another thread that only sleeps": (
-        {"ticks": lambda _: 0},
-        "it does not work with the count",
-    ),
-    "has another thread that only runs": (
-        {"sleeps": lambda _: 3},
-        "slept 0 times a second",
-    ),
-    "hides its file": (
-        {"after": lambda _: 0},
-        "could be looked at 10 times, the last time after 0 pings",
-    ),
+LONG = "makes the file long, and fills it with nothing"
+NOTHING = hashlib.md5(bytes(RECORD), usedforsecurity=False).hexdigest()
+LAZY = {  # what is seen in place of what is right, and the words
+    "answers, and does nothing else": ({"bytes": 0, "md5": ""}, "pings there are 0 records"),
+    "writes all records at once": ({"bytes": 4096 * RECORD}, "more than balls"),
+    LONG: ({"md5": NOTHING}, "is not that of the ball"),
+    "has no other thread": ({"threads": 1}, "it has one thread"),
+    "has another thread that only sleeps": ({"ticks": 0}, "it does not work with the count"),
+    "has another thread that only runs": ({"sleeps": 3}, "slept 0 times a second"),
+    "hides its file": ({"after": 0}, "looked at 10 times, the last time after 0 pings"),
 }
 
 

@@ -15,14 +15,14 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-RECORDS = "/run/program/records"
+_RECORDS = "/run/program/records"
 RECORD = 4096  # bytes of a ball
-LOOK_US = 50_000
-LOOKS_MIN = 5
-SHARES = 40  # drawn, in thousandths: each look reads the record at the next one of those there
-TICK_US = 10_000  # of the kernel's count of a thread's time
+_LOOK_US = 50_000
+_LOOKS_MIN = 5
+_SHARES = 40  # drawn, in thousandths: each look reads the record at the next one of those there
+_TICK_US = 10_000  # of the kernel's count of a thread's time
 BEHIND = 250  # balls that may wait to be written: the thread that writes is an ordinary one
-SLEEPS_PER_S, RUN_SHARE = 40, 0.01  # of the other thread, a tenth of what the lab's program does
+_SLEEPS_PER_S, _RUN_SHARE = 40, 0.01  # of the other thread, a tenth of what the lab's program does
 _LOOK = re.compile(
     r"^tennis: look (?P<at_s>\d+\.\d+) (?P<before>\d+) (?P<bytes>\d+) (?P<after>\d+) "
     r"(?P<threads>\d+) (?P<ticks>\d+) (?P<sleeps>\d+) (?P<record>-?\d+) (?P<md5>[0-9a-f]*)\r?$",
@@ -65,7 +65,7 @@ class Look:
     bytes: int
     after: int  # pings, once the file was looked at
     threads: int
-    ticks: int  # that ordinary threads ran, of TICK_US
+    ticks: int  # that ordinary threads ran, of _TICK_US
     sleeps: int  # how often they gave up the processor
     record: int  # that was read
 
@@ -73,8 +73,8 @@ class Look:
 def script(drawn: int) -> bytes:
     """Return the script that root runs during the rally; ``drawn``: which records it reads."""
     draw = random.Random(drawn)  # noqa: S311 (to be repeated)
-    shares = " ".join(str(draw.randint(1, 1000)) for _ in range(SHARES))
-    head = f"#!/bin/sh\nshares='{shares}' every={LOOK_US} file={RECORDS} size={RECORD}\n"
+    shares = " ".join(str(draw.randint(1, 1000)) for _ in range(_SHARES))
+    head = f"#!/bin/sh\nshares='{shares}' every={_LOOK_US} file={_RECORDS} size={RECORD}\n"
     return f"{head}{_SCRIPT}".encode()
 
 
@@ -92,7 +92,7 @@ def complaint(looks: Sequence[Look], balls: int) -> str:
     ``balls``: the number served.
     """
     last = looks[-1].after if looks else 0
-    if len(looks) < LOOKS_MIN or last < balls / 2:
+    if len(looks) < _LOOKS_MIN or last < balls / 2:
         return f"its work could be looked at {len(looks)} times, the last time after {last:,} pings"
     return next(filter(None, map(_wrong_at, looks)), "") or _other_thread(looks[0], looks[-1])
 
@@ -101,12 +101,12 @@ def _wrong_at(look: Look) -> str:
     records = look.bytes // RECORD
     pings = f"after {look.before:,} pings"
     if look.before - records > BEHIND:
-        return f"{pings} there are {records:,} records in {RECORDS}"
+        return f"{pings} there are {records:,} records in {_RECORDS}"
     if records > look.after + 1:
-        return f"{pings} there are {records:,} records in {RECORDS}: more than balls"
+        return f"{pings} there are {records:,} records in {_RECORDS}: more than balls"
     right = hashlib.md5(bytes([look.record % 256]) * RECORD, usedforsecurity=False)
     if records and look.md5 != right.hexdigest():
-        return f"{pings} the record {look.record:,} in {RECORDS} is not that of the ball"
+        return f"{pings} the record {look.record:,} in {_RECORDS} is not that of the ball"
     if look.threads < 2:
         return f"{pings} it has one thread: the other one is wanted, too"
     return ""
@@ -116,8 +116,8 @@ def _other_thread(first: Look, last: Look) -> str:
     """Say if no ordinary thread works with the count, 500 times a second for 0.2 ms."""
     took_s = last.at_s - first.at_s
     sleeps = (last.sleeps - first.sleeps) / took_s
-    ran = (last.ticks - first.ticks) * TICK_US / 1e6 / took_s
-    if sleeps < SLEEPS_PER_S or ran < RUN_SHARE:
+    ran = (last.ticks - first.ticks) * _TICK_US / 1e6 / took_s
+    if sleeps < _SLEEPS_PER_S or ran < _RUN_SHARE:
         return (
             f"its other thread, an ordinary one, slept {sleeps:.0f} times a second and ran "
             f"{100 * ran:.1f} % of the time: it does not work with the count"

@@ -34,17 +34,16 @@ from tennis.rally.manifest import OWN
 from tennis.rally.plan import Plan
 from tennis.rally.text import plain
 
-SYMBOLS = "arm-none-eabi-nm"
-SYMBOLS_MAX = 5000  # lines
-TASKS_MAX = 16
-LOG_MAX = 1 << 26  # bytes: a task that takes resources without an end is no answer
-SERVICES = {"sloth_get": "takes", "sloth_release": "gives back", "ErrorHook": "is refused"}
-TASK, RESOURCE = "_vector", "_resource"
+_SYMBOLS = "arm-none-eabi-nm"
+_SYMBOLS_MAX = 5000  # lines
+_TASKS_MAX = 16
+_LOG_MAX = 1 << 26  # bytes: a task that takes resources without an end is no answer
+_SERVICES = {"sloth_get": "takes", "sloth_release": "gives back", "ErrorHook": "is refused"}
+_TASK, _RESOURCE = "_vector", "_resource"
 RAISE, LOWER, AUDIT, BOOKS = "Raise", "Lower", "Audit", "Books"
-FIRST_LINE = 16  # the exception of an interrupt controller's line 0
 WAITED_NS = 1000  # the lab's `limit_us`: a falling edge that comes later waited for somebody
-ASIDE = 3  # balls that came while the mask went up or down
-WAITS_MIN = 3
+_ASIDE = 3  # balls that came while the mask went up or down
+_WAITS_MIN = 3
 _LOGGED = re.compile(
     r"^Trace \d+: \S+ \[\w+/(?P<at>\w+)/.*?^R00=(?P<r0>\w+).*?^XPSR=(?P<xpsr>\w+)",
     re.MULTILINE | re.DOTALL,
@@ -89,15 +88,15 @@ class _LoggedBench(SlothBench):
         names = _symbols(self._application(plan).elf)
         if not self.log.exists():
             return []
-        if self.log.stat().st_size > LOG_MAX:
-            raise Wrong(f"its tasks call services without an end: {LOG_MAX >> 20} MB of a log")
-        return steps_in(self.log.read_text(errors="replace"), names)
+        if self.log.stat().st_size > _LOG_MAX:
+            raise Wrong(f"its tasks call services without an end: {_LOG_MAX >> 20} MB of a log")
+        return _steps_in(self.log.read_text(errors="replace"), names)
 
 
 def _symbols(elf: Path) -> dict[int, str]:
     """Return address -> name of an image's functions and data."""
-    text = run([SYMBOLS, elf], what="reading the application's symbols")
-    rows = (line.split() for line in text.splitlines()[:SYMBOLS_MAX])
+    text = run([_SYMBOLS, elf], what="reading the application's symbols")
+    rows = (line.split() for line in text.splitlines()[:_SYMBOLS_MAX])
     return {
         int(row[0], 16) & ~1: row[2]
         for row in rows
@@ -106,23 +105,23 @@ def _symbols(elf: Path) -> dict[int, str]:
 
 
 def _places(names: dict[int, str]) -> list[int]:
-    tasks = [at for at, name in names.items() if name.endswith(TASK)][:TASKS_MAX]
-    return [*tasks, *(at for at, name in names.items() if name in SERVICES)]
+    tasks = [at for at, name in names.items() if name.endswith(_TASK)][:_TASKS_MAX]
+    return [*tasks, *(at for at, name in names.items() if name in _SERVICES)]
 
 
-def steps_in(log: str, names: dict[int, str]) -> list[Step]:
+def _steps_in(log: str, names: dict[int, str]) -> list[Step]:
     """Return the steps of a log; ``names``: address -> name of the image's symbols."""
     steps: list[Step] = []
     tasks: dict[int, str] = {}  # exception -> task
     for match in _LOGGED.finditer(log):
         name = names.get(int(match["at"], 16), "")
         exception = int(match["xpsr"], 16) & 0x1FF
-        if name.endswith(TASK):
-            tasks[exception] = name.removesuffix(TASK)
+        if name.endswith(_TASK):
+            tasks[exception] = name.removesuffix(_TASK)
             steps.append(Step("runs", tasks[exception]))
-        elif name in SERVICES:
-            resource = names.get(int(match["r0"], 16), "").removesuffix(RESOURCE)
-            steps.append(Step(SERVICES[name], tasks.get(exception, "no task"), resource))
+        elif name in _SERVICES:
+            resource = names.get(int(match["r0"], 16), "").removesuffix(_RESOURCE)
+            steps.append(Step(_SERVICES[name], tasks.get(exception, "no task"), resource))
     return steps
 
 
@@ -187,11 +186,11 @@ def _waits(steps: Sequence[Step], waited: Sequence[bool]) -> str:
         return f"{RAISE} ran {len(came)} times for {len(waited)} balls"
     late = sum(came)
     aside = sum(one != other for one, other in zip(came, waited, strict=True))
-    if aside > ASIDE:
+    if aside > _ASIDE:
         return (
             f"{late} balls came while {AUDIT} held {BOOKS}, and {sum(waited)} waited: "
             f"{aside} of them are others"
         )
-    if late < WAITS_MIN:
+    if late < _WAITS_MIN:
         return f"{late} balls came while {AUDIT} held {BOOKS}: it is hardly ever held"
     return ""
