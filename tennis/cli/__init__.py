@@ -257,7 +257,7 @@ def _line_and_code(error: BaseException) -> tuple[str, int]:
             if error.errno in {errno.EMFILE, errno.ENFILE}:
                 said = "no more files may be open here: raise that limit (ulimit -n)"
             return said, _failed()
-        case MemoryError() | SystemError() | ImportError() if _is_short(error):
+        case MemoryError() | SystemError() | ImportError() | RuntimeError() if _is_short(error):
             why = (
                 "there is not enough memory for this: look for a limit (ulimit -v); "
                 "a folder that takes so much was not made by tennis"
