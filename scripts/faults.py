@@ -13,13 +13,9 @@ stays behind also count as lost.
 """
 
 import argparse
-import atexit
 import contextlib
 import ctypes
-import gc
 import hashlib
-import importlib
-import multiprocessing
 import os
 import random
 import re
@@ -29,11 +25,9 @@ import signal
 import subprocess
 import sys
 import tempfile
-import threading
 import time
-import traceback
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor, as_completed
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -44,6 +38,7 @@ PAGE = ROOT / "docs/evidence/faults.md"
 SECURITY = ROOT / "SECURITY.md"
 SENTENCE = re.compile(r"^`make faults` tried .*?\n\n", re.MULTILINE | re.DOTALL)
 BALLS = 10_000
+NO_END = 999  # in place of an exit code
 LIMIT_S = 300.0  # of the wall, for a command that would never end
 CLONE_NEWNS, MS_REC_PRIVATE = 0x20000, 0x44000
 MATCH = """title = "Faults"
@@ -118,7 +113,7 @@ class Fault:
     at: float | None = None  # as a part of the time that the command takes; None: from its begin
     prepare: Callable[[Place], None] | None = None  # before it begins
     within: Callable[[], None] | None = None  # in its process, before it is executed
-    do: "Callable[[Place, Command], None] | None" = None
+    do: "Callable[[Place, subprocess.Popen[bytes]], None] | None" = None
     output: str = ""  # a file in the place of its standard output
     gone: bool = False  # somebody took away what was there: nothing can be kept
 
@@ -136,13 +131,13 @@ def digest(folder: Path) -> dict[str, str]:
 def kill(number: int, *, group: bool = False) -> Callable[..., None]:
     """Send a signal."""
 
-    def do(_: Place, process: "Command") -> None:
+    def do(_: Place, process: "subprocess.Popen[bytes]") -> None:
         (os.killpg if group else os.kill)(process.pid, number)
 
     return do
 
 
-def paused(_: Place, process: "Command") -> None:
+def paused(_: Place, process: "subprocess.Popen[bytes]") -> None:
     """Stop all processes of a command for two seconds."""
     os.killpg(process.pid, signal.SIGSTOP)
     time.sleep(2)
@@ -185,13 +180,9 @@ def removed(*names: str) -> Callable[..., None]:
     return do
 
 
-def set_to(**variables: str) -> Callable[[Place], None]:
-    """Set variables of the environment; ``{}`` in them is the place's folder."""
-
-    def prepare(place: Place) -> None:
-        place.environment |= {k: v.format(place.folder) for k, v in variables.items()}
-
-    return prepare
+def no_tmpdir(place: Place) -> None:
+    """Name a folder for temporary files that is not there."""
+    place.environment["TMPDIR"] = f"{place.folder}/nowhere"
 
 
 def clock(after_s: int, shift_s: int) -> Callable[[Place], None]:
@@ -269,7 +260,7 @@ def faults() -> Iterator[Fault]:
             continue
         for what, within in LIMITS.items():
             yield Fault(command, what, BEGIN, within=within)
-        yield Fault(command, "TMPDIR is not there", BEGIN, prepare=set_to(TMPDIR="{}/nowhere"))
+        yield Fault(command, "TMPDIR is not there", BEGIN, prepare=no_tmpdir)
         yield Fault(command, "standard output is full", BEGIN, output="/dev/full")
         if command in READERS:
             continue
@@ -287,82 +278,6 @@ def later(at: float) -> str:
     return f"after {at:.0%} of its time"
 
 
-class Command:
-    """A process with a command: forked from this one, which has imported Tennis, or executed."""
-
-    def __init__(self, place: Place, words: list[str], fault: Fault | None) -> None:
-        self._code: int | None = None
-        sys.stdout.flush()
-        self.pid = os.fork()
-        if self.pid:
-            return
-        code = 70
-        try:
-            os.setsid()
-            os.chdir(place.work)
-            streams = (os.devnull, fault and fault.output, place.folder / "err")
-            for number, path in enumerate(streams):
-                flags = os.O_RDWR | os.O_CREAT | os.O_TRUNC
-                os.dup2(os.open(path or place.folder / "out", flags, 0o600), number)
-            if fault and fault.within:
-                fault.within()
-            if fault and (fault.within or fault.prepare):
-                os.execve(TENNIS, ["tennis", *words], place.environment)  # noqa: S606
-            os.environ.clear()
-            os.environ.update(place.environment)
-            tempfile.tempdir = None
-            sys.argv = ["tennis", *words]
-            sys.modules["__main__"].__dict__.pop(
-                "__file__", None
-            )  # workers of the command need none of this file
-            code = _command()
-        except BaseException:
-            traceback.print_exc()
-        finally:
-            os._exit(code)
-
-    def wait(self, limit_s: float) -> int:
-        """Return its exit code, as subprocess does. Raises TimeoutError."""
-        until = time.monotonic() + limit_s
-        while self._code is None:
-            pid, status = os.waitpid(self.pid, os.WNOHANG)
-            if pid:
-                self._code = os.waitstatus_to_exitcode(status)
-            elif time.monotonic() > until:
-                raise TimeoutError
-            else:
-                time.sleep(0.002)
-        return self._code
-
-
-def _command() -> int:
-    from tennis.cli import main  # noqa: PLC0415 (the checkout was put first)
-
-    code = 0
-    try:
-        main()
-    except SystemExit as ended:
-        code = int(ended.code or 0)
-    threading._shutdown()  # type: ignore[attr-defined]
-    atexit._run_exitfuncs()
-    for stream in (sys.stdout, sys.stderr):
-        with contextlib.suppress(OSError, ValueError):
-            stream.flush()
-    return code
-
-
-def prepare() -> None:
-    """Import what commands import."""
-    sys.path.insert(0, str(ROOT))
-    from tennis.cli import command_of, names  # noqa: PLC0415
-
-    for name in names():
-        command_of(name)
-    for name in ("matplotlib.backends.backend_agg", "pyarrow.parquet", "scipy.stats"):
-        importlib.import_module(name)
-    gc.freeze()
-
-
 class Trial:
     """Faults, tried one after the other or some at once."""
 
@@ -372,16 +287,8 @@ class Trial:
         self.whole: dict[str, dict[str, str]] = {}
         self.printed: dict[str, bytes] = {}
         (home / "clock.c").write_text(CLOCK)
-        build: list[str | Path] = [
-            "gcc",
-            "-shared",
-            "-fPIC",
-            "-o",
-            home / "clock.so",
-            home / "clock.c",
-            "-ldl",
-        ]
-        subprocess.run(build, check=True)
+        build = f"gcc -shared -fPIC -o {home}/clock.so {home}/clock.c -ldl"
+        subprocess.run(build.split(), check=True)
         self.given = home / "given"
         first = self.place("first")
         self.run(first, (*RALLY[:-1], self.given), check=True)
@@ -395,7 +302,6 @@ class Trial:
             self.printed[command] = done[1]
             if command == "rally":
                 self._begin_half()
-        self.cache = first.folder / "cache"
 
     def _begin_half(self) -> None:
         """Make what `tennis resume` continues: the half of a rally."""
@@ -439,15 +345,26 @@ class Trial:
     @contextlib.contextmanager
     def begin(
         self, place: Place, words: Sequence[object], fault: Fault | None = None
-    ) -> Iterator["Command"]:
+    ) -> Iterator["subprocess.Popen[bytes]"]:
         """Start a command in a group of its own; end all of it behind the block."""
-        process = Command(place, [str(word) for word in words], fault)
-        try:
-            yield process
-        finally:
-            with contextlib.suppress(OSError):
-                os.killpg(process.pid, signal.SIGKILL)
-            process.wait(LIMIT_S)
+        output = (fault and fault.output) or place.folder / "out"
+        with Path(output).open("wb") as out, (place.folder / "err").open("wb") as err:
+            process = subprocess.Popen(
+                [TENNIS, *map(str, words)],
+                cwd=place.work,
+                env=place.environment,
+                stdin=subprocess.DEVNULL,
+                stdout=out,
+                stderr=err,
+                start_new_session=True,
+                preexec_fn=fault.within if fault else None,  # noqa: PLW1509
+            )
+            try:
+                yield process
+            finally:
+                with contextlib.suppress(ProcessLookupError):
+                    os.killpg(process.pid, signal.SIGKILL)
+                process.wait()
 
     def run(
         self,
@@ -460,14 +377,14 @@ class Trial:
         """Give a command, disturb it, and return its exit code and what both streams got."""
         with self.begin(place, words, fault) as process:
             if fault and fault.do and fault.at is not None:
-                with contextlib.suppress(TimeoutError):
+                with contextlib.suppress(subprocess.TimeoutExpired):
                     process.wait(self.took_s[fault.command] * fault.at)
                 with contextlib.suppress(ProcessLookupError):  # it was quicker this time
                     fault.do(place, process)
             try:
                 code = process.wait(LIMIT_S)
-            except TimeoutError:
-                code = 999
+            except subprocess.TimeoutExpired:
+                code = NO_END
         said = (place.folder / "err").read_text(errors="replace").strip()
         if words[0] == "compare" and code == 1:  # it says that something is later
             code = 0
@@ -483,16 +400,12 @@ class Trial:
             fault.prepare(place)
         code, _, said = self.run(place, COMMANDS[fault.command], fault)
         line = next((one for one in reversed(said.splitlines()) if one.strip()), "")
-        silent = code > 0 and not line
-        lost = [
-            word
-            for word, bad in {
-                "called a defect": "defect" in said or "Traceback" in said,
-                "no end": code == 999,
-                "no word": silent,
-            }.items()
-            if bad
-        ]
+        trouble = {
+            "called a defect": "defect" in said or "Traceback" in said,
+            "no end": code == NO_END,
+            "no word": code > 0 and not line,
+        }
+        lost = [word for word, there in trouble.items() if there]
         (place.folder / "err").rename(place.folder / "said")
         after = self.place(f"{number:04}-after")  # a cache and a folder for temporary files
         place.environment = after.environment
@@ -530,50 +443,48 @@ class Trial:
         return lost
 
 
-@contextlib.contextmanager
-def _home() -> Iterator[str]:
-    """Make a folder for all places: a TemporaryDirectory goes with each fork's end."""
-    home = tempfile.mkdtemp(prefix="tennis-faults-")
-    try:
-        yield home
-    finally:
-        shutil.rmtree(home, ignore_errors=True)
-
-
-_trials: list[Trial] = []  # a worker has the same: it is forked
-
-
-def _tried(number: int) -> tuple[str, str, int]:
-    return _trials[0].trial(number, list(faults())[number])
+Row = tuple[str, str, int]  # what is lost, the command's last line, its exit code
 
 
 def table(page: Path, workers: int) -> int:
-    """Try all faults, some at once; write the page and a sentence of SECURITY.md."""
+    """Try all faults, some at once, until Ctrl-C; write the page and a sentence of SECURITY.md."""
     begun = datetime.now(UTC)
     every = list(faults())
-    rows: list[tuple[str, str, int]] = [("", "", 0)] * len(every)
-    with _home() as home:
-        _trials.append(Trial(Path(home)))
-        with ProcessPoolExecutor(workers, multiprocessing.get_context("fork")) as pool:
-            tried = {pool.submit(_tried, n): n for n in range(len(every))}
-            for done in as_completed(tried):
-                number = tried[done]
-                fault, rows[number] = every[number], done.result()
-                print(number + 1, fault.command, fault.what, fault.when, *rows[number], sep=" | ",
-                      flush=True)  # fmt: skip
-    bad = sum(lost != "nothing" for lost, _, _ in rows)
+    rows: dict[int, Row] = {}
+    with tempfile.TemporaryDirectory(prefix="tennis-faults-") as home:
+        trial = Trial(Path(home))
+        with ThreadPoolExecutor(workers) as pool:
+            # a part of them is of all kinds
+            order = sorted(range(len(every)), key=lambda number: number * 37 % len(every))
+            tried = {pool.submit(trial.trial, number, every[number]): number for number in order}
+            try:
+                for done in as_completed(tried):
+                    number = tried[done]
+                    fault, rows[number] = every[number], done.result()
+                    print(number + 1, fault.command, fault.what, fault.when, *rows[number],
+                          sep=" | ", flush=True)  # fmt: skip
+            except KeyboardInterrupt:
+                pool.shutdown(wait=False, cancel_futures=True)
+    return write(page, begun, rows)
+
+
+def write(page: Path, begun: datetime, rows: dict[int, "Row"]) -> int:
+    """Write what was tried; ``rows``: what came of each fault, by its number from 0."""
+    every = list(faults())
+    bad = sum(lost != "nothing" for lost, _, _ in rows.values())
     version = subprocess.run([TENNIS, "--version"], capture_output=True, text=True, check=True)
+    of_all = "" if len(rows) == len(every) else f" of its {len(every)}"
     result = "nothing was lost" if not bad else f"{bad} of them lost something"
     sentence = (
-        f"`make faults` tried {len(every)} faults on {begun:%Y-%m-%d} with"
-        f" {version.stdout.strip()}: {result}."
+        f"`make faults` tried {len(rows)}{of_all} faults on {begun:%Y-%m-%d} with"
+        f" {version.stdout.partition('+')[0]}: {result}."
     )
     cells = [
         ("", "command", "what", "when", "lost", "words"),
         ("--:", *["---"] * 5),
         *(
-            (i, f"`{fault.command}`", fault.what, fault.when, lost, shown(line, code))
-            for i, (fault, (lost, line, code)) in enumerate(zip(every, rows, strict=True), 1)
+            (i + 1, f"`{every[i].command}`", every[i].what, every[i].when, lost, shown(line, code))
+            for i, (lost, line, code) in sorted(rows.items())
         ),
     ]
     lines = [f"| {' | '.join(map(str, row))} |" for row in cells]
@@ -589,8 +500,10 @@ def shown(line: str, code: int) -> str:
     """Return a command's last line for a table: without places, which differ each time."""
     if code < 0:
         return f"(ended by {signal.Signals(-code).name})"
+    if not code:
+        return "(exit code 0)"
     line = re.sub(r"/\S*tennis-faults-[^/\s]+/[^/\s]+", "", line).replace("|", "\\|")
-    return f"`{line[:200]}`" if line else "(it went on to its end)"
+    return f"`{line[:200]}`"
 
 
 HEAD = """# What was done to commands, and what they lost
@@ -629,7 +542,7 @@ def pairs(seconds: float, seed: int) -> int:
         "kernels": ("kernels",),
         "check r": ("check", "r"),
     }
-    with _home() as home:
+    with tempfile.TemporaryDirectory(prefix="tennis-faults-") as home:
         trial = Trial(Path(home))
         while time.monotonic() < until:
             chance = random.Random(seed)  # noqa: S311
@@ -639,7 +552,7 @@ def pairs(seconds: float, seed: int) -> int:
 
             def do(
                 place: Place,
-                process: "Command",
+                process: "subprocess.Popen[bytes]",
                 words: Sequence[str] = beside[other],
                 deed: Callable[..., None] = deeds[deed],
             ) -> None:
@@ -649,7 +562,7 @@ def pairs(seconds: float, seed: int) -> int:
                 with trial.begin(second, words) as running:
                     time.sleep(0.3)
                     deed(place, process)
-                    with contextlib.suppress(TimeoutError):
+                    with contextlib.suppress(subprocess.TimeoutExpired):
                         running.wait(LIMIT_S)
                 said = (second.folder / "err").read_text(errors="replace")
                 if "defect" in said or "Traceback" in said:
@@ -674,7 +587,6 @@ def main() -> int:
     parser.add_argument("what", choices=["table", "pairs"])
     parser.add_argument("words", nargs="*")
     asked = parser.parse_args()
-    prepare()
     if asked.what == "table":
         workers = int(asked.words[1]) if asked.words[1:] else os.cpu_count() or 1
         return table(Path(asked.words[0]) if asked.words else PAGE, workers)

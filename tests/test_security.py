@@ -4,6 +4,7 @@
 
 import ast
 import re
+import sys
 
 from tennis.kit.checkout import ROOT
 
@@ -37,3 +38,20 @@ def test_each_claim_is_shown_by_tests_that_exist():
 def test_no_claim_is_made_twice():
     whos = [who for who, *_ in CLAIMS]
     assert len(set(whos)) == len(whos)
+
+
+def test_what_was_tried_is_what_the_script_tries():
+    """The sentence of SECURITY.md and the page come from one run of make faults."""
+    sys.path.insert(0, str(ROOT / "scripts"))
+    import faults
+
+    every = [(f"`{fault.command}`", fault.what, fault.when) for fault in faults.faults()]
+    assert len(set(every)) == len(every) == 200
+    page = (ROOT / "docs/evidence/faults.md").read_text()
+    rows = re.findall(r"^\| (\d+) \| (.*?) \| (.*?) \| (.*?) \| (.*?) \|", page, re.MULTILINE)
+    assert [tuple(row[1:4]) for row in rows] == [every[int(row[0]) - 1] for row in rows]
+    (sentence,) = re.findall(r"^`make faults` tried .*\.$", page, re.MULTILINE)
+    assert f"\n{sentence} [The table]" in (ROOT / "SECURITY.md").read_text()
+    assert f"tried {len(rows)} " in sentence
+    lost = sum(row[4] != "nothing" for row in rows)
+    assert sentence.endswith(f"{lost} of them lost something." if lost else ": nothing was lost.")
