@@ -18,7 +18,6 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # for tests.suppor
 
 from tennis.compare.boots import Boot, Values
 from tennis.compare.judgement import Pair, judge, time_change
-from tennis.compare.levels import median
 from tennis.compare.order import DRIFT, InTime, drift, in_turns
 from tennis.compare.sides import Side
 from tests.support.mixtures import (
@@ -194,7 +193,7 @@ def _recorded(
     times = [f"2026-01-01T00:{place:02d}" for place in range(len(every))]
     before, after = ([every[one] for one in np.flatnonzero(some)] for some in (mine, ~mine))
     turns = in_turns(*([times[one] for one in np.flatnonzero(some)] for some in (mine, ~mine)))
-    drifted = [drift([median(boot) for boot in side]) <= DRIFT / 4 for side in (before, after)]
+    drifted = [drift([boot.median() for boot in side]) <= DRIFT / 4 for side in (before, after)]
     time = InTime(turns, ["it drifted"] * sum(drifted))
     found = judge([Pair("", "interrupt", Side(before), Side(after))], time=time)
     conditional = found.verdict == "worse" and time.condition

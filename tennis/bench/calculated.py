@@ -26,7 +26,6 @@ from tennis.rally.folder import CONSOLE
 from tennis.rally.journal import Frame
 from tennis.rally.manifest import BenchKind, Instrument, LoadRecord, Protocol, Target
 from tennis.rally.plan import Plan
-from tennis.rally.settings import of_target
 
 NOBODY = "none"
 UNTOUCHED = "0" * 64  # the hash of a missing file
@@ -107,7 +106,7 @@ class CalculatedBench(ABC):
             module=NOBODY,
             module_sha256=UNTOUCHED,
             tasks=[],
-            **{name: value for name, value in of_target(plan).items() if name in own},
+            **{name: value for name, value in plan.of_target().items() if name in own},
         )
         instrument = Instrument(
             kind="virtual",

@@ -58,7 +58,6 @@ def demo(out: Path, balls: int, boots: int, workers: int) -> None:
     from tennis.cli.so_far import figures_so_far
     from tennis.cli.story import print_story
     from tennis.match.demo import demonstration
-    from tennis.match.playing import play_match
     from tennis.match.workers import Workers
     from tennis.play.printed import as_printed
     from tennis.rally.disk import write_whole
@@ -73,9 +72,7 @@ def demo(out: Path, balls: int, boots: int, workers: int) -> None:
     console.print(f"Playing {count} rallies of {balls:,} balls; every one boots its own kernel.")
     # a single worker is this process, and shows each rally's balls
     with figures_so_far(out, boots, count // boots, live=workers > 1) as tell, listening(tell):
-        outcome = play_match(
-            wanted, out, progress_line, Stop(), Workers(workers) if workers > 1 else None
-        )
+        outcome = wanted.play(out, progress_line, Stop(), Workers(workers) if workers > 1 else None)
     if outcome.interrupted:
         raise BenchError("interrupted; nothing is lost", next_step="run it again to play the rest")
     replication = Replication(outcome.folder)

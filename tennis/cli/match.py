@@ -122,7 +122,7 @@ def match(
     """
     from tennis.cli.verdicts import print_verdicts
     from tennis.match.plan import MatchPlan, read_plan
-    from tennis.match.playing import Match, benches_of_match, play_match
+    from tennis.match.playing import Match, benches_of_match
     from tennis.match.schedule import scheduled_rallies
     from tennis.match.workers import Workers
     from tennis.replicate.match_page import write_match_report
@@ -159,7 +159,7 @@ def match(
     for entry in wanted.not_played:
         echo(f"not played: {entry.name}: {entry.why}")
     with listening(tell), prediction_sealed(out):
-        outcome = play_match(wanted, out, progress_line, Stop(), crew)
+        outcome = wanted.play(out, progress_line, Stop(), crew)
     if outcome.interrupted:
         raise BenchError("interrupted; nothing is lost: the same command plays the rest")
     replication = Replication(outcome.folder)

@@ -11,13 +11,13 @@ from rich.text import Text
 from tennis.cli.verdicts import STYLES
 from tennis.kit.units import format_us
 from tennis.rally.text import quoted
-from tennis.replicate.story import MatchStory, head
+from tennis.replicate.story import MatchStory
 
 
 def print_story(console: Console, story: MatchStory, match: Path) -> None:
     """Print the story of the match in a folder; nothing is wider than 80 columns but paths."""
     console.print()
-    console.print(Text(f"When did the answer come? {head(story)}", style="bold"))
+    console.print(Text(f"When did the answer come? {story.head()}", style="bold"))
     table = Table(box=None, pad_edge=False, padding=(0, 1))
     table.add_column("", no_wrap=True)
     table.add_column("", no_wrap=True)

@@ -131,11 +131,11 @@ def print_sweep(swept: Sweep, *, as_json: bool) -> None:
         )
     console.print(Text(swept.label, style="bold"), soft_wrap=True)
     print_wide(rates)
-    for line in claims(swept):
+    for line in _claims(swept):
         paragraph(console, line)
 
 
-def claims(swept: Sweep) -> list[str]:
+def _claims(swept: Sweep) -> list[str]:
     """Return in words what a sweep found, and what its figures are of."""
     record, found = swept.record, swept.breaking
     limit = f"{record.range.paired_percent:g} %"

@@ -12,7 +12,7 @@ from tennis.cli.words import command_line, paragraph
 from tennis.kit.units import format_count
 from tennis.rally.text import plain, quoted
 from tennis.replicate.deciding import level_words
-from tennis.replicate.verdicts import Claim, ClaimPart, Replication, compared, number
+from tennis.replicate.verdicts import Claim, ClaimPart, Replication, number
 from tennis.report.publications.rules import replication as rules
 
 STYLES = {
@@ -238,7 +238,7 @@ def print_differences(console: Console, ours: Replication, theirs: Replication) 
     names = [plain(str(path) if alike else path.name, 120) for path in paths]
     for name, one in zip(names, (ours, theirs), strict=True):
         paragraph(console, f"{name}: {one.match.bench} bench, {one.match.time_note}")
-    addressed, found = compared(ours, theirs)
+    addressed, found = ours.disagreements(theirs)
     for difference in found:
         console.print()
         paragraph(console, difference.claim.title, Text(f"{difference.claim.id}: "))

@@ -71,14 +71,14 @@ def verify(
       tennis brickwall verify --port /dev/ttyACM0 --generator-port /dev/ttyACM1
       tennis brickwall verify --bench virtual --json
     """
-    from tennis.play.verify import VerifyRequest, keep, run
+    from tennis.play.verify import VerifyRequest, keep
 
     if bench == "virtual" and (port or generator_port):
         raise UsageError("--port and --generator-port need --bench pi")
     if generator_port and source == "internal":
         raise UsageError("--source internal is the Brickwall's own generator: no --generator-port")
     with listening(lambda line: aside(f"verify: {line}")):
-        verification, record = run(VerifyRequest(bench, port, generator_port, source, balls))
+        verification, record = VerifyRequest(bench, port, generator_port, source, balls).verify()
     if as_json:
         echo_json(verification.as_json())
     else:

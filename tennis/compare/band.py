@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from scipy.special import betaincinv, chdtri, stdtrit
 
 from tennis.compare.boots import Boot, Values
-from tennis.compare.sides import Side, paired
+from tennis.compare.sides import Side
 
 MARGIN = 0.10  # sides that differ by less are alike, unless somebody asks for less
 OWN = 0.05  # beyond an interval of one statement alone
@@ -143,7 +143,7 @@ class Band:
             self._boots[0] * self.of.lengths[:, None],
             self._boots[1] * self.to.lengths[:, None],
         )
-        if not paired(self.of, self.to):
+        if not self.of.paired(self.to):
             return of.sum(axis=0), to.sum(axis=0) * self.of.balls / self.to.balls
         return np.maximum(of - to, 0).sum(axis=0), np.maximum(to - of, 0).sum(axis=0)
 
@@ -153,7 +153,7 @@ class Band:
         of, to = self._boots
         more, fewer = self._apart
         least = (more + self.factor**2 * fewer + 1) / self.of.balls**2
-        if paired(self.of, self.to):
+        if self.of.paired(self.to):
             every = of - self.factor * to
             variance = every.var(axis=0, ddof=1) / len(every)
             degrees = np.full(every.shape[1], len(every) - 1.0)
@@ -205,7 +205,7 @@ class Band:
         if not chosen.any():
             return np.inf
         of, to = (shares[:, chosen] for shares in self._boots)
-        both = paired(self.of, self.to)
+        both = self.of.paired(self.to)
         groups = [of - self.factor * to] if both else [of, -self.factor * to]
         random = np.random.default_rng(SIGNS)
         mean, variance = np.zeros(1), np.zeros(1)

@@ -11,10 +11,9 @@ from typing import Any
 from tennis.compare import loops
 from tennis.compare.boots import Boot
 from tennis.compare.judgement import Pair, Suspects
-from tennis.compare.levels import median
 from tennis.compare.order import DRIFT, InTime, drift, in_turns
 from tennis.compare.rallies import BENCH_PARTS, KERNEL_PARTS, Measured, boot_of
-from tennis.compare.sides import Side, with_partners
+from tennis.compare.sides import Side
 from tennis.kit.errors import RallyError, UsageError
 from tennis.kit.units import format_count, format_ns
 from tennis.match.folder import MATCH, open_match
@@ -45,6 +44,19 @@ class Cell:
     rallies: list[Rally] = field(default_factory=list)
     left_out: list[str] = field(default_factory=list)
     suspect: int = 0  # of those that are left out
+
+    def check_boots(self, path: Path) -> None:
+        """Raise RallyError unless all boots of a cell were played alike, each once."""
+        copies = Copies()
+        for rally in self.rallies:
+            for what, (first, here) in unlike(self.rallies[0], rally).items():
+                raise RallyError(
+                    f"{path} is not a side: {self.rallies[0].path.name} and "
+                    f"{rally.path.name} differ in {what} ({first}, {here})",
+                    next_step="name folders whose rallies were all played alike",
+                )
+            if copied := copies.original_of(rally):
+                raise RallyError(f"{rally.path} {copied}", next_step="name each boot once")
 
 
 def read_side(path: Path, names: Sequence[str] | None = None) -> list[Cell]:
@@ -79,7 +91,7 @@ def read_side(path: Path, names: Sequence[str] | None = None) -> list[Cell]:
             next_step="name the folders of one drill, periodic, as a side",
         )
     for cell in cells:
-        check_boots(cell, path)
+        cell.check_boots(path)
     return [cell for cell in cells if cell.rallies or cell.left_out]
 
 
@@ -121,20 +133,6 @@ def _take(cell: Cell, name: str, rally: Rally | str) -> None:
         cell.left_out.append(f"{name} {short}")
     else:
         cell.rallies.append(rally)
-
-
-def check_boots(cell: Cell, path: Path) -> None:
-    """Raise RallyError unless all boots of a cell were played alike, each once."""
-    copies = Copies()
-    for rally in cell.rallies:
-        for what, (first, here) in unlike(cell.rallies[0], rally).items():
-            raise RallyError(
-                f"{path} is not a side: {cell.rallies[0].path.name} and {rally.path.name} differ "
-                f"in {what} ({first}, {here})",
-                next_step="name folders whose rallies were all played alike",
-            )
-        if copied := copies.original_of(rally):
-            raise RallyError(f"{rally.path} {copied}", next_step="name each boot once")
 
 
 def unlike(one: Rally, other: Rally) -> dict[str, tuple[str, str]]:
@@ -266,7 +264,7 @@ def matched(
         if is_loop:
             drift, boots = loops.drifts_of([one.rallies, other.rallies], min(lengths))
             sides = (_side(cell, some) for cell, some in zip((one, other), boots, strict=True))
-            pairs.append(Pair(name, loops.DRIFT, *with_partners(*sides), drift))
+            pairs.append(Pair(name, loops.DRIFT, *Side.with_partners(*sides), drift))
     time = next((one for one in times if one.condition), InTime())
     drifts = [words for one in times for words in one.drifts]
     remarks += [*filter(None, [time.words]), *drifts]
@@ -312,7 +310,7 @@ def in_time(
     for name, some in cells.items():
         ordered = sorted(some, key=lambda rally: rally.manifest.created)
         for latency in latencies:
-            chance = drift([median(boot_of(rally, latency)) for rally in ordered])
+            chance = drift([boot_of(rally, latency).median() for rally in ordered])
             if chance <= DRIFT / (len(cells) * len(latencies)):
                 what = latency if latency == loops.JITTER else f"{latency} latency"
                 drifts.append(
@@ -330,7 +328,7 @@ def _partners(
         _side(cell, [boot_of(rally, latency, at_most) for rally in cell.rallies])
         for cell in (one, other)
     )
-    return with_partners(*sides)
+    return Side.with_partners(*sides)
 
 
 def _side(cell: Cell, boots: Sequence[Boot]) -> Side:

@@ -26,7 +26,7 @@ from tennis.compare import loops
 from tennis.compare.band import MARGIN, OWN, Band, later_by, rare_share, student, times_as_many
 from tennis.compare.boots import Boot, Values
 from tennis.compare.order import InTime
-from tennis.compare.sides import Side, paired
+from tennis.compare.sides import Side
 
 ERROR = 0.05  # of comparisons: something is called later although nothing is
 MEDIAN = 2  # one ball in this many exceeds it
@@ -173,7 +173,7 @@ class _Usual:
     def of(cls, before: Side, after: Side, values: Sequence[Values], errors: _Errors) -> "_Usual":
         """Compare each boot's value: its logarithm has Student's interval over boots."""
         one, other = (np.log(some) for some in values)
-        if paired(before, after):
+        if before.paired(after):
             apart = other - one
             mean, error, degrees = apart.mean(), apart.std(ddof=1) / len(apart) ** 0.5, len(one) - 1
         else:
@@ -445,7 +445,7 @@ class Judgement:
     @property
     def paired(self) -> bool:
         """Tell whether boots are compared in pairs of one seed."""
-        return all(paired(one.pair.after, one.pair.before) for one in self.kinds)
+        return all(one.pair.after.paired(one.pair.before) for one in self.kinds)
 
     @cached_property
     def rows(self) -> list[Row]:

@@ -8,7 +8,6 @@ from functools import cached_property
 
 import numpy as np
 
-from tennis.compare import levels
 from tennis.compare.boots import Boot, Values
 
 ODD = 10**0.5  # a boot is odd if it is that many times the median boot, or less than its inverse
@@ -46,16 +45,16 @@ class Side:
 
     def has(self, one_in: float) -> bool:
         """Tell whether each boot has enough balls for a level."""
-        return bool(self.boots) and all(levels.has_level(boot, one_in) for boot in self.boots)
+        return bool(self.boots) and all(boot.has_level(one_in) for boot in self.boots)
 
     def level(self, one_in: float) -> float:
         """Return the latency that one ball in ``one_in`` exceeds: ns; infinite: more were lost."""
         place = int((self.balls + 1 / 3) / one_in + 1 / 3)
-        return levels.from_top(self.together, min(max(1, place), self.balls))
+        return self.together.from_top(min(max(1, place), self.balls))
 
     def values(self, one_in: float) -> list[float]:
         """Return a level of each boot: ns."""
-        return [levels.level(boot, one_in) for boot in self.boots]
+        return [boot.level(one_in) for boot in self.boots]
 
     def median_boot(self, one_in: float) -> float:
         """Return the median boot's level: ns; the geometric mean of two in the middle."""
@@ -86,25 +85,27 @@ class Side:
             seen += boot.balls
         return found
 
+    def paired(self, to: "Side") -> bool:
+        """Tell whether two sides have the same seeds, each once, in the same order."""
+        return (
+            bool(self.seeds)
+            and len(set(self.seeds)) == len(self.seeds)
+            and list(self.seeds) == list(to.seeds)
+        )
 
-def paired(of: Side, to: Side) -> bool:
-    """Tell whether two sides have the same seeds, each once, in the same order."""
-    return (
-        bool(of.seeds) and len(set(of.seeds)) == len(of.seeds) and list(of.seeds) == list(to.seeds)
-    )
+    def with_partners(self, after: "Side") -> "tuple[Side, Side]":
+        """Return the boots that have a partner of their seed, if most of both sides have one.
 
-
-def with_partners(before: Side, after: Side) -> tuple[Side, Side]:
-    """Return the boots that have a partner of their seed, if most of both sides have one.
-
-    Otherwise return both sides unchanged. The choice does not depend on the boots' latencies.
-    """
-    common = set(before.seeds) & set(after.seeds)
-    most = max(len(before.boots), len(after.boots))
-    if 2 * len(common) <= most or any(
-        len(set(side.seeds)) < len(side.boots) for side in (before, after)
-    ):
-        return before, after
-    one, other = (dict(zip(side.seeds, side.boots, strict=True)) for side in (before, after))
-    seeds = [seed for seed in before.seeds if seed in common]
-    return Side([one[seed] for seed in seeds], seeds), Side([other[seed] for seed in seeds], seeds)
+        Otherwise return both sides unchanged. The choice does not depend on the boots' latencies.
+        """
+        common = set(self.seeds) & set(after.seeds)
+        most = max(len(self.boots), len(after.boots))
+        if 2 * len(common) <= most or any(
+            len(set(side.seeds)) < len(side.boots) for side in (self, after)
+        ):
+            return self, after
+        one, other = (dict(zip(side.seeds, side.boots, strict=True)) for side in (self, after))
+        seeds = [seed for seed in self.seeds if seed in common]
+        return Side([one[seed] for seed in seeds], seeds), Side(
+            [other[seed] for seed in seeds], seeds
+        )

@@ -83,7 +83,7 @@ def _number(one: float) -> str:
     return f"{one:.3f}" if 1 / FACTOR_FROM < one < FACTOR_FROM else f"{one:.3g}"
 
 
-def change(row: Row, margin: float) -> str:
+def _change(row: Row, margin: float) -> str:
     """Describe the change of a quantity; name a difference within the margin, too."""
     most = f"{100 * margin:g} %"
     later = "more" if row.unit != "ns" or _is_of_a_loop(row) else "later"
@@ -216,7 +216,7 @@ def odd_boots(sides: Sides) -> list[str]:
 
 def cells(row: Row, margin: float) -> tuple[str, ...]:
     """Return the columns of a row: latency, quantity, before, after, ratio, change."""
-    return (row.latency or "both", quantity(row), *values(row), ratio(row), change(row, margin))
+    return (row.latency or "both", quantity(row), *values(row), ratio(row), _change(row, margin))
 
 
 def seeds(side: Side, boots: Sequence[int]) -> str:

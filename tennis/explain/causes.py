@@ -19,7 +19,6 @@ from numpy.typing import NDArray
 from tennis.compare.comparing import Compared
 from tennis.compare.folders import Cell
 from tennis.compare.judgement import MEDIAN, Row
-from tennis.compare.levels import level
 from tennis.compare.page import CauseShown
 from tennis.compare.rallies import Measured, boot_of
 from tennis.compare.words import by_how_much
@@ -172,7 +171,7 @@ def _typical(before: Cell, after: Cell, row: Row) -> tuple[Rally, Rally]:
     latency = _measured(row.latency)
 
     def value(rally: Rally) -> float:
-        return level(boot_of(rally, latency), _one_in(row))
+        return boot_of(rally, latency).level(_one_in(row))
 
     ours, theirs = _by_seed(before), _by_seed(after)
     common = sorted(ours.keys() & theirs.keys())

@@ -12,9 +12,8 @@ from pydantic import ValidationError
 
 from tennis.bench.virtual.bench import VirtualBench
 from tennis.compare import words
-from tennis.compare.boots import Boot
+from tennis.compare.boots import LATER_MIN, Boot
 from tennis.compare.judgement import Row, share_change, time_change
-from tennis.compare.levels import LATER_MIN
 from tennis.compare.sides import Side
 from tennis.explain.remedies import BOOTS, BOOTS_MAX, remedies
 from tennis.explain.replayed import explain

@@ -47,7 +47,7 @@ from tennis.rally.manifest import (
 )
 from tennis.rally.plan import Plan
 from tennis.rally.serving import Balls, Serving, Settle
-from tennis.rally.settings import OF_KIND, USUAL, InstrumentKind, kind_of
+from tennis.rally.settings import OF_KIND, USUAL, InstrumentKind
 from tennis.rally.text import plain
 
 SIZE_MAX = 1 << 20  # bytes
@@ -257,7 +257,7 @@ def repeated(scheduled: Iterable[ScheduledRally], what: str) -> str:
     for one in scheduled:
         plan = one.plan
         name = one.name.casefold()
-        boot = (kind_of(plan, plan.protocol), plan.protocol.seed)
+        boot = (plan.kind_of(plan.protocol), plan.protocol.seed)
         if name in names:
             earlier = names[name]
             if earlier == one.name:

@@ -52,6 +52,51 @@ class Match:
     not_played: list[NotPlayed]
     plan_file: str | None = None  # as the command named it
 
+    def play(
+        self,
+        out: Path,
+        progress: Callable[[str], AbstractContextManager[Observer]],
+        stop: Stop,
+        crew: Crew | None = None,
+    ) -> "_MatchOutcome":
+        """Play the rallies that the folder ``out`` lacks; return the outcome of the match.
+
+        It logs a line for each rally. ``crew``: who plays them; None: this process, one by one.
+
+        Raises UsageError or BenchError before anything is played if a rally cannot be played,
+        RallyError if ``out`` holds something else or another match, DiskFullError if the disk is
+        full: then the same match can be continued.
+        """
+        benches = benches_of_match(self.plan, self.scheduled)
+        if crew is not None:
+            crew.check(benches.kind)
+        check_folder(out, MATCH, "a match")
+        scheduled = _with_versions(benches, self.scheduled)
+        for line in _foreign_tasks(scheduled):
+            log.info(line)
+        for name, words, _ in short_of_a_cycle(scheduled):
+            log.info(f"{name} {words}; it takes part in no verdict")
+        with writing(out):
+            out.mkdir(parents=True, exist_ok=True)
+        with locked(out):
+            record = _begin(benches, self, scheduled, out)
+            outcome = _MatchOutcome(MatchFolder(out, record))
+            clock = Clock([estimate_s(one.plan) for one in scheduled], crew.at_once if crew else 1)
+            if crew is None:
+                players = ((one, Player(benches.of(one.plan), out, stop)) for one in scheduled)
+                seen = _seen_in_turn(players, len(scheduled), progress, clock)
+            else:
+                seen = crew.play(scheduled, out, stop)
+            for number, (planned, became) in enumerate(seen, 1):
+                _take(outcome, planned, became)
+                clock.finish(estimate_s(planned.plan), played=became.state == "played")
+                left = f", {clock.left()}" if crew and number < len(scheduled) else ""
+                log.info(f"{number}/{len(scheduled)} {planned.name}: {became.words}{left}")
+                _note(outcome, planned, out)
+            outcome.interrupted = outcome.interrupted or outcome.seen < len(scheduled)
+            outcome.folder = open_match(out)
+        return outcome
+
 
 @dataclass
 class _MatchOutcome:
@@ -90,52 +135,6 @@ def estimate_s(plan: Plan) -> float:
         settling = protocol.settle_ns / 1e6 / rate
         return BOOT_S + settling + protocol.balls / rate
     return REBOOT_S + protocol.length_ns / NS_PER_S
-
-
-def play_match(
-    match: Match,
-    out: Path,
-    progress: Callable[[str], AbstractContextManager[Observer]],
-    stop: Stop,
-    crew: Crew | None = None,
-) -> _MatchOutcome:
-    """Play the rallies that the folder ``out`` lacks; return the outcome of the match.
-
-    It logs a line for each rally. ``crew``: who plays them; None: this process, one by one.
-
-    Raises UsageError or BenchError before anything is played if a rally cannot be played,
-    RallyError if ``out`` holds something else or another match, DiskFullError if the disk is full:
-    then the same match can be continued.
-    """
-    benches = benches_of_match(match.plan, match.scheduled)
-    if crew is not None:
-        crew.check(benches.kind)
-    check_folder(out, MATCH, "a match")
-    scheduled = _with_versions(benches, match.scheduled)
-    for line in _foreign_tasks(scheduled):
-        log.info(line)
-    for name, words, _ in short_of_a_cycle(scheduled):
-        log.info(f"{name} {words}; it takes part in no verdict")
-    with writing(out):
-        out.mkdir(parents=True, exist_ok=True)
-    with locked(out):
-        record = _begin(benches, match, scheduled, out)
-        outcome = _MatchOutcome(MatchFolder(out, record))
-        clock = Clock([estimate_s(one.plan) for one in scheduled], crew.at_once if crew else 1)
-        if crew is None:
-            players = ((one, Player(benches.of(one.plan), out, stop)) for one in scheduled)
-            seen = _seen_in_turn(players, len(scheduled), progress, clock)
-        else:
-            seen = crew.play(scheduled, out, stop)
-        for number, (planned, became) in enumerate(seen, 1):
-            _take(outcome, planned, became)
-            clock.finish(estimate_s(planned.plan), played=became.state == "played")
-            left = f", {clock.left()}" if crew and number < len(scheduled) else ""
-            log.info(f"{number}/{len(scheduled)} {planned.name}: {became.words}{left}")
-            _note(outcome, planned, out)
-        outcome.interrupted = outcome.interrupted or outcome.seen < len(scheduled)
-        outcome.folder = open_match(out)
-    return outcome
 
 
 def _seen_in_turn(

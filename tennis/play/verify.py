@@ -341,6 +341,48 @@ class VerifyRequest:
     source: Source = "jumpers"
     balls: int | None = None
 
+    def verify(self) -> tuple[Verification, VerificationRecord]:
+        """Verify, and log the progress. The caller must keep the result (``keep``).
+
+        Raises TennisError if there is no instrument to verify, or no place for its record.
+        """
+        verifications.prepare()
+        count = 0
+
+        def count_balls(setting: DelaySetting) -> None:
+            nonlocal count
+            before = count
+            count += setting.balls
+            if count // 1000 > before // 1000:
+                log.info(f"{format_count(count, 'ball')}, now at {setting.what}")
+
+        with contextlib.ExitStack() as stack:
+            generator = None
+            if self.bench == "virtual":
+                brickwall = stack.enter_context(_closed_after(jumpered_pico()))
+            else:
+                port = the_port(self.port)
+                if self.generator_port == port:
+                    raise UsageError(
+                        f"{port} is the Brickwall's own port: "
+                        "--generator-port is that of a second Pico"
+                    )
+                link = SerialLink(port)
+                brickwall = stack.enter_context(_closed_after(Brickwall(link)))
+                if self.generator_port:
+                    second = Brickwall(SerialLink(self.generator_port))
+                    generator = stack.enter_context(_closed_after(second))
+            real = self.bench == "pi" and "://" not in brickwall.link.name
+            each = self.balls or (Amount.each if self.bench == "pi" else EMULATED_BALLS)
+            verification = verify(
+                brickwall,
+                source=self.source,
+                generator=generator,
+                amount=Amount(each),
+                done=count_balls,
+            )
+        return verification, verification.record("physical" if real else "emulated")
+
 
 def jumpered_pico(*arguments: str) -> Brickwall:
     """Return the Brickwall's firmware on an emulated Pico, with the jumpers of the self-test.
@@ -368,45 +410,3 @@ def _closed_after(brickwall: Brickwall) -> Iterator[Brickwall]:
 def keep(record: VerificationRecord) -> Path | None:
     """Keep a record and return its file; without a result, an earlier one stays."""
     return verifications.write(record) if record.verdict in {"pass", "fail"} else None
-
-
-def run(request: VerifyRequest) -> tuple[Verification, VerificationRecord]:
-    """Verify, and log the progress. The caller must keep the result (``keep``).
-
-    Raises TennisError if there is no instrument to verify, or no place for its record.
-    """
-    verifications.prepare()
-    count = 0
-
-    def count_balls(setting: DelaySetting) -> None:
-        nonlocal count
-        before = count
-        count += setting.balls
-        if count // 1000 > before // 1000:
-            log.info(f"{format_count(count, 'ball')}, now at {setting.what}")
-
-    with contextlib.ExitStack() as stack:
-        generator = None
-        if request.bench == "virtual":
-            brickwall = stack.enter_context(_closed_after(jumpered_pico()))
-        else:
-            port = the_port(request.port)
-            if request.generator_port == port:
-                raise UsageError(
-                    f"{port} is the Brickwall's own port: --generator-port is that of a second Pico"
-                )
-            link = SerialLink(port)
-            brickwall = stack.enter_context(_closed_after(Brickwall(link)))
-            if request.generator_port:
-                second = Brickwall(SerialLink(request.generator_port))
-                generator = stack.enter_context(_closed_after(second))
-        real = request.bench == "pi" and "://" not in brickwall.link.name
-        each = request.balls or (Amount.each if request.bench == "pi" else EMULATED_BALLS)
-        verification = verify(
-            brickwall,
-            source=request.source,
-            generator=generator,
-            amount=Amount(each),
-            done=count_balls,
-        )
-    return verification, verification.record("physical" if real else "emulated")

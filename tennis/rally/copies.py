@@ -57,7 +57,7 @@ def _of_balls(rally: Rally) -> dict[Hashable, str]:
     """Return what only copies share of all balls, and the words for each."""
     every = tuple(rally.fingerprint(rally.balls))
     keys: dict[Hashable, str] = {("balls", every): "tick for tick"}
-    if says(rally):
+    if _says(rally):
         keys["answers", every[1:]] = "answer by answer"
     return keys
 
@@ -85,10 +85,10 @@ def answers_of(rally: Rally) -> str:
     A kernel that answers each ball alike has the same answers in every boot.
     """
     served, rise, fall = rally.fingerprint(rally.balls)
-    return rise + fall if says(rally) else served + rise + fall
+    return rise + fall if _says(rally) else served + rise + fall
 
 
-def says(rally: Rally) -> bool:
+def _says(rally: Rally) -> bool:
     """Tell whether two boots never have the same answers in the same order by chance.
 
     A drill on an idle target has no gaps that are drawn: each of its boots may be like the others.

@@ -527,6 +527,11 @@ class Settings(StrictModel):
         ]
         return " ".join(filter(None, [*of_settings, self.command_line]))
 
+    def of_target(self) -> dict[str, Any]:
+        """Return the settings in a manifest's target, of a bench that has them all."""
+        names = (row.name for row in OF_TARGET if row.in_target and row.name != "kernel")
+        return {"kernel": self.kernel_name} | {name: getattr(self, name) for name in names}
+
 
 class Setup(Settings):
     """The same, with the instrument, the place, and the drill in place of answers."""
@@ -598,6 +603,12 @@ class Setup(Settings):
             help="The analyser, as `sigrok-cli -d` takes it. [default: the only one]",
         ),
     ] = None
+
+    def kind_of(self, protocol: Protocol) -> tuple[Any, ...]:
+        """Return the key that boots of one kind share, without their number of balls."""
+        values = [_fact(row.of(self)) for row in OF_KIND]
+        served = protocol.model_dump(exclude={*OF_A_BOOT, *LENGTH})
+        return (*values, *served.items())
 
 
 class Recordings(StrictModel):
@@ -686,12 +697,6 @@ def taken_by(bench: str) -> frozenset[str]:
     return frozenset(name for name, row in SETTINGS.items() if bench in (row.benches or ()))
 
 
-def of_target(plan: Settings) -> dict[str, Any]:
-    """Return the settings in a manifest's target, of a bench that has them all."""
-    names = (row.name for row in OF_TARGET if row.in_target and row.name != "kernel")
-    return {"kernel": plan.kernel_name} | {name: getattr(plan, name) for name in names}
-
-
 def recorded(manifest: Manifest) -> dict[str, Any]:
     """Return the settings of a plan that a manifest has.
 
@@ -775,13 +780,6 @@ def not_as_published(manifest: Manifest, named: Collection[str]) -> str:
         if name not in named and value != getattr(USUAL_PROTOCOL, name):
             found.append(f"{name.replace('_', ' ')} {value}")
     return ", ".join(found)
-
-
-def kind_of(settings: Setup, protocol: Protocol) -> tuple[Any, ...]:
-    """Return the key that boots of one kind share, without their number of balls."""
-    values = [_fact(row.of(settings)) for row in OF_KIND]
-    served = protocol.model_dump(exclude={*OF_A_BOOT, *LENGTH})
-    return (*values, *served.items())
 
 
 # --- a request, in which every setting may be left out ---

@@ -10,8 +10,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from tennis.compare import levels
 from tennis.compare.band import later_by, rare_share
+from tennis.compare.boots import balls_for
 from tennis.compare.sides import Side
 from tennis.compare.words import seeds
 from tennis.kit.units import format_ns
@@ -142,7 +142,7 @@ def _too_few(cells: Cells, rules: Statistics) -> tuple[str, int | None]:
     for cell in cells:
         if not cell.has(rules.judged_one_in):
             shortest = min((boot.balls for boot in cell.boots), default=0)
-            least = levels.balls_for(rules.judged_one_in)
+            least = balls_for(rules.judged_one_in)
             return (
                 f"boots of {shortest:,} balls are too short for {level_words(rules.judged_one_in)}:"
                 f" they need {least:,}"

@@ -12,7 +12,7 @@ from tennis.play.rally import Stop, Watch
 from tennis.rally import Rally
 from tennis.rally.text import plain
 from tennis.replicate.mechanisms import Mechanism, Mechanisms
-from tennis.replicate.samples import Sample, latest
+from tennis.replicate.samples import Sample
 from tennis.replicate.verdicts import Replication
 
 
@@ -66,7 +66,7 @@ def _left(
 ) -> Iterator[tuple[Sample, Rally, int, int | None]]:
     """Yield each side's latest ball, unless it is explained already."""
     for sample in replication.compared:
-        name, rally, ball, ns = latest(sample)
+        name, rally, ball, ns = sample.latest()
         there = mechanisms.get(sample.name)
         if there is None or (there.rally, there.ball) != (name, ball):
             yield sample, rally, ball, ns

@@ -26,7 +26,7 @@ from tennis.rally.statistics.summary import Latency, latencies, percent
 from tennis.rally.text import plain
 from tennis.replicate.match_settings import setting_rows
 from tennis.replicate.samples import boots_shown
-from tennis.replicate.story import cells, head, level_text, story
+from tennis.replicate.story import cells, level_text, story
 from tennis.replicate.verdicts import Claim, ClaimPart, Replication, number
 from tennis.report.pages.circumstances import circumstances
 from tennis.report.pages.rally import EmbeddedPicture, embed
@@ -191,7 +191,6 @@ def match_report(replicated: Replication) -> str:
         version=VERSION,
         story=story(replicated),
         opening=_opening(replicated),
-        story_head=head,
         replicated=replicated,
         rankings=[claim for claim in claims if claim.kind == "ranking"],
         unaddressable=[claim for claim in claims if not claim.parts],

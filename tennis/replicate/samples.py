@@ -63,6 +63,18 @@ class Sample:
         """Return how many of the balls that are judged were missed."""
         return sum(misses(rally, self.judged[name]) for name, rally in self.rallies)
 
+    def latest(self) -> tuple[str, Rally, int, int | None]:
+        """Return the latest ball of a side: its rally, its number, and its latency in ns.
+
+        None: it had no answer.
+        """
+        found = []
+        for name, rally in self.rallies:
+            boot = boot_of(rally, self.side.latency)
+            found.append((boot.largest, name, rally, boot.latest))
+        value, name, rally, number = max(found, key=lambda one: one[0])
+        return name, rally, number, round(value) if np.isfinite(value) else None
+
 
 def find(
     match: MatchFolder, rules: RuleBook, side: RuleSide, load: str, *, judged: bool = True
@@ -166,19 +178,6 @@ def boots_shown(rallies: Sequence[Rally], latency: LatencyName) -> Side:
             for rally in rallies
         ]
     )
-
-
-def latest(sample: Sample) -> tuple[str, Rally, int, int | None]:
-    """Return the latest ball of a side: its rally, its number, and its latency in ns.
-
-    None: it had no answer.
-    """
-    found = []
-    for name, rally in sample.rallies:
-        boot = boot_of(rally, sample.side.latency)
-        found.append((boot.largest, name, rally, boot.latest))
-    value, name, rally, number = max(found, key=lambda one: one[0])
-    return name, rally, number, round(value) if np.isfinite(value) else None
 
 
 def not_played(samples: Sequence[Sample]) -> str:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from tennis.compare.judgement import ERROR, MEDIAN, Row, time_change
 from tennis.compare.rallies import Measured, boot_of
-from tennis.compare.sides import Side, with_partners
+from tennis.compare.sides import Side
 from tennis.match.folder import MatchFolder
 from tennis.rally import Rally
 
@@ -77,7 +77,7 @@ def _lines(cell: str, settings: dict[str, list[Rally | None]], first: str) -> It
                 latency=latency,
                 side=side,
                 left_out=len(settings[name]) - len(sound[name]),
-                row=time_change(*with_partners(sides[first], side), ONE_IN, tail=tail / 2)
+                row=time_change(*sides[first].with_partners(side), ONE_IN, tail=tail / 2)
                 if can
                 else None,
             )

@@ -71,6 +71,11 @@ class MatchStory:
     lines: list[_StoryLine]
     sentences: list[_Sentence]
 
+    def head(self) -> str:
+        """Describe the balls of the lines."""
+        line = self.lines[0]
+        return f"{line.balls:,} answers each, of {format_count(line.boots, 'boot')}"
+
 
 def joined(rallies: Sequence[Rally]) -> Rally:
     """Return boots of one cell as one rally, for a picture: its balls and misses are theirs."""
@@ -278,9 +283,3 @@ def _verdict(claim: Claim | None) -> str:
 
 def _beside(claim: Claim | None) -> str:
     return claim.beside_verdict if claim else ""
-
-
-def head(story: MatchStory) -> str:
-    """Describe the balls of the lines."""
-    line = story.lines[0]
-    return f"{line.balls:,} answers each, of {format_count(line.boots, 'boot')}"

@@ -502,7 +502,7 @@ class Replication:
         if known is None:
             return None
         if sample.name not in self._latest:
-            rally, _, ball, _ = samples.latest(sample)
+            rally, _, ball, _ = sample.latest()
             self._latest[sample.name] = (rally, ball)
         # boots that were added since may have a later one
         return known if (known.rally, known.ball) == self._latest[sample.name] else None
@@ -564,6 +564,23 @@ class Replication:
             exceedance_bound_95=None if sample.misses else 3 / sample.balls,
         )
 
+    def disagreements(self, theirs: "Replication") -> "tuple[int, list[_Disagreement]]":
+        """Return how many statements both matches address, and those on which they differ.
+
+        One that only one of them can decide is listed, too: it depends on the match.
+        """
+        addressed, found = 0, []
+        for claim in self.claims:
+            other = theirs.claim(claim.source, claim.id)
+            if not (claim.addressed and other.addressed):
+                continue
+            addressed += 1
+            if claim.verdict != other.verdict:
+                either = {claim.verdict, other.verdict}
+                opposite = "contradicted" in either and bool(either & HOLDS)
+                found.append(_Disagreement(claim, other, opposite))
+        return addressed, sorted(found, key=lambda one: not one.opposite)
+
 
 @dataclass(frozen=True)
 class _Disagreement:
@@ -572,24 +589,6 @@ class _Disagreement:
     claim: Claim
     other: Claim
     opposite: bool  # one confirms it, the other contradicts it
-
-
-def compared(ours: Replication, theirs: Replication) -> tuple[int, list[_Disagreement]]:
-    """Return how many statements both matches address, and those on which they differ.
-
-    One that only one of them can decide is listed, too: it depends on the match.
-    """
-    addressed, found = 0, []
-    for claim in ours.claims:
-        other = theirs.claim(claim.source, claim.id)
-        if not (claim.addressed and other.addressed):
-            continue
-        addressed += 1
-        if claim.verdict != other.verdict:
-            either = {claim.verdict, other.verdict}
-            opposite = "contradicted" in either and bool(either & HOLDS)
-            found.append(_Disagreement(claim, other, opposite))
-    return addressed, sorted(found, key=lambda one: not one.opposite)
 
 
 def _together(parts: Sequence[ClaimPart]) -> tuple[Verdict, str]:

@@ -20,7 +20,7 @@ from tennis.kit.errors import BenchError, RallyError
 from tennis.kit.log import listening
 from tennis.match.cluster.client import Cluster, sample
 from tennis.match.cluster.place import Place
-from tennis.match.playing import Match, play_match
+from tennis.match.playing import Match
 from tennis.rally import open_rally
 from tests.support.small_match import silent, small_match
 from tests.support.synthetic import make_rally
@@ -75,7 +75,7 @@ def play(
 ):
     with listening(heard):
         cluster = Cluster(address, str(out.with_name("store")), check_every)
-        return play_match(wanted, out, silent, lambda: False, cluster)
+        return wanted.play(out, silent, lambda: False, cluster)
 
 
 def files(folder: Path) -> dict[str, dict[str, str]]:
@@ -112,7 +112,7 @@ def test_a_worker_is_killed_and_the_match_is_the_serial_one(scheduler, tmp_path)
         found = play(scheduler, tmp_path / "m", match(5), said.append)
         assert len(found.played) == 5
         assert said[-1].endswith("it was in the store")
-    play_match(match(5), tmp_path / "serial", silent, lambda: False)
+    match(5).play(tmp_path / "serial", silent, lambda: False)
     assert files(tmp_path / "m") == files(tmp_path / "serial")
     assert len(files(tmp_path / "m")) == 5
 
@@ -131,7 +131,7 @@ def test_a_worker_that_plays_other_balls_is_named(scheduler, tmp_path):
     assert 1 <= len(aside) <= 4
     assert f"{len(aside)} of its rallies are put aside" in line
     assert line.startswith("tcp://127.0.0.1:")
-    play_match(match(4), tmp_path / "serial", silent, lambda: False)
+    match(4).play(tmp_path / "serial", silent, lambda: False)
     there = {name: f for name, f in files(tmp_path / "m").items() if "put-aside" not in name}
     assert there == files(tmp_path / "serial")
 

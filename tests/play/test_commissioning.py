@@ -26,7 +26,7 @@ from tennis.play.commissioning.record import PAGE, RECORD, read_record
 from tennis.play.commissioning.request import Amount, CommissionRequest
 from tennis.play.commissioning.steps import names
 from tennis.play.commissioning.tables import boards
-from tennis.play.commissioning.wires import WireTrial, judge_ping, judge_reply
+from tennis.play.commissioning.wires import WireTrial
 from tennis.play.rally import Watch
 from tests.support.fake_brickwall import FakeBrickwall, ball_of, wires
 from tests.support.mock_target import MockTarget
@@ -151,7 +151,7 @@ def seen(answered=20, counted: int | None = 20, balls=20, **pads) -> WireTrial:
     ],
 )
 def test_what_pads_counts_and_answers_mean(what, ping, reply):
-    assert (judge_ping(what), judge_reply(what)) == (ping, reply)
+    assert (what.judge_ping(), what.judge_reply()) == (ping, reply)
 
 
 # --- a managed target: SSH is real, its kernel is a mock ---

@@ -16,7 +16,6 @@ from tennis.bench.sloth.bench import SlothBench
 from tennis.kit.errors import BenchError
 from tennis.kit.log import listening
 from tennis.match.fleet import FleetBench, FleetCrew, seen_by_fleet
-from tennis.match.playing import play_match
 from tennis.rally import open_rally, part_path
 from tests.support.small_match import silent, small_match
 
@@ -60,7 +59,7 @@ def hashes(out):
 @pytest.fixture(scope="module")
 def serial(tmp_path_factory):
     out = tmp_path_factory.mktemp("serial") / "m"
-    play_match(match(4), out, silent, lambda: False)
+    match(4).play(out, silent, lambda: False)
     return hashes(out)
 
 
@@ -68,14 +67,14 @@ def serial(tmp_path_factory):
 def test_two_benches_share_a_match(tmp_path, serial):
     both = threading.Barrier(2)  # the first rally of each waits for the other's: both play at once
     first, second = Board(gate=both), Board(gate=both)
-    outcome = play_match(match(4), tmp_path / "m", silent, lambda: False, crew(a=first, b=second))
+    outcome = match(4).play(tmp_path / "m", silent, lambda: False, crew(a=first, b=second))
     assert len(outcome.played) == 4
     assert outcome.bad == {}
     assert hashes(tmp_path / "m") == serial
     assert sorted(first.played + second.played) == sorted(serial)
     assert first.played
     assert second.played
-    again = play_match(match(4), tmp_path / "m", silent, lambda: False, crew(a=first))
+    again = match(4).play(tmp_path / "m", silent, lambda: False, crew(a=first))
     assert len(again.kept) == 4
 
 
@@ -84,7 +83,7 @@ def test_a_bench_that_fails_is_put_aside(tmp_path, serial):
     said = []
     bad, good = Board(fails=lambda _: True), Board()
     with listening(said.append):
-        outcome = play_match(match(4), tmp_path / "m", silent, lambda: False, crew(a=bad, b=good))
+        outcome = match(4).play(tmp_path / "m", silent, lambda: False, crew(a=bad, b=good))
     assert outcome.bad == {}
     assert hashes(tmp_path / "m") == serial
     assert len(bad.played) == 2

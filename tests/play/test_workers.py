@@ -13,7 +13,6 @@ from pathlib import Path
 import pytest
 
 from tennis.kit.log import listening
-from tennis.match.playing import play_match
 from tennis.match.workers import Workers
 from tennis.rally import open_rally
 from tests.support.mock_target import running
@@ -32,17 +31,17 @@ def test_workers_play_the_same_match_and_go_on_with_it(tmp_path):
     """Stopped after the first rally, gone on with, and extended by a boot."""
     said: list[str] = []
     with listening(said.append):
-        outcome = play_match(match(3), tmp_path / "two", silent, lambda: len(said) > 0, Workers(2))
+        outcome = match(3).play(tmp_path / "two", silent, lambda: len(said) > 0, Workers(2))
     assert outcome.interrupted
     assert len(outcome.played) >= 1
     with listening(said.append):
-        outcome = play_match(match(3), tmp_path / "two", silent, lambda: False, Workers(2))
+        outcome = match(3).play(tmp_path / "two", silent, lambda: False, Workers(2))
     assert not outcome.interrupted
     assert not outcome.bad
     assert len(outcome.kept) + len(outcome.played) == 3
-    outcome = play_match(match(4), tmp_path / "two", silent, lambda: False, Workers(2))
+    outcome = match(4).play(tmp_path / "two", silent, lambda: False, Workers(2))
     assert outcome.played == [f"{NAME}-r4"]
-    play_match(match(2), tmp_path / "one", silent, lambda: False)
+    match(2).play(tmp_path / "one", silent, lambda: False)
     for name in (NAME, f"{NAME}-r2"):
         one, two = (open_rally(tmp_path / where / name) for where in ("one", "two"))
         assert one.manifest.files == two.manifest.files

@@ -25,7 +25,6 @@ from tennis.kit.checkout import ROOT
 from tennis.match.plan import parse_plan
 from tennis.match.schedule import scheduled_rallies
 from tennis.match.sweep.folder import SweepRecord as RecordOfSweep
-from tennis.match.sweep.search import next_rate
 from tennis.rally import instants
 from tennis.rally.manifest import NO_MODULE, OWN, PROGRAM, OnProcessor, Program, Protocol
 from tennis.rally.program import read as read_program
@@ -256,7 +255,7 @@ def make_sweep(
     )
     record.write(folder)
     shares: dict[int, float] = {}
-    while (rate_hz := next_rate(asked.range, shares)) is not None and len(shares) != rates:
+    while (rate_hz := asked.range.next_rate(shares)) is not None and len(shares) != rates:
         planned = record.at(rate_hz)
         protocol = planned.plan.protocol
         rise = np.full(protocol.balls, 1_000) + np.arange(protocol.balls) % 7

@@ -59,7 +59,7 @@ from tennis.rally.manifest import (
     Target,
 )
 from tennis.rally.plan import UNKNOWN, Plan
-from tennis.rally.settings import of_target, option_of, taken_by
+from tennis.rally.settings import option_of, taken_by
 from tennis.rally.text import plain
 
 # what a witness tells, packed and in base64: a sample of each millisecond, a stamp of each ball
@@ -475,7 +475,7 @@ class PiBench(ResumableBench, PreparingBench):
             kernel_settings=latency_settings.settings_of(before) if before else None,
             tasks=[Priority(task=t, policy=p, priority=n) for t, p, n in report.tasks],
             managed=MANAGED,
-            **(of_target(plan) | told_there),
+            **(plan.of_target() | told_there),
         )
         events: list[dict[str, Any]] = []
         for when, seen in (("before", before), ("after", after)):

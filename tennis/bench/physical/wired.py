@@ -27,7 +27,7 @@ from tennis.rally.disk import writing
 from tennis.rally.journal import Frame
 from tennis.rally.manifest import BenchKind, Fault, Instrument, LoadRecord, SerialLine, Target
 from tennis.rally.plan import UNKNOWN, Plan
-from tennis.rally.settings import of_target, taken_by
+from tennis.rally.settings import taken_by
 
 MANAGED = "not managed by tennis"
 TIME_NOTE = "real time on real wires"
@@ -151,7 +151,7 @@ class WiredBench(ResumableBench):
                 added=plan.command_line,
                 tasks=[],
                 managed=MANAGED,
-                **(of_target(plan) | {"kernel": plan.kernel}),
+                **(plan.of_target() | {"kernel": plan.kernel}),
             ),
             load=LoadRecord(name=plan.load, command=UNKNOWN),
             faults=notes.faults(),

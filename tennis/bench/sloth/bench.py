@@ -33,7 +33,7 @@ from tennis.kit.errors import BenchError, UsageError
 from tennis.rally.folder import CONSOLE
 from tennis.rally.manifest import BenchKind, Ceiling, Instrument, LoadRecord, Priority, Target
 from tennis.rally.plan import Plan
-from tennis.rally.settings import of_target, taken_by
+from tennis.rally.settings import taken_by
 
 
 class _PicoTargetSession(LinkedSession):
@@ -129,7 +129,7 @@ class SlothBench:
             command_line="",  # all of it is configured when it is built
             module=recorded["racquet"],
             module_sha256=recorded["racquet_sha256"],
-            **of_target(plan),
+            **plan.of_target(),
             tasks=[Priority(task=t, policy=p, priority=n) for t, p, n in report.tasks],
             ceilings=[Ceiling(resource=name, ceiling=n) for name, n in report.ceilings],
         )

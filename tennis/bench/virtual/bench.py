@@ -36,7 +36,7 @@ from tennis.rally.folder import CONSOLE
 from tennis.rally.manifest import BenchKind, LoadRecord, OnProcessor, Priority, Target
 from tennis.rally.memory import stalls_in
 from tennis.rally.plan import Plan
-from tennis.rally.settings import of_target, taken_by
+from tennis.rally.settings import taken_by
 
 BOARD = "QEMU virt, {processors} Cortex-A57, PL061"
 
@@ -162,7 +162,7 @@ class VirtualBench:
             module_sha256=recorded.get("racquet_sha256"),
             program=program_record.record(recorded, facts),
             governor=None,  # the virtual machine has no frequency to govern
-            **of_target(plan),
+            **plan.of_target(),
             tasks=[Priority(task=t, policy=p, priority=n) for t, p, n in report.tasks],
         )
         try:

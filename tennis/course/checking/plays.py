@@ -29,7 +29,7 @@ from tennis.kit.digests import sha256_of
 from tennis.kit.errors import BenchError
 from tennis.match.folder import MatchFolder
 from tennis.match.plan import MatchPlan, ScheduledRally
-from tennis.match.playing import Match, play_match
+from tennis.match.playing import Match
 from tennis.match.sweep.folder import Sweep
 from tennis.match.sweep.playing import SweepRequest, play_sweep
 from tennis.play.check import ball_difference, difference
@@ -182,8 +182,8 @@ class Plays:
         versions = [bench_for(one.plan).versions(one.plan) for one in _kinds(scheduled)]
         key = _digest(plan.model_dump_json(), repr(versions))
         with self._place(f"match-{key}") as place:
-            done = play_match(
-                Match(plan, list(scheduled), []), place, lambda _: unobserved(), lambda: False
+            done = Match(plan, list(scheduled), []).play(
+                place, lambda _: unobserved(), lambda: False
             )
         if done.bad:
             name, why = next(iter(done.bad.items()))

@@ -13,7 +13,7 @@ from tennis.kit.errors import RallyError
 from tennis.match.player import unversioned
 from tennis.match.sweep.folder import Sweep, open_sweep
 from tennis.match.sweep.playing import SweepRequest
-from tennis.match.sweep.search import Range, next_rate
+from tennis.match.sweep.search import Range
 from tennis.play.planning import plan_for
 from tennis.rally import open_rally
 from tennis.rally.folder import BALLS
@@ -56,7 +56,7 @@ def whole_sweep(work: Work, *, boards: bool = True) -> Sweep:
         raise InDoubt(f"its seed is {theirs.protocol.seed}; yours is {ours.protocol.seed}")
     if (theirs, sweep.record.range) != (ours, wanted.range):
         raise Wrong("it is another sweep than README.md of your folder asks for")
-    if next_rate(sweep.record.range, sweep.shares) is not None:
+    if sweep.record.range.next_rate(sweep.shares) is not None:
         raise Wrong("it was not played to its end: the same `tennis sweep` continues")
     if sweep.suspect:
         rate, why = next(iter(sweep.suspect.items()))

@@ -180,7 +180,7 @@ class _Foreman:
     def _play(self, planned: list[ScheduledRally]) -> Iterator[tuple[ScheduledRally, RallyOutcome]]:
         """Let workers play rallies, and take them home."""
         for job, answer in self._answers(
-            tasks.play_there, [_Job(p) for p in planned], with_plan=True
+            ClusterSetting.play, [_Job(p) for p in planned], with_plan=True
         ):
             worker = answer["worker"]
             seen = RallyOutcome(answer["said"], answer["state"], answer["trouble"])  # type: ignore[arg-type]
@@ -226,7 +226,7 @@ class _Foreman:
             return []
         wrong: dict[str, str] = {}  # worker -> in which rally
         compared = 0
-        for job, answer in self._answers(tasks.check_there, jobs, with_plan=False):
+        for job, answer in self._answers(ClusterSetting.check, jobs, with_plan=False):
             name, checker = job.planned.name, answer["worker"]
             player = self._played_by[name]
             if answer.get("verdict") == "same":

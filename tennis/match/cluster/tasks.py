@@ -53,6 +53,30 @@ class ClusterSetting:
         sha256 = hashlib.sha256(planned.model_dump_json().encode()).hexdigest()
         return f"rallies/{planned.name}-{sha256[:16]}"
 
+    def check(self, name: str, key: str) -> dict[str, str]:
+        """Play a stored rally again; return the worker, a verdict (same, differs, open), why."""
+        store = Place(self.store)
+        with tempfile.TemporaryDirectory(prefix="tennis-check-", dir=_scratch()) as scratch:
+            folder = Path(scratch) / name
+            try:
+                if differs := _unlike(self.alike):
+                    said = {"verdict": "open", "why": f"this machine has {differs}"}
+                else:
+                    store.get_rally(key, folder)
+                    cache, stop_requested = _cache_of(store, self), _stop_requested(self.run)
+                    said = _process(["check", str(folder)], "", cache, stop_requested)
+            except TennisError as error:
+                said = {"verdict": "open", "why": str(error)}
+            return {"worker": _worker().address, **said}
+
+    def play(self, name: str, key: str, planned: str) -> dict[str, str]:
+        """Play a rally (a ScheduledRally, JSON) and store it; return the outcome (Seen).
+
+        ``worker``: who played, or EARLIER if it was in the store; ``manifest``: SHA-256 of the
+        manifest that is in the store.
+        """
+        return {"worker": _worker().address, **_play(self, name, key, planned)}
+
 
 def describe() -> dict[str, str]:
     """Return what must be the same on all machines of a match."""
@@ -90,15 +114,6 @@ def _unlike(versions: dict[str, str]) -> str:
     )  # fmt: skip
 
 
-def play_there(setting: ClusterSetting, name: str, key: str, planned: str) -> dict[str, str]:
-    """Play a rally (a ScheduledRally, JSON) and store it; return the outcome (Seen).
-
-    ``worker``: who played, or EARLIER if it was in the store; ``manifest``: SHA-256 of the manifest
-    that is in the store.
-    """
-    return {"worker": _worker().address, **_play(setting, name, key, planned)}
-
-
 def _play(setting: ClusterSetting, name: str, key: str, planned: str) -> dict[str, str]:
     store = Place(setting.store)
     with tempfile.TemporaryDirectory(prefix="tennis-rally-", dir=_scratch()) as scratch:
@@ -119,23 +134,6 @@ def _play(setting: ClusterSetting, name: str, key: str, planned: str) -> dict[st
             store.put_rally(out / name, key)
             said |= _manifest(out / name / MANIFEST)
         return said
-
-
-def check_there(setting: ClusterSetting, name: str, key: str) -> dict[str, str]:
-    """Play a stored rally again; return the worker, the verdict (same, differs, open) and why."""
-    store = Place(setting.store)
-    with tempfile.TemporaryDirectory(prefix="tennis-check-", dir=_scratch()) as scratch:
-        folder = Path(scratch) / name
-        try:
-            if differs := _unlike(setting.alike):
-                said = {"verdict": "open", "why": f"this machine has {differs}"}
-            else:
-                store.get_rally(key, folder)
-                cache, stop_requested = _cache_of(store, setting), _stop_requested(setting.run)
-                said = _process(["check", str(folder)], "", cache, stop_requested)
-        except TennisError as error:
-            said = {"verdict": "open", "why": str(error)}
-        return {"worker": _worker().address, **said}
 
 
 def _cache_of(store: Place, setting: ClusterSetting) -> Path:

@@ -15,7 +15,7 @@ from typing import Literal
 from tennis.kit.errors import RallyError
 from tennis.match.folder import another, read_record
 from tennis.match.plan import ScheduledRally
-from tennis.match.sweep.search import RATES_MAX, Breaking, Range, breaking
+from tennis.match.sweep.search import RATES_MAX, Breaking, Range
 from tennis.rally import open_rally
 from tennis.rally.disk import write_whole
 from tennis.rally.manifest import THREADED, BenchKind, StrictModel, Text
@@ -65,6 +65,30 @@ class SweepRecord(StrictModel):
         """Read ``sweep.json``. Raises RallyError, one line that says what is wrong."""
         return read_record(folder / SWEEP, cls, "sweep", SIZE_MAX)
 
+    def open_rate(self, folder: Path, rate_hz: int) -> "_PlayedRate | None":
+        """Open the rally of a rate; None if it was interrupted.
+
+        Raises RallyError, also if it is another rally than the sweep's.
+        """
+        planned = self.at(rate_hz)
+        place = folder / planned.name
+        if place.is_symlink():
+            raise RallyError(f"{place} is a link", next_step="copy the folder with its real files")
+        rally = open_rally(place)
+        difference = another(rally, planned)
+        if difference:
+            raise RallyError(
+                f"{place} is not a rally of this sweep ({difference})",
+                next_step="move it away, and play it again",
+            )
+        if rally.manifest.ended == "interrupted":
+            return None
+        faults = rally.manifest.faults
+        why = (
+            plain(faults[0].message if faults else "suspect", 200) if rally.manifest.suspect else ""
+        )
+        return _PlayedRate(pairing(rally), why)
+
 
 @dataclass(frozen=True)
 class Sweep:
@@ -83,7 +107,7 @@ class Sweep:
     @property
     def breaking(self) -> Breaking:
         """Return between which rates pairing breaks."""
-        return breaking(self.record.range, self.shares)
+        return self.record.range.breaking(self.shares)
 
     @property
     def label(self) -> str:
@@ -109,29 +133,6 @@ class _PlayedRate:
     suspect: str  # why nothing may be claimed of it; empty: it is not suspect
 
 
-def open_rate(record: SweepRecord, folder: Path, rate_hz: int) -> _PlayedRate | None:
-    """Open the rally of a rate; None if it was interrupted.
-
-    Raises RallyError, also if it is another rally than the sweep's.
-    """
-    planned = record.at(rate_hz)
-    place = folder / planned.name
-    if place.is_symlink():
-        raise RallyError(f"{place} is a link", next_step="copy the folder with its real files")
-    rally = open_rally(place)
-    difference = another(rally, planned)
-    if difference:
-        raise RallyError(
-            f"{place} is not a rally of this sweep ({difference})",
-            next_step="move it away, and play it again",
-        )
-    if rally.manifest.ended == "interrupted":
-        return None
-    faults = rally.manifest.faults
-    why = plain(faults[0].message if faults else "suspect", 200) if rally.manifest.suspect else ""
-    return _PlayedRate(pairing(rally), why)
-
-
 def open_sweep(path: Path) -> Sweep:
     """Open a sweep's folder, and its rallies that were played to the end. Raises RallyError."""
     if not path.is_dir():
@@ -146,7 +147,7 @@ def open_sweep(path: Path) -> Sweep:
     )
     if len(found) > RATES_MAX:
         raise RallyError(f"{path} has {len(found)} rates, {RATES_MAX} at most")
-    opened = {rate_hz: open_rate(record, path, rate_hz) for rate_hz in found}
+    opened = {rate_hz: record.open_rate(path, rate_hz) for rate_hz in found}
     played = {rate_hz: rate for rate_hz, rate in opened.items() if rate is not None}
     return Sweep(
         path,

@@ -13,8 +13,8 @@ from tennis.bench.protocol import Bench, PreparingBench
 from tennis.kit.errors import BenchError, RallyError, UsageError
 from tennis.kit.log import log
 from tennis.match.player import Player, check_versions, unversioned
-from tennis.match.sweep.folder import SWEEP, Sweep, SweepRecord, open_rate, open_sweep
-from tennis.match.sweep.search import Range, next_rate
+from tennis.match.sweep.folder import SWEEP, Sweep, SweepRecord, open_sweep
+from tennis.match.sweep.search import Range
 from tennis.play.lock import check_folder, locked
 from tennis.play.rally import Observer, Stop
 from tennis.rally.disk import writing
@@ -74,7 +74,7 @@ def _play_rates(
     """Play the missing rates; tell whether a stop interrupted it."""
     shares: dict[int, float] = {}  # of paired pings
     grid = len(record.range.grid())
-    while (rate_hz := next_rate(record.range, shares)) is not None:
+    while (rate_hz := record.range.next_rate(shares)) is not None:
         if player.stop():
             return True
         number = len(shares) + 1
@@ -92,7 +92,7 @@ def _play_rates(
             )
         if seen.state == "unusable":
             raise RallyError(f"{out / planned.name}: {seen.words}", next_step="move it away")
-        rate = open_rate(record, out, rate_hz)
+        rate = record.open_rate(out, rate_hz)
         if rate is None:
             raise RallyError(f"{out / planned.name} was interrupted", next_step="move it away")
         shares[rate_hz] = rate.pairing.share

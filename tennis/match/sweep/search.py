@@ -65,6 +65,26 @@ class Range(StrictModel):
         ratio = self.to_hz / self.from_hz
         return sorted({round(self.from_hz * ratio ** (step / steps)) for step in range(steps + 1)})
 
+    def breaking(self, shares: Mapping[int, float]) -> "Breaking":
+        """Return where pairing breaks; ``shares``: rate -> share of paired pings."""
+        broken = [rate for rate, share in shares.items() if share < self.paired_percent / 100]
+        breaks_hz = min(broken, default=None)
+        held = [rate for rate in shares if breaks_hz is None or rate < breaks_hz]
+        return Breaking(max(held, default=None), breaks_hz)
+
+    def next_rate(self, shares: Mapping[int, float]) -> int | None:
+        """Return the next rate: the grid's, then those that narrow the interval; or None."""
+        for rate in self.grid():
+            if rate not in shares:
+                return rate
+        found = self.breaking(shares)
+        if found.holds_hz is None or found.breaks_hz is None:
+            return None
+        if found.breaks_hz / found.holds_hz <= 1 + self.resolution_percent / 100:
+            return None
+        middle = round(sqrt(found.holds_hz * found.breaks_hz))
+        return middle if found.holds_hz < middle < found.breaks_hz else None
+
 
 @dataclass(frozen=True)
 class Breaking:
@@ -72,25 +92,3 @@ class Breaking:
 
     holds_hz: int | None  # the highest rate below the other one
     breaks_hz: int | None  # the lowest rate at which it is broken
-
-
-def breaking(span: Range, shares: Mapping[int, float]) -> Breaking:
-    """Return the interval in which pairing breaks; ``shares``: rate -> share of paired pings."""
-    broken = [rate for rate, share in shares.items() if share < span.paired_percent / 100]
-    breaks_hz = min(broken, default=None)
-    held = [rate for rate in shares if breaks_hz is None or rate < breaks_hz]
-    return Breaking(max(held, default=None), breaks_hz)
-
-
-def next_rate(span: Range, shares: Mapping[int, float]) -> int | None:
-    """Return the rate that comes next: the grid's, then those that narrow the interval; or None."""
-    for rate in span.grid():
-        if rate not in shares:
-            return rate
-    found = breaking(span, shares)
-    if found.holds_hz is None or found.breaks_hz is None:
-        return None
-    if found.breaks_hz / found.holds_hz <= 1 + span.resolution_percent / 100:
-        return None
-    middle = round(sqrt(found.holds_hz * found.breaks_hz))
-    return middle if found.holds_hz < middle < found.breaks_hz else None

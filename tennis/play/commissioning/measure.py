@@ -22,7 +22,7 @@ from tennis.play.commissioning import misses
 from tennis.play.commissioning.equipment import Equipment, StepError
 from tennis.play.commissioning.record import Number, StepVerdict
 from tennis.play.commissioning.steps import step
-from tennis.play.commissioning.wires import WireTrial, judge_ping, judge_reply, try_wires
+from tennis.play.commissioning.wires import WireTrial, try_wires
 from tennis.play.doctor.target import examine_facts
 from tennis.play.planning import plan_for
 from tennis.play.rally import Watch, play
@@ -89,7 +89,7 @@ class Work:
     watch: Watch
 
 
-def pico(work: Work) -> Outcome:
+def _pico(work: Work) -> Outcome:
     """Find the Pico."""
     found = work.equipment.find()
     outcome = Outcome("pass", f"a Pico with MicroPython {found.micropython}", serial=found.serial)
@@ -118,7 +118,7 @@ def _facts_of(hello: Hello) -> dict[str, str]:
     }
 
 
-def jumpers(work: Work) -> Outcome:
+def _jumpers(work: Work) -> Outcome:
     """Verify with jumpers, and measure how fast the Pico is."""
     with work.equipment.jumpered() as brickwall:
         found = verify(brickwall, amount=work.equipment.amount)
@@ -129,7 +129,7 @@ def jumpers(work: Work) -> Outcome:
     return _off(outcome, "jumpers", CAUSES.get(found.cause, "wrong delays"))
 
 
-def pair(work: Work) -> Outcome:
+def _pair(work: Work) -> Outcome:
     """Verify with a second Pico: another crystal, and every phase of a tick."""
     with work.equipment.paired() as (brickwall, second):
         found = verify(brickwall, generator=second, amount=work.equipment.amount)
@@ -207,7 +207,7 @@ def _rate(brickwall: Brickwall) -> float:
     return round((len(served) - 1) * tick_hz / (served[-1] - served[0]), 1)
 
 
-def target(work: Work) -> Outcome:
+def _target(work: Work) -> Outcome:
     """Reach the target, and be root there."""
     work.equipment.rights()
     seen = work.equipment.facts()
@@ -216,7 +216,7 @@ def target(work: Work) -> Outcome:
     return outcome
 
 
-def kernel(work: Work) -> Outcome:
+def _kernel(work: Work) -> Outcome:
     """Look at the target's kernel as the doctor does."""
     seen = work.equipment.facts()
     findings = list(examine_facts(seen))
@@ -253,10 +253,10 @@ def _lines(snapshot: Snapshot) -> dict[str, str]:
     return {f"{use}_line": f"{line} of {held.chip}" for use, line in held.offsets.items()}
 
 
-def ping(work: Work) -> Outcome:
+def _ping(work: Work) -> Outcome:
     """Look at the ping wire, with the help of the target's count."""
     seen, outcome = _wires(work)
-    if failure := judge_ping(seen):
+    if failure := seen.judge_ping():
         return outcome.failed(failure, "ping", _count(seen, "ping", failure))
     if seen.counted is None:
         outcome.verdict = "left out"
@@ -266,10 +266,10 @@ def ping(work: Work) -> Outcome:
     return outcome
 
 
-def reply(work: Work) -> Outcome:
+def _reply(work: Work) -> Outcome:
     """Look at both wires."""
     seen, outcome = _wires(work)
-    where, failure = judge_reply(seen)
+    where, failure = seen.judge_reply()
     if failure:
         return outcome.failed(failure, where, _count(seen, where, failure))
     outcome.reason = f"the line rests low, {seen.answered} of {seen.balls} pings are answered"
@@ -301,12 +301,12 @@ def _wires(work: Work) -> tuple[WireTrial, Outcome]:
     return seen, outcome
 
 
-def idle(work: Work) -> Outcome:
+def _idle(work: Work) -> Outcome:
     """Play a rally on a target that does nothing else."""
     return _rally(work, "idle", "idle")
 
 
-def load(work: Work) -> Outcome:
+def _load(work: Work) -> Outcome:
     """Play a rally under load."""
     return _rally(work, "load", "stress")
 
@@ -394,14 +394,14 @@ def _looked_on(work: Work) -> Outcome:
     return outcome
 
 
-def missed(work: Work) -> Outcome:
+def _missed(work: Work) -> Outcome:
     """Count what the board's processor misses for a ball, beside what the model misses."""
     without = work.equipment.misses(with_balls=False)  # first: it says at once if nothing counts
     bench, plan = work.equipment.rally("idle")
     count = partial(work.equipment.misses, with_balls=True)
     with misses.counting(count) as counted:
         rally = play(bench, plan, work.folder / "misses", work.watch)
-        found = misses.of_a_ball(counted(), without)
+        found = counted().of_a_ball(without)
     outcome = Outcome("pass", "", serial=rally.manifest.instrument.serial or "")
     for event, times in found.items():
         outcome.number(f"{event}_a_ball", f"{event}, a ball", round(times, 2), "")
@@ -432,17 +432,17 @@ def missed(work: Work) -> Outcome:
 
 
 MEASURES: dict[str, Callable[[Work], Outcome]] = {
-    "pico": pico,
+    "pico": _pico,
     "firmware": _flashed,
-    "jumpers": jumpers,
-    "pair": pair,
-    "target": target,
-    "kernel": kernel,
-    "ping": ping,
-    "reply": reply,
-    "idle": idle,
-    "load": load,
-    "misses": missed,
+    "jumpers": _jumpers,
+    "pair": _pair,
+    "target": _target,
+    "kernel": _kernel,
+    "ping": _ping,
+    "reply": _reply,
+    "idle": _idle,
+    "load": _load,
+    "misses": _missed,
     "umpire": _looked_on,
 }
 

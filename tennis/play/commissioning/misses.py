@@ -67,6 +67,15 @@ class Misses:
     events: Mapping[str, int]
     balls: int
 
+    def of_a_ball(self, without: "Misses") -> dict[str, float]:
+        """Return how often a ball misses, by event. Raises BenchError if no balls came."""
+        balls = self.balls - without.balls
+        if balls < 1:
+            raise BenchError(
+                "no ball came while the processor counted", next_step="use more --balls"
+            )
+        return {name: (self.events[name] - without.events[name]) / balls for name in EVENTS}
+
 
 def script(*, with_balls: bool) -> str:
     """Return what counts on a target: a script for its shell, as root."""
@@ -89,14 +98,6 @@ def counted(output: str) -> Misses:
     if balls is None:
         raise BenchError("perf did not end as it should", next_step="try `perf stat` there by hand")
     return Misses(found, int(balls[1]))
-
-
-def of_a_ball(with_balls: Misses, without: Misses) -> dict[str, float]:
-    """Return how often a ball misses, by event. Raises BenchError if no balls came."""
-    balls = with_balls.balls - without.balls
-    if balls < 1:
-        raise BenchError("no ball came while the processor counted", next_step="use more --balls")
-    return {name: (with_balls.events[name] - without.events[name]) / balls for name in EVENTS}
 
 
 def _modelled(rally: Path) -> dict[str, int]:

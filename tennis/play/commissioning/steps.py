@@ -74,7 +74,7 @@ def _wire_line(name: str) -> str:
     return f"{ends} ──{middle}── pin {wire.target_pin} (BCM{wire.target_bcm}) of the target"
 
 
-def ground_line() -> str:
+def _ground_line() -> str:
     """Draw the ground wire."""
     ground = wiring().ground
     return f"Pico pin {ground.pico_pin} (GND) ───────── pin {ground.target_pin} of the target"
@@ -90,12 +90,12 @@ def _far_ends() -> Iterator[tuple[str, Wire]]:
         yield f"{begins} ──[{here.resistor_ohm} Ω]── pin {there.pico_pin}", there
 
 
-def jumper_lines() -> tuple[str, ...]:
+def _jumper_lines() -> tuple[str, ...]:
     """Name the places of the wires' far ends for the self-test."""
     return tuple(f"{line} (GP{there.pico_gpio}) of the same Pico" for line, there in _far_ends())
 
 
-def second_pico_lines() -> tuple[str, ...]:
+def _second_pico_lines() -> tuple[str, ...]:
     """Name the places of ground and the wires' far ends on a second Pico."""
     pin = wiring().ground.pico_pin
     ends = (
@@ -104,7 +104,7 @@ def second_pico_lines() -> tuple[str, ...]:
     return (f"Pico pin {pin} (GND) ── pin {pin} of the second", *ends)
 
 
-def five_volts() -> str:
+def _five_volts() -> str:
     """Warn of 5 V on a signal."""
     pins = " and ".join(map(str, TARGET_5V_PINS))
     ping, reply = wiring().wire("ping"), wiring().wire("reply")
@@ -124,12 +124,12 @@ def steps() -> tuple[Step, ...]:
     values: dict[str, Any] = {name: known.wire(name) for name in WIRES}
     values |= {f"{name}_line": _wire_line(name) for name in ("ping", "reply")}
     values |= {
-        "ground_line": ground_line(),
-        "five_volts": five_volts(),
+        "ground_line": _ground_line(),
+        "five_volts": _five_volts(),
         "jumper_words": known.jumper_words(),
     }
     values |= {name: text.format_map(values) for name, text in file["words"].items()}
-    lines = {"jumper_lines": jumper_lines(), "second_pico_lines": second_pico_lines()}
+    lines = {"jumper_lines": _jumper_lines(), "second_pico_lines": _second_pico_lines()}
 
     def filled(value: Any) -> Any:
         """Return a value of the file with its words filled in; a list becomes a tuple."""

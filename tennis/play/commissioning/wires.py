@@ -60,6 +60,52 @@ class WireTrial:
         pulled = (self.pads["reply"]["pulled_up"], self.pads["reply"]["pulled_down"])
         return {(0, 0): "low", (1, 1): "high"}.get(pulled, "floating")
 
+    def judge_ping(self) -> str:
+        """Name the failure of the ping wire, or ""; the reply wire need not be plugged."""
+        if self.jumpers:
+            return "jumpers"
+        if self.pads["ping_to_reply"]:
+            return "joined"
+        if self.short:
+            return "short"
+        end = self.far_end("ping")
+        if self.counted == 0:
+            return {"high": "held high", "low": "held low", "pulled": "wrong pin"}.get(
+                end, "missing"
+            )
+        if self.counted is not None:
+            return "" if self.counted == self.balls else "wrong count"
+        # nobody counts: a target may pull its line down, or not
+        return {"high": "held high", "low": "held low"}.get(end, "")
+
+    def judge_reply(self) -> tuple[str, str]:
+        """Name the failure of both wires, and the step whose it is; empty: none."""
+        pads = self.pads
+        ends = self.far_end("ping"), self.far_end("reply")
+        alone = self.judge_ping()
+        all_back = self.answered == self.balls
+        # the first that is so: what may destroy something, then what hides the others
+        rules: tuple[tuple[bool, str, str], ...] = (
+            (self.jumpers, "ping", "jumpers"),
+            (pads["ping_to_reply"], "reply", "joined"),
+            (bool(self.short), "ping", "short"),
+            (pads["reply"].get("high") == 0, "reply", "short"),
+            (ends[1] == "high", "reply", "held high"),
+            (
+                ends == ("low", "pulled") and not self.counted and not self.answered,
+                "reply",
+                "swapped",
+            ),
+            (bool(alone), "ping", alone),
+            (0 < self.answered < self.balls, "reply", "some" if self.counted is None else "loose"),
+            (ends[1] == "open", "reply", "missing"),
+            (ends[1] == "pulled", "reply", "wrong pin"),
+            (all_back, "reply", ""),
+            (self.counted is None, "reply", "no answers"),
+            (True, "reply", "held low"),
+        )
+        return next((step, failure) for so, step, failure in rules if so)
+
 
 def try_wires(brickwall: Brickwall, count: Callable[[], int | None]) -> WireTrial:
     """Test the pads, serve some balls, and let the target count. Raises BenchError."""
@@ -83,49 +129,3 @@ def try_wires(brickwall: Brickwall, count: Callable[[], int | None]) -> WireTria
     after = count()
     counted = None if before is None or after is None else after - before
     return WireTrial(pads, balls, answered, counted)
-
-
-def judge_ping(trial: WireTrial) -> str:
-    """Name the failure of the ping wire, while the reply wire need not be plugged; empty: none."""
-    if trial.jumpers:
-        return "jumpers"
-    if trial.pads["ping_to_reply"]:
-        return "joined"
-    if trial.short:
-        return "short"
-    end = trial.far_end("ping")
-    if trial.counted == 0:
-        return {"high": "held high", "low": "held low", "pulled": "wrong pin"}.get(end, "missing")
-    if trial.counted is not None:
-        return "" if trial.counted == trial.balls else "wrong count"
-    # nobody counts: a target may pull its line down, or not
-    return {"high": "held high", "low": "held low"}.get(end, "")
-
-
-def judge_reply(trial: WireTrial) -> tuple[str, str]:
-    """Name the failure of both wires, and the step whose it is; empty: none."""
-    pads = trial.pads
-    ends = trial.far_end("ping"), trial.far_end("reply")
-    alone = judge_ping(trial)
-    all_back = trial.answered == trial.balls
-    # the first that is so: what may destroy something, then what hides the others
-    rules: tuple[tuple[bool, str, str], ...] = (
-        (trial.jumpers, "ping", "jumpers"),
-        (pads["ping_to_reply"], "reply", "joined"),
-        (bool(trial.short), "ping", "short"),
-        (pads["reply"].get("high") == 0, "reply", "short"),
-        (ends[1] == "high", "reply", "held high"),
-        (
-            ends == ("low", "pulled") and not trial.counted and not trial.answered,
-            "reply",
-            "swapped",
-        ),
-        (bool(alone), "ping", alone),
-        (0 < trial.answered < trial.balls, "reply", "some" if trial.counted is None else "loose"),
-        (ends[1] == "open", "reply", "missing"),
-        (ends[1] == "pulled", "reply", "wrong pin"),
-        (all_back, "reply", ""),
-        (trial.counted is None, "reply", "no answers"),
-        (True, "reply", "held low"),
-    )
-    return next((step, failure) for so, step, failure in rules if so)

@@ -8,7 +8,7 @@ from fractions import Fraction
 from pathlib import Path
 
 from tennis.rally.captures.channels import USUAL, Wires
-from tennis.rally.captures.edges import Capture, CaptureError, ProbeFault, rewired
+from tennis.rally.captures.edges import Capture, CaptureError, ProbeFault
 from tennis.rally.captures.srzip import open_srzip
 from tennis.rally.disk import open_regular
 
@@ -51,7 +51,7 @@ def open_capture(path: Path, wires: Wires = USUAL) -> Capture:
         )
     capture = open_srzip(path, wires)
     probes = ProbeFault(invert_ping=wires.invert_ping, invert_reply=wires.invert_reply)
-    return capture if probes == ProbeFault() else rewired(capture, probes)
+    return capture if probes == ProbeFault() else capture.rewired(probes)
 
 
 def _conversion(path: Path, head: bytes) -> str:

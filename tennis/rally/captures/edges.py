@@ -83,6 +83,43 @@ class Capture:
             if batch.ticks.size:
                 yield batch
 
+    def one_wire(self) -> "Capture":
+        """Return a drill's capture: the reply wire is the ping wire, too, as nobody serves.
+
+        So a repetition reads as a ball that was answered at once: its serve is the rise, its
+        scheduling latency the time for which the line was up.
+        """
+
+        def read(outer: Capture) -> Iterator[Edges]:
+            for batch in self.read(self):
+                mine = (batch.codes & 1) == 1
+                up = np.repeat(batch.codes[mine] == REPLY_RISE, 2)
+                second = np.arange(up.size) % 2 == 1
+                rises = np.where(second, REPLY_RISE, PING_RISE)
+                falls = np.where(second, REPLY_FALL, PING_FALL)
+                outer.end_ticks = self.end_ticks
+                codes = np.where(up, rises, falls).astype(np.uint8)
+                yield Edges(np.repeat(batch.ticks[mine], 2), codes)
+            outer.end_ticks = self.end_ticks
+
+        return replace(self, read=read, ping=self.reply)
+
+    def rewired(self, wiring: "ProbeFault") -> "Capture":
+        """Return a capture as it would be with other wires."""
+        flip = np.array([2 * wiring.invert_ping, 2 * wiring.invert_reply], np.uint8)
+
+        def read(outer: Capture) -> Iterator[Edges]:
+            for batch in self.read(self):
+                codes = batch.codes ^ np.uint8(1) if wiring.swapped else batch.codes
+                codes = codes ^ flip[codes & 1]
+                order = np.lexsort((codes, batch.ticks))
+                outer.end_ticks = self.end_ticks
+                yield Edges(batch.ticks[order], codes[order])
+            outer.end_ticks = self.end_ticks
+
+        names = (self.reply, self.ping) if wiring.swapped else (self.ping, self.reply)
+        return replace(self, read=read, ping=names[0], reply=names[1])
+
 
 def alternating(ticks: Ticks, up: NDArray[np.bool_], level: bool) -> NDArray[np.intp]:
     """Return the indices of edges that change a wire's level, in the order of their times.
@@ -112,42 +149,3 @@ class ProbeFault:
     swapped: bool = False
     invert_ping: bool = False
     invert_reply: bool = False
-
-
-def rewired(capture: Capture, wiring: ProbeFault) -> Capture:
-    """Return a capture as it would be with other wires."""
-    flip = np.array([2 * wiring.invert_ping, 2 * wiring.invert_reply], np.uint8)
-
-    def read(outer: Capture) -> Iterator[Edges]:
-        for batch in capture.read(capture):
-            codes = batch.codes ^ np.uint8(1) if wiring.swapped else batch.codes
-            codes = codes ^ flip[codes & 1]
-            order = np.lexsort((codes, batch.ticks))
-            outer.end_ticks = capture.end_ticks
-            yield Edges(batch.ticks[order], codes[order])
-        outer.end_ticks = capture.end_ticks
-
-    names = (capture.reply, capture.ping) if wiring.swapped else (capture.ping, capture.reply)
-    return replace(capture, read=read, ping=names[0], reply=names[1])
-
-
-def one_wire(capture: Capture) -> Capture:
-    """Return a drill's capture: the reply wire is the ping wire, too, as nobody serves.
-
-    So a repetition reads as a ball that was answered at once: its serve is the rise, its
-    scheduling latency the time for which the line was up.
-    """
-
-    def read(outer: Capture) -> Iterator[Edges]:
-        for batch in capture.read(capture):
-            mine = (batch.codes & 1) == 1
-            up = np.repeat(batch.codes[mine] == REPLY_RISE, 2)
-            second = np.arange(up.size) % 2 == 1
-            rises = np.where(second, REPLY_RISE, PING_RISE)
-            falls = np.where(second, REPLY_FALL, PING_FALL)
-            outer.end_ticks = capture.end_ticks
-            codes = np.where(up, rises, falls).astype(np.uint8)
-            yield Edges(np.repeat(batch.ticks[mine], 2), codes)
-        outer.end_ticks = capture.end_ticks
-
-    return replace(capture, read=read, ping=capture.reply)

@@ -195,7 +195,7 @@ def _counted(ns: NDArray[np.uint32]) -> Spans:
     return np.where(ns == LONGEST, np.inf, ns)
 
 
-def by_size(
+def _by_size(
     both: _Spanned, sizes: Sequence[int], later_than_ns: int | None
 ) -> dict[int, SpansByClock]:
     """Return the durations of each of the sizes that came, in bytes. See ``_spread``."""
@@ -237,5 +237,5 @@ def summarize_drill(rally: Rally) -> DrillSummary:
         drift_ns=None if inside else drift_ns(between, drill.period_ns),
         interval_ns=sides(*both.intervals, drill.period_ns) if rally.balls > 1 else None,
         duration_ns=sides(*both.durations, later_than_ns=manifest.given_up_ns),
-        by_size=by_size(both, about.sizes_bytes, manifest.given_up_ns),
+        by_size=_by_size(both, about.sizes_bytes, manifest.given_up_ns),
     )

@@ -85,7 +85,7 @@ def judge(
 
 
 @dataclass(frozen=True)
-class Edges:
+class _Edges:
     """All edges of a rally; int64 arrays.
 
     ``served_ns`` on the instrument's clock, and ``rise`` and ``fall`` in ticks since the ping, -1
@@ -100,7 +100,7 @@ class Edges:
     falls_ns: NDArray[np.int64]
 
 
-def edges_of(rally: Rally) -> Edges:
+def edges_of(rally: Rally) -> _Edges:
     """Read pings and replies of a rally, also the edges of no ball.
 
     The fall of a reply of no ball is not recorded (docs/rally-folder.md). Raises RallyError.
@@ -122,7 +122,7 @@ def edges_of(rally: Rally) -> Edges:
         own = served_ns[there] + ticks_to_ns(ticks[there], rally.tick_hz)
         return np.sort(np.concatenate([own, np.array(others, np.int64)]))
 
-    return Edges(served_ns, rise, fall, all_of(rise, extra[1]), all_of(fall, extra[0]))
+    return _Edges(served_ns, rise, fall, all_of(rise, extra[1]), all_of(fall, extra[0]))
 
 
 def pairing(rally: Rally) -> Pairing:

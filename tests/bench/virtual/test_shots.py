@@ -19,7 +19,7 @@ from tennis.play.shots import first_ball_at
 from tennis.rally import instants as storage
 from tennis.rally.balls import records
 from tennis.rally.serving import Serving
-from tennis.rally.settings import kind_of, not_as_published
+from tennis.rally.settings import not_as_published
 from tennis.rally.shots import instants, span_ns
 from tests.support.plans import plan_of
 from tests.support.virtual import played
@@ -69,7 +69,7 @@ def test_instants_are_uniform_whole_instructions_in_their_order():
 def test_shots_are_a_kind_of_their_own():
     """And are never pooled with balls."""
     shots, balls = plan_of(shots=40), plan_of(balls=40)
-    assert kind_of(shots, shots.protocol) != kind_of(balls, balls.protocol)
+    assert shots.kind_of(shots.protocol) != balls.kind_of(balls.protocol)
     assert (shots.protocol.loop, shots.protocol.balls) == ("shots", 40)
 
 

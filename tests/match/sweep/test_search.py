@@ -6,12 +6,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tennis.match.sweep.search import RATES_MAX, Range, breaking, next_rate
+from tennis.match.sweep.search import RATES_MAX, Range
 
 
 def played(asked: Range, share) -> dict[int, float]:
     shares: dict[int, float] = {}
-    while (rate := next_rate(asked, shares)) is not None:
+    while (rate := asked.next_rate(shares)) is not None:
         assert rate not in shares
         shares[rate] = share(rate)
         assert len(shares) <= RATES_MAX
@@ -21,15 +21,15 @@ def played(asked: Range, share) -> dict[int, float]:
 @given(breaks=st.integers(1001, 199_999))
 def test_a_known_breaking_is_found(breaks):
     asked = Range()
-    found = breaking(asked, played(asked, lambda rate: float(rate < breaks)))
+    found = asked.breaking(played(asked, lambda rate: float(rate < breaks)))
     assert found.holds_hz < breaks <= found.breaks_hz
     assert found.breaks_hz / found.holds_hz <= 1.02 or found.breaks_hz == found.holds_hz + 1
 
 
 def test_what_holds_everywhere_or_nowhere():
     asked = Range()
-    assert breaking(asked, played(asked, lambda _: 1.0)) == breaking(asked, {200_000: 1.0})
-    nowhere = breaking(asked, played(asked, lambda _: 0.5))
+    assert asked.breaking(played(asked, lambda _: 1.0)) == asked.breaking({200_000: 1.0})
+    nowhere = asked.breaking(played(asked, lambda _: 0.5))
     assert (nowhere.holds_hz, nowhere.breaks_hz) == (None, 1000)
 
 
@@ -37,7 +37,7 @@ def test_the_lowest_breaking_counts_where_there_are_several():
     """A load with a rhythm of its own may disturb one rate and not the next."""
     asked = Range()
     shares = played(asked, lambda rate: 0.5 if 9_000 < rate < 10_000 or rate > 80_000 else 1.0)
-    found = breaking(asked, shares)
+    found = asked.breaking(shares)
     assert found.breaks_hz <= 9_200
     assert found.holds_hz <= 9_000
 
@@ -51,4 +51,4 @@ def test_the_grid():
 @pytest.mark.parametrize("share", [0.98999, 0.99, 1.0])
 def test_the_limit_itself_holds(share):
     asked = Range()
-    assert (breaking(asked, {1000: share}).breaks_hz is None) == (share >= 0.99)
+    assert (asked.breaking({1000: share}).breaks_hz is None) == (share >= 0.99)

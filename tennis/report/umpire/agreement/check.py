@@ -9,15 +9,7 @@ from dataclasses import replace
 
 from tennis.kit.units import format_count, format_ns, tick_ns
 from tennis.rally import Rally
-from tennis.rally.captures.edges import (
-    Capture,
-    CaptureError,
-    Edges,
-    MissingError,
-    ProbeFault,
-    one_wire,
-    rewired,
-)
+from tennis.rally.captures.edges import Capture, CaptureError, Edges, MissingError, ProbeFault
 from tennis.rally.text import plain
 from tennis.report.umpire.agreement import pairing
 from tennis.report.umpire.agreement.balls import Balls, Decoder
@@ -95,7 +87,7 @@ def check_capture(rally: Rally, capture: Capture, tolerance_ns: float | None = N
         return result
     try:
         # nobody serves a drill: other wires of the capture are ignored
-        wrong = _paired(rally, one_wire(capture) if rally.manifest.drill else capture, result)
+        wrong = _paired(rally, capture.one_wire() if rally.manifest.drill else capture, result)
         if wrong:
             # no count means anything
             reason = _of_the_probes(rally, capture, result) or wrong
@@ -131,7 +123,7 @@ def _of_the_probes(rally: Rally, capture: Capture, result: Check) -> str:
     begins = _begin_of(capture)
     for wiring in _other_wirings():
         trial = Check("not run", "", rally, capture, 0, 0)
-        if _paired(rally, rewired(begins, wiring), trial) or trial.balls < 3:
+        if _paired(rally, begins.rewired(wiring), trial) or trial.balls < 3:
             continue
         answered = trial.balls - trial.disagree
         if trial.balls > RIGHT * (trial.balls + trial.unmatched) and answered > RIGHT * trial.balls:
