@@ -116,7 +116,7 @@ def try_setting(
     """
     if not 1 <= boots <= BOOTS_MAX:
         raise UsageError(f"--boots {boots}", next_step=f"say 1 to {BOOTS_MAX}")
-    settings, program = _without_program(settings)
+    settings, program = _without_program(rally, settings)
     before_plan = plan_again(rally, program=program)
     plan = changed(before_plan, settings)
     if plan == before_plan:
@@ -162,7 +162,7 @@ def suggested(
     A remedy that is a change of the program has no setting. ``settings`` is at most
     ``program=FILE``. Raises UsageError, RallyError and BenchError.
     """
-    _, program = _without_program(settings)
+    _, program = _without_program(rally, settings)
     explanation = explain(rally, worst=1, program=program, watch=watch)
     target = rally.manifest.target
     had = {
@@ -175,11 +175,13 @@ def suggested(
     return sentence, [(one.setting, one.why) for one in remedies(sentence, had)]
 
 
-def _without_program(settings: Sequence[str]) -> tuple[list[str], Path | None]:
-    """Return the settings that are tried, and the program that answered, if one is named."""
+def _without_program(rally: Rally, settings: Sequence[str]) -> tuple[list[str], Path | None]:
+    """Return the settings that are tried, and the program that answered. Raises UsageError."""
     named = [one.removeprefix("program=") for one in settings if one.startswith("program=")]
     if len(named) > 1:
         raise UsageError("program= twice", next_step="name the program that answered once")
+    if rally.manifest.target.program and not named:
+        raise UsageError(f"{rally.path}: a program answered", next_step="name it: program=FILE")
     others = [one for one in settings if not one.startswith("program=")]
     return others, Path(named[0]) if named else None
 

@@ -18,7 +18,7 @@ GARBAGE, INTERPRETER = "garbage collection", "Python's interpreter"
 UNNAMED_OF_PYTHON = "a function of Python's without a name"
 OF_PYTHON = ("Py", "_Py", UNNAMED_OF_PYTHON)  # how names of its functions begin
 # behind the last of an executable's functions: a library; the only code there of a static one
-OUTSIDE, VDSO = "a library or the vDSO", "the vDSO (the kernel's code for reading clocks)"
+OUTSIDE, VDSO = "a library or the vDSO", "the vDSO"
 SLEEPING = 1  # of a wait's ``other``, which is the task: it sleeps until it has the lock
 
 

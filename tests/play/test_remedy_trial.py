@@ -10,9 +10,13 @@ from click.testing import CliRunner
 
 from tennis.cli import cli
 from tennis.explain.remedies import remedies
-from tennis.explain.remedy_trial import changed, compared
+from tennis.explain.remedy_trial import changed, compared, suggested, try_setting
+from tennis.kit.checkout import ROOT
+from tennis.kit.errors import UsageError
+from tennis.play.rally import Watch
+from tests.support.hand_ins import answered
 from tests.support.plans import plan_of
-from tests.support.synthetic import make_rally
+from tests.support.synthetic import make_rally, saying
 from tests.support.virtual import played
 
 PLAN = plan_of(kernel="rt", load="idle", top_half="forced", balls=100, seed=9)
@@ -236,3 +240,15 @@ def test_without_a_setting_the_reason_comes_before_what_was_tried(tmp_path, monk
     assert (tried["latest_ns"][0], tried["verdict"]) == (1_000_000, "undecided")
     assert tried["latest_ns"][1] < 10_000
     assert (said["setting"], said["verdict"]) == ("", None)
+
+
+def test_what_a_program_answered_is_tried_with_that_program(tmp_path):
+    made = make_rally(tmp_path / "made", balls=3)
+    rally = saying(made, target=answered(ROOT / "target/programs/answer.c"))
+    with pytest.raises(UsageError, match="a program answered") as error:
+        try_setting(rally, ["priorities=irq=90"], over_ns=None, watch=Watch())
+    assert error.value.next_step == "name it: program=FILE"
+    with pytest.raises(UsageError, match="a program answered"):
+        suggested(rally, [], Watch())
+    with pytest.raises(UsageError, match="program= twice"):
+        suggested(rally, ["program=a.c", "program=b.c"], Watch())

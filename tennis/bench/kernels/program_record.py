@@ -14,6 +14,11 @@ from tennis.rally.text import plain
 
 SIGNALS = 64
 SIGNAL = re.compile(r"^([^;]*) by signal (\d+)(?=;)")
+# what the shell that started it knows; of a child that lives on it knows nothing
+FOREGROUND = (
+    "before the first ball with exit code 0;",
+    "before the first ball with exit code 0 (it has to stay in the foreground);",
+)
 KILLED = re.compile(r".*Out of memory: Killed process \d+ \(([^)]*)\)")
 NO_ROOM = "write error: No space left on device"  # its own shell's, in /run
 LINE_THREAD = re.compile(r"irq/\d+-(?!racquet-ready)")
@@ -86,7 +91,7 @@ def faults(found: Iterable[Fault], events: Iterable[Mapping[str, Any]] = ()) -> 
     texts = [str(event.get("text")) for event in events]
     killed = [match[1] for text in texts if (match := KILLED.match(text))]
     told = [
-        Fault(code=one.code, message=SIGNAL.sub(_ended, one.message, count=1))
+        Fault(code=one.code, message=SIGNAL.sub(_ended, one.message, count=1).replace(*FOREGROUND))
         if one.code == "program_ended"
         else one
         for one in found

@@ -63,3 +63,12 @@ def test_the_memory_of_an_executable_is_that_of_its_segments():
     assert memory_of(head + loaded + struct.pack("<I36xQ8x", 4, 1 << 20)) == 1 << 30
     assert memory_of(head + loaded[:20]) == 0  # damaged
     assert memory_of(b"#!/bin/sh\n") == 0
+
+
+def test_a_program_that_went_into_the_background_hears_that_it_must_not():
+    """Its parent ended without an error: no other exit code looks so."""
+    said = "the program ended before the first ball with exit code {}; it said last: nothing"
+    ends = [Fault(code="program_ended", message=said.format(code)) for code in (0, 3)]
+    told = [one.message for one in program_record.faults(ends)]
+    assert "with exit code 0 (it has to stay in the foreground); it said" in told[0]
+    assert told[1] == said.format(3)
