@@ -139,14 +139,15 @@ class ProgramAnswer(Answer):
 
     def until_the_rise(self, *, missed: bool) -> Why:
         """Name the main cause of the time from the ping to the rise."""
-        del missed  # then there is no way
         part, way = self.parts[0], self._way
-        if self.is_masked:
+        seen = _unanswered(self.parts) if missed else ""
+        # an idle processor has them off, and wakes all the same
+        idle_ns = sum_ns(part, [i for i in self.masked if part.whats[i].kind == "idle"])
+        if 2 * (self.masked_ns - idle_ns) >= part.ns and not seen:
             self.kind = "interrupts off"
             return self.interrupts_off()
         if way is None:
             cause = part.blame(part.weights)
-            seen = _unanswered(self.parts)
             return cause, f"the program did not answer{seen}; most of the time {ran(cause)}"
         return self._late(part, way)
 

@@ -242,6 +242,8 @@ def changed(plan: Plan, settings: Sequence[str]) -> Plan:
     wanted = {**known, **asked}
     if wanted.get("bottom_half") not in {"user", PROGRAM}:  # no process that could be pinned
         wanted["bottom_half_cpu"] = None
+    if plan.bottom_half == PROGRAM:  # it has no halves, and nobody asks for them
+        wanted |= {name: None for name in ("top_half", "bottom_half") if name not in asked}
     checked = plan_for(RallyRequest.of(wanted), Serving())
     try:
         # the same gaps and the same phase of the load

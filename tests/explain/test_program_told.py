@@ -372,6 +372,8 @@ def test_above_its_lines_thread_a_program_waits_for_that_thread():
         ([(TAKEN, 1, 800), (DEBOUNCED, 1, 90)], "did not answer: it asked for a debounced line"),
         ([*CAME, (DRAINED, 0, 90)], "did not answer: its reply line is an open drain"),
         (CAME, "did not answer; most of the time"),
+        ([(IDLES, 1, 90_000)], "did not answer; most of the time"),  # asleep, not deaf
+        ([(TAKEN, 1, 90_000)], "interrupts were off for 90.0 µs in"),
     ],
 )
 def test_a_missed_ball_says_what_kept_the_reply(ran, said):
@@ -388,8 +390,108 @@ def test_what_most_balls_wait_for_is_said_if_most_do():
     assert common_kind([trap] * 3, "scheduling") == common_kind([], "whole") == ""
 
 
+ROOT_OF_ANSWER = 2
 OBJECTS = [(0x500000, 0x500030, "ledger")]
 FUTEX_CALL, SLEEP_CALL = 98 << 32, 115 << 32
+
+
+@pytest.mark.parametrize(
+    ("user", "kernel", "result", "said", "kind"),
+    [
+        (
+            "pthread_cond_timedwait",
+            "__arm64_sys_futex",
+            2**64 - 110,
+            "condition (futex ledger), which nobody gave it within its time (ETIMEDOUT), called",
+            "condition ledger, in pthread_cond_timedwait < main, timed out",
+        ),
+        (
+            "__new_sem_wait_slow",
+            "__arm64_sys_futex",
+            0,
+            "waited 90.0 µs for the semaphore (futex ledger), called in __new_sem_wait_slow < main",
+            "semaphore ledger, in __new_sem_wait_slow < main",
+        ),
+        (
+            "write",
+            "__arm64_sys_write pipe_write",
+            0,
+            "its system call write, on a pipe that was full, called in write < main; most of",
+            "system call write, on a pipe that was full, called in write < main",
+        ),
+        (
+            "wait4",
+            "__arm64_sys_wait4",
+            0,
+            "called in wait4 < main, which was at the program's own code in helper: work_on_it for",
+            "system call wait4, called in wait4 < main",
+        ),
+        (
+            "sched_yield",
+            "__arm64_sys_sched_yield",
+            0,
+            "gave the processor away for 90.0 µs (system call sched_yield, called in sched_yield",
+            "system call sched_yield, called in sched_yield < main",
+        ),
+    ],
+)
+def test_what_a_program_waits_for_is_named_in_full(user, kernel, result, said, kind):
+    symbols = [*FUNCTIONS, Symbol(0xFE00, user, PROGRAM)]
+    symbols += [Symbol(0xFE10 + n, name) for n, name in enumerate(kernel.split())]
+    calls, begins = len(NODES), len(FUNCTIONS) + 1
+    nodes = [*NODES, (9, len(FUNCTIONS)), (ROOT_OF_ANSWER, begins)]
+    nodes += [(calls + 1, begins + 1)] if " " in kernel else []
+    begun = sum(ns for _, _, ns in CAME) + 10
+    number = FUTEX_CALL if "futex" in kernel else 1 << 32
+    events = [
+        (begun, CALLS, calls, 0x500010, number | 137, ""),
+        (begun + 90_050, RETURNS, calls, result, number | 137, ""),
+    ]
+    ran = [*CAME, (calls, 0, 10), (len(nodes) - 1, 0, 50), (HELPS, 0, 90_000), (IN_MAIN, 0, 9)]
+    phases = [
+        made_phase(0, nodes, [*ran, (RAISES, 0, 9)], TASKS, of_program=OWN, events=events),
+        made_phase(1, nodes, FALLS, TASKS, of_program=OWN),
+    ]
+    rise = sum(ns for _, _, ns in ran) + 9
+    names = Names(symbols, POLICIES, of_program=True, objects=OBJECTS)
+    told = tell(3, 1000, (rise, rise + 2900), phases, names)
+    assert said in told.sentence, told.sentence
+    assert told.kind == kind
+
+
+def test_a_signal_handler_is_named_and_a_place_replaces_functions():
+    """The kernel lets a handler return to the vDSO; its caller there is what it interrupted."""
+    symbols = [*FUNCTIONS, Symbol(0xFE00, VDSO, PROGRAM), Symbol(0xFE10, "on_alarm", PROGRAM)]
+    nodes = [*NODES, (9, len(FUNCTIONS)), (len(NODES), len(FUNCTIONS) + 1)]
+    ran = [*CAME, (len(nodes) - 1, 0, 90_000), (RAISES, 0, 9)]
+    phases = [
+        made_phase(n, nodes, what, TASKS, of_program=OWN) for n, what in enumerate((ran, FALLS))
+    ]
+    phases[0].segments["pc"] = 0x400100
+    rise = sum(ns for _, _, ns in ran)
+    names = Names(symbols, POLICIES, of_program=True, places={0x400100: "on_alarm (answer.c:12)"})
+    told = tell(3, 1000, (rise, rise + 2900), phases, names)
+    assert "on_alarm, in its signal handler on_alarm, in on_alarm (answer.c:12), most" in (
+        told.sentence
+    )
+
+
+def test_another_processor_that_was_free_is_named():
+    ran = [*WAY, (ELSEWHERE, 0, 90_000), (IN_MAIN, 0, 100), (RAISES, 0, 2000)]
+    whole = sum(ns for _, _, ns in ran)
+
+    def told(rest, allowed):
+        lanes = [
+            made_phase(0, NODES, ran, TASKS, of_program=OWN, allowed=allowed),
+            made_phase(0, NODES, [(rest, 0, whole)], TASKS, of_program=OWN, processor=1),
+            *(made_phase(1, NODES, FALLS, TASKS, of_program=OWN, processor=n) for n in range(2)),
+        ]
+        names = Names(FUNCTIONS, POLICIES, of_program=True)
+        return tell(3, 1000, (whole, whole + 2900), lanes, names).sentence
+
+    assert "(it is bound to processor 0, and processor 1 was free); most" in told(IDLES, 1)
+    assert "the ping (processor 1 was free); most" in told(IDLES, 3)
+    assert "was free" not in told(ELSEWHERE, 1)
 
 
 def told_with(ran, events, **names):

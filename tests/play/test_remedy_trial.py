@@ -13,7 +13,10 @@ from tennis.explain.remedies import remedies
 from tennis.explain.remedy_trial import changed, compared, suggested, try_setting
 from tennis.kit.checkout import ROOT
 from tennis.kit.errors import UsageError
+from tennis.play.planning import plan_for
 from tennis.play.rally import Watch
+from tennis.rally.request import RallyRequest
+from tennis.rally.serving import Serving
 from tests.support.hand_ins import answered
 from tests.support.plans import plan_of
 from tests.support.synthetic import make_rally, saying
@@ -252,3 +255,11 @@ def test_what_a_program_answered_is_tried_with_that_program(tmp_path):
         suggested(rally, [], Watch())
     with pytest.raises(UsageError, match="program= twice"):
         suggested(rally, ["program=a.c", "program=b.c"], Watch())
+
+
+def test_a_program_is_tried_with_its_own_priorities_changed():
+    """It has no halves: who carries them over would be refused."""
+    source = str(ROOT / "target/programs/answer.c")
+    plan = plan_for(RallyRequest.of({"kernel": "rt", "program": source}), Serving())
+    tried = changed(plan, ["priorities=irq=90"])
+    assert tried == plan.model_copy(update={"priorities": "irq=90"})
