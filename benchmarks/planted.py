@@ -87,7 +87,7 @@ def judged(one: Planted, said: dict[str, str]) -> tuple[str, str]:
     """Return right, half or wrong, and what is missing."""
     own = OWN.fullmatch(said["own"])
     expected = int(own[one.time]) if own else 0
-    times = re.findall(r"([\d.,]+) (ns|µs|ms|s)\b", said["sentence"])
+    times = re.findall(r"([\d.,]+) (ns|µs|ms|s)\b", said["sentence"].partition(": ")[2])
     found = [float(number.replace(",", "")) * UNITS[unit] for number, unit in times]
     if one.time == "ran":
         found = [float(said["ran_ns"])]

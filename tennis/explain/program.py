@@ -276,6 +276,8 @@ def _own_time(part: Segments, its: range, thread: int, calls: Calls) -> _Reason:
         for other, its_gone in others[:1]:
             if 5 * sum_ns(part, its_gone) >= gone_ns:
                 waited += f", and {other.text.replace(GONE, format_ns(sum_ns(part, its_gone)))}"
+        if 5 * gone_ns < 4 * sum_ns(part, its):
+            waited += f"; in all it answered {took} later"
         why = f"{waited}; most of the time the processor was in {cause}"
         return _Reason(why, first.kind, cause)
     here = [i for i in its if part.thread_at(i) == thread]
