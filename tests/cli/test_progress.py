@@ -68,6 +68,23 @@ def test_behind_the_last_ball_nobody_says_how_long_it_takes(monkeypatch, capsys)
     assert behind.endswith("5/5 balls  latest 8.00 µs, 3 missed: all played, the target ends")
 
 
+def test_without_a_terminal_a_state_is_one_line(monkeypatch):
+    out = io.StringIO()
+    monkeypatch.setattr(live, "Console", lambda **_: Console(file=out, width=200))
+    monkeypatch.setattr(live, "PLAIN_EVERY_S", -1)
+    progress = Progress(planned=300)
+    with live.progress_line() as observe:
+        for _ in range(26):
+            observe(progress)
+        for _ in range(3):
+            progress.add(payload(1_900))
+            observe(progress)
+            observe(progress)
+    lines = out.getvalue().splitlines()
+    assert lines[0] == "rally: 0/300 balls  the target boots"
+    assert [line.partition("/")[0] for line in lines[1:]] == ["rally: 2", "rally: 4", "rally: 6"]
+
+
 @pytest.mark.parametrize(
     ("line", "said"),
     [

@@ -194,4 +194,7 @@ def test_which_code_it_was(tmp_path):
     assert " more a " in sentence(late.came[0])
     assert not late.went
     # without the sources nothing is built from a folder that may come from anybody
-    assert "was not played with the kit's Racquet" in find_causes(compared, {}, lambda: False)[1][0]
+    for side in sources:
+        (tmp_path / f"{side}.c").unlink()
+    why = find_causes(compared, {}, lambda: False)[1][0]
+    assert "was played with a Racquet of somebody's own" in why

@@ -133,7 +133,7 @@ def test_check_plays_it_with_this_setting_and_finds_it_forged(folder, name, tmp_
         assert plan_again(other, tree, any_instrument=True) != plan
     except UsageError as error:
         assert name in BROUGHT
-        whose = {"racquet": "not played with the kit's Racquet", "program": "a program of somebody"}
+        whose = {"racquet": "a Racquet of somebody's own", "program": "a program of somebody"}
         assert whose[name] in str(error)
     # the check itself, of a folder beside what was played again
     assert difference(usual, usual, no_record, tmp_path) == ""

@@ -3,12 +3,13 @@
 """The report: self-contained, beside the thesis, safe with what others wrote."""
 
 import re
+from dataclasses import replace
 from html.parser import HTMLParser
 
 import pytest
 
 from tennis.kit.errors import UsageError
-from tennis.rally.manifest import Fault
+from tennis.rally.manifest import OWN, Fault
 from tennis.report.pages.rally import of_thesis, report
 from tennis.report.publications import NAMES, knutsson_2008, load, result
 from tests.support.synthetic import TIME_NOTE, make_rally
@@ -99,6 +100,20 @@ def test_the_thesis_stands_beside(page, rallies):
     assert published[1].sched.jitter == 90
     assert published[2] is None
     assert "17.2 ms" in page
+
+
+def test_an_own_racquet_has_its_file_and_no_column_of_the_thesis(tmp_path):
+    made = make_rally(tmp_path / "r", balls=50, bench="virtual", kernel="rt", load="idle")
+    target = made.manifest.target.model_copy(update={"module": OWN, "bottom_half": "unknown"})
+    versions = {**made.manifest.tool.versions, "racquet_file": "wheel.c"}
+    tool = made.manifest.tool.model_copy(update={"versions": versions})
+    own = replace(made, manifest=made.manifest.model_copy(update={"target": target, "tool": tool}))
+    text = report([own])
+    assert "rt, idle, wheel.c" in text
+    assert "rt, idle, unknown" not in text
+    assert "beside the thesis" not in text
+    assert 'class="thesis"' not in text
+    assert "rt / idle / wheel.c" in own.label
 
 
 def test_what_is_not_complete_says_so(tmp_path):
