@@ -307,20 +307,6 @@ def test_top_halves_are_an_axis():
     assert rally.is_one("rt", "stress", "default", "tasklet", "forced")
 
 
-def test_one_thread_is_not_both_halves():
-    text = """
-        loads = ["idle"]
-        top_halves = ["explicit"]
-        bottom_halves = ["tasklet", "thread"]
-        [kernels.mainline]
-    """
-    scheduled, left = scheduled_rallies(plan(text), {}, Path())
-    assert [one.name for one in scheduled] == ["mainline-idle-default-tasklet-explicit"]
-    assert [one.why.partition(",")[0] for one in left] == [
-        "--top-half explicit takes the interrupt's thread"
-    ]
-
-
 def test_on_a_physical_bench_kernels_are_what_the_target_boots():
     text = SMALL + 'bench = "pi"\n'
     with pytest.raises(UsageError, match="target is missing"):

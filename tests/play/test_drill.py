@@ -151,13 +151,6 @@ def test_a_hog_is_in_the_latest_repetition(tmp_path, name, context):
     assert late.mean() / 2 == pytest.approx(90 / 3700, rel=0.35)
 
 
-@pytest.mark.more
-def test_the_same_seed_gives_the_same_bytes(periodic):
-    """All of it is played again and compared."""
-    done = run("check", periodic)
-    assert (done.exit_code, "is what it claims to be" in done.output) == (0, True), done.output
-
-
 def test_killed_and_gone_on_with(periodic, tmp_path):
     out = tmp_path / "d"
     asked = [*words("periodic", "hrtimer", kernel="rt"), "--out", str(out)]

@@ -2,9 +2,7 @@
 # SPDX-License-Identifier: MIT
 """Matches on the virtual bench: whatever happens to one, nothing is lost and the rest is played."""
 
-import contextlib
 import json
-import os
 import shutil
 import signal
 import subprocess
@@ -238,31 +236,3 @@ def test_a_damaged_rally_is_kept_and_said(tmp_path, path, whole):
     assert f"3/4 {NAMES[2]}: kept, but it cannot be used" in done.stdout
     assert f"1 of 4 rallies are not sound, the first {NAMES[2]}" in done.stderr
     assert "The report, table by table" in done.stdout
-
-
-@pytest.mark.release
-@pytest.mark.skipif(os.geteuid() != 0, reason="mounting a small disk needs root")
-def test_a_full_disk_ends_the_match_and_it_goes_on(tmp_path, path, whole):
-    small = tmp_path / "small"
-    small.mkdir()
-    mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=1M", "tmpfs", small], check=False)
-    if mounted.returncode:
-        pytest.skip("this container may not mount")
-    try:
-        out, filler = small / "m", small / "filler"
-        process = begin(path, out)
-        wait_for(out / NAMES[0], process)
-        with filler.open("wb", buffering=0) as file, contextlib.suppress(OSError):
-            while True:
-                file.write(bytes(1 << 12))
-        _, errors = end_of(process)
-        assert process.returncode == 1
-        assert "free some space" in errors
-        filler.unlink()
-        rest = tmp_path / "rest"
-        subprocess.run(["cp", "-r", out, rest], check=True)
-        done = tennis("match", path, "--out", rest)
-        assert done.returncode == 0, done.stderr
-        assert hashes(rest) == hashes(whole)
-    finally:
-        subprocess.run(["umount", "--lazy", small], check=True)

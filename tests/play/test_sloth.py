@@ -9,15 +9,12 @@ import numpy as np
 import pytest
 
 from tennis.bench.sloth import KERNELS
-from tennis.bench.sloth.bench import SlothBench
 from tennis.bench.sloth.image import SLOTH
 from tennis.kit.errors import UsageError
 from tennis.match.plan import MatchPlan
 from tennis.match.schedule import scheduled_rallies
 from tennis.play import repeat
 from tennis.play.check import check_rally
-from tennis.play.planning import command_again
-from tennis.play.rally import Watch, play, resume
 from tennis.rally import open_rally
 from tennis.rally.manifest import seal_of
 from tennis.rally.plan import Plan
@@ -91,24 +88,6 @@ def test_a_rally_is_played_again_ball_by_ball(hog, tmp_path):
         assert (again.path / name).read_bytes() == (hog.path / name).read_bytes()
     other = played(tmp_path / "other", kernel="sloth", balls=500, seed=2, **HOG)
     assert not np.array_equal(answers(other), answers(hog))
-
-
-def test_an_interrupted_rally_goes_on(tmp_path):
-    # More than a socket holds: QEMU cannot be done before it is asked to stop.
-    balls = 10_000
-    plan = plan_of(kernel="sloth", balls=balls, **HOG)
-    whole = play(SlothBench(), plan, tmp_path / "whole", Watch())
-    seen = []
-
-    def stop():
-        return bool(seen) and seen[-1] > 100
-
-    first = play(SlothBench(), plan, tmp_path / "r", Watch(lambda p: seen.append(p.balls), stop))
-    assert first.manifest.ended == "interrupted"
-    assert 100 < first.balls < balls
-    assert command_again(tmp_path / "r", plan) == f"tennis resume {tmp_path / 'r'}"
-    resumed = resume(SlothBench(), tmp_path / "r", Watch())
-    assert np.array_equal(repeat.balls_of(resumed), repeat.balls_of(whole))
 
 
 def test_a_folder_of_schema_1_is_read(tmp_path):
@@ -190,16 +169,3 @@ def test_ones_own_application_that_is_never_ready(tmp_path):
     rally = played(tmp_path / "r", kernel="sloth", balls=10, racquet=source)
     assert (rally.balls, rally.manifest.ended) == (0, "fault")
     assert [fault.code for fault in rally.manifest.faults] == ["never_ready"]
-
-
-def test_ones_own_application_that_does_not_answer(tmp_path):
-    source = own(tmp_path, "reply_down(); -> ;")
-    rally = played(tmp_path / "r", kernel="sloth", balls=10, racquet=source, timeout_ms=10)
-    assert rally.misses == rally.balls == 10
-
-
-def test_ones_own_application_that_faults(tmp_path):
-    source = own(tmp_path, 'reply_up(); -> __asm__("udf #0");')
-    rally = played(tmp_path / "r", kernel="sloth", balls=10, racquet=source, timeout_ms=10)
-    assert [fault.code for fault in rally.manifest.faults] == ["guest_panic"]
-    assert rally.misses == rally.balls

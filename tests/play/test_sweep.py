@@ -4,19 +4,16 @@
 
 import json
 import shutil
-import signal
-import subprocess
 from pathlib import Path
 
 import pytest
 
 from tennis.kit.errors import RallyError
 from tennis.match.sweep.folder import open_sweep
-from tennis.rally import open_rally, part_path
+from tennis.rally import open_rally
 from tennis.rally.statistics.pairing import pairing
-from tests.support.patience import wait_until
 from tests.support.shared import made_once
-from tests.support.terminal import TENNIS, run
+from tests.support.terminal import run
 
 pytestmark = [pytest.mark.virtual, pytest.mark.xdist_group("sweep")]
 
@@ -74,31 +71,6 @@ def test_what_is_missing_is_played_and_the_rest_stays(whole, copy):
     for path in whole.glob("*-hz"):
         again = open_rally(copy / path.name).manifest.files
         assert again == open_rally(path).manifest.files, path.name  # byte for byte
-
-
-@pytest.mark.release
-def test_ctrl_c_keeps_what_was_played_and_goes_on(whole, copy):
-    """The last rate is played again, and slowly enough to be interrupted."""
-    last = max(copy.glob("*-hz"), key=lambda path: int(path.name.removesuffix("-hz")))
-    shutil.rmtree(last)
-    process = subprocess.Popen(
-        [TENNIS, *WORDS, "--out", str(copy)],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-    )
-    journal = part_path(last) / "frames.bin"
-    wait_until(lambda: journal.exists() and journal.stat().st_size > 0, process, limit_s=600)
-    process.send_signal(signal.SIGINT)
-    said, _ = process.communicate()
-    assert process.returncode == 0, said
-    assert "the same command continues" in said
-    assert "paired" in said  # and the table of what there is
-    assert run("stats", copy).exit_code == 0
-    done = run(*WORDS, "--out", copy)
-    assert done.exit_code == 0, done.output
-    for path in whole.glob("*-hz"):
-        assert open_rally(copy / path.name).manifest.files == open_rally(path).manifest.files
 
 
 def test_stats_and_pictures(whole, tmp_path):

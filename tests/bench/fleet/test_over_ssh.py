@@ -16,7 +16,6 @@ import re
 import sys
 import time
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -139,33 +138,6 @@ def test_a_lease_from_beginning_to_end(room):
     assert saved.read_text() == "red's"
     done = tennis("benches", "release", "bench-1")
     assert done.stdout == "bench-1: free already: nobody held it\n"
-
-
-def test_an_expired_lease_is_saved_by_the_next(room):
-    tennis("benches", "lease", "bench-1", "--for", "1m", holder="red")
-    (room.home / "data" / "balls").write_text("red's")
-    lease = json.loads((room.home / "lease.json").read_text())
-    (room.home / "lease.json").write_text(json.dumps({**lease, "expires": int(time.time()) - 1}))
-    assert room.rows()["bench-1"]["held_by"] == "red (expired)"
-    done = tennis("benches", "lease", "bench-1")
-    assert "what was there is in" in done.stdout
-    assert len(list((room.home / "saved").glob("red-*/balls"))) == 1
-
-
-def test_of_those_who_ask_at_the_same_time_one_gets_it(room):
-    names = [f"group-{number}" for number in range(6)]
-
-    def ask(name: str) -> str:
-        try:
-            return leases.take(room.bench, name, 600).holder
-        except BenchError as error:
-            return str(error)
-
-    with ThreadPoolExecutor(6) as pool:
-        said = list(pool.map(ask, names))
-    got = [name for name in names if name in said]
-    assert len(got) == 1
-    assert sum(f"held by {got[0]}" in words for words in said) == 5
 
 
 def test_a_bench_of_somebody_else_is_refused_by_every_command(room, tmp_path):

@@ -27,7 +27,7 @@ from tennis.play.loop_delay import Clocks, Loop
 from tennis.play.rally import Watch, play, resume
 from tennis.play.verification import Verification
 from tennis.play.verify import verify
-from tennis.rally import Rally, open_rally
+from tennis.rally import Rally
 from tennis.rally.calibration import doubt
 from tennis.rally.manifest import Instrument, VerificationRecord
 from tennis.rally.statistics import summarize
@@ -593,22 +593,6 @@ def test_an_old_manifest_can_be_read():
     del content["line"], content["counts"]["runts"], content["target"]["managed"]
     again = type(synthetic_manifest(balls=3)).model_validate_json(json.dumps(content))
     assert (again.line, again.target.managed) == (None, "by tennis")
-
-
-def test_a_stop_is_heard(fake, tmp_path):
-    fake.balls_a_second = 2000
-    count = 0
-
-    def stop() -> bool:
-        nonlocal count
-        count += 1
-        return count > 8
-
-    plan = plan_of(bench="pi", port=fake.port, balls=100_000)
-    rally = play(WiredBench(fake.port), plan, tmp_path / "r", Watch(stop=stop))
-    assert (rally.manifest.ended, rally.manifest.suspect) == ("interrupted", False)
-    assert 0 < rally.balls < 100_000
-    assert open_rally(tmp_path / "r").balls == rally.balls
 
 
 def test_a_stop_while_the_cable_is_unplugged(fake, tmp_path):

@@ -4,11 +4,9 @@
 
 import os
 import random
-import shlex
 import subprocess
 import sys
 import threading
-import time
 from pathlib import Path
 
 import pytest
@@ -16,10 +14,10 @@ import pytest
 from tennis.bench.physical.wired import WiredBench
 from tennis.play.progress import Progress
 from tennis.play.rally import Watch, play
-from tennis.rally import Rally, open_rally
+from tennis.rally import Rally
 from tests.support.emulated_pico import EmulatedPico, Line, Mangle, respond
 from tests.support.plans import plan_of
-from tests.support.terminal import TENNIS, tennis
+from tests.support.terminal import tennis
 from tests.support.ticks import interrupt_ticks, scheduling_ticks
 
 pytestmark = pytest.mark.virtual
@@ -31,15 +29,6 @@ PLAN = {"gap_min_us": 100, "gap_max_us": 200, "settle_s": 0.01, "timeout_ms": 5}
 def rally(url: str, out: Path, observe=lambda _: None, **asked) -> Rally:
     plan = plan_of(bench="pi", port=url, **{**PLAN, **asked})
     return play(WiredBench(url), plan, out, Watch(observe))
-
-
-def words_of(url: str, out: Path, balls: int = 2000) -> list[str]:
-    """Return the command line of a rally as ``PLAN`` has it."""
-    options = {
-        "--bench": "pi", "--port": url, "--out": out, "--balls": balls,
-        "--gap-min-us": 100, "--gap-max-us": 200, "--settle-s": 0.01, "--timeout-ms": 5,
-    }  # fmt: skip
-    return ["rally", *(str(word) for pair in options.items() for word in pair)]
 
 
 def delays(rally: Rally) -> list[list[int]]:
@@ -126,44 +115,6 @@ def test_an_instrument_that_loses_its_power(tmp_path):
     assert manifest.line.restarts == 1
     served = [ns for batch in played.batches(["served_ns"]) for ns in batch[0].to_pylist()]
     assert served == sorted(set(served))
-
-
-def begin(url: str, out: Path, balls: int) -> subprocess.Popen[str]:
-    """Start a rally and wait until some of it is kept."""
-    process = subprocess.Popen(
-        [TENNIS, *words_of(url, out, balls)],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
-    journal = out.with_name(out.name + ".part") / "frames.bin"
-    deadline = time.monotonic() + 60
-    while not journal.exists() or journal.stat().st_size < 8000:
-        assert process.poll() is None, process.stderr.read()
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
-    return process
-
-
-@pytest.mark.more
-def test_a_host_that_is_killed_goes_on(tmp_path):
-    out = tmp_path / "r"
-    with EmulatedPico(*ANSWER) as pico:
-        process = begin(pico.url, out, 5000)
-        process.kill()
-        process.wait()
-        with (tmp_path / "r.part" / "frames.bin").open("ab") as journal:
-            journal.write(b"TN\x01\x02\x00\x00")  # the frame in flight
-        done = tennis("resume", out)
-        assert done.returncode == 2
-        assert (
-            f"if you trust it, `tennis resume {out} --port {shlex.quote(pico.url)}`" in done.stderr
-        )
-        done = tennis("resume", out, "--port", pico.url)
-    assert done.returncode == 0, done.stderr
-    played = open_rally(out)
-    assert delays(played) == [[1000, 5000]] * 5000
-    assert (played.manifest.ended, played.manifest.faults) == ("complete", [])
 
 
 @pytest.mark.more

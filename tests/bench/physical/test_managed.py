@@ -330,15 +330,6 @@ def test_a_rally_that_is_interrupted_is_undone_on_a_mock_target(bench):
     bench.await_undone()
 
 
-def test_a_connection_that_is_cut_in_mid_rally_on_a_mock_target(bench):
-    rally = bench.play(observe=at(300, bench.sshd.cut), balls=MANY)
-    assert rally.manifest.ended == "fault"
-    assert faults(rally)[0] == "target_lost"
-    assert "connection was lost" in rally.manifest.faults[0].message
-    assert 300 <= rally.balls < MANY
-    bench.await_undone()
-
-
 def test_a_network_that_is_silent_in_mid_rally_on_a_mock_target(bench):
     """Nothing says that the line is dead: both sides find out by themselves."""
     bench.patience = Patience(

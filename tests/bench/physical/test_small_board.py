@@ -5,9 +5,6 @@
 The instrument is a fake: the balls are made up, and nothing here measures a latency.
 """
 
-import subprocess
-import sys
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -19,7 +16,6 @@ from tennis.bench.targets import snapshot
 from tennis.bench.targets.ssh import SshTarget
 from tennis.kit.checkout import ROOT
 from tennis.kit.errors import RallyError
-from tennis.play.doctor.target import examine_target
 from tennis.play.rally import NothingPlayedError, Watch, play
 from tennis.rally import Rally, witness
 from tennis.rally.folder import CONSOLE
@@ -189,29 +185,6 @@ def test_an_interrupt_during_the_set_up_leaves_the_board_as_it_was(target, tmp_p
 
 
 @pytest.mark.more
-def test_a_host_that_is_killed_leaves_the_board_as_it_was(target, tmp_path):
-    before = state(target)
-    words = ["rally", "--bench", "pi", "--target", HOST, "--load", "stress", "--priorities", "chrt"]
-    with FakeBrickwall() as fake:
-        fake.balls_a_second = 100
-        words += ["--port", fake.port, "--balls", "100000", "--out", str(tmp_path / "r")]
-        command = [sys.executable, "-c", "from tennis.cli import main; main()", *words]
-        host = subprocess.Popen(command)
-        deadline = time.monotonic() + 120
-        journal = tmp_path / "r.part" / "frames.bin"
-        while time.monotonic() < deadline and not (journal.exists() and journal.stat().st_size):
-            time.sleep(0.5)
-        assert journal.stat().st_size
-        assert "stress" in state(target)
-        host.kill()
-        host.wait()
-    deadline = time.monotonic() + 120
-    while time.monotonic() < deadline and state(target) != before:
-        time.sleep(1)
-    assert state(target) == before
-
-
-@pytest.mark.more
 def test_a_witness_looks_on_and_leaves_the_board_as_it_was(target, tmp_path):
     """The fake instrument pings nobody: so nothing ties the clocks, and that is said."""
     traces = "ls /sys/kernel/tracing/instances /dev/shm; pidof cyclictest; true"
@@ -227,22 +200,3 @@ def test_a_witness_looks_on_and_leaves_the_board_as_it_was(target, tmp_path):
     with pytest.raises(RallyError, match="nothing ties the target's clock"):
         witness.samples(rally)
     assert state(target) + target.run(traces, what="looking") == before
-
-
-@pytest.mark.more
-def test_the_doctor_looks_at_the_board(target):
-    found = {finding.what: finding for finding in examine_target(HOST)}
-    assert found["Racquet"].verdict == "good", found["Racquet"]
-    assert found["architecture"].found == "aarch64"
-    # by modprobe's options, and by what the kernel shows of a loaded Racquet
-    lines = "ping is line 0, reply line 1 of 9030000.pl061"
-    assert (found["lines"].verdict, found["lines"].found) == ("good", lines)
-    target.run("modprobe racquet", what="loading it")
-    target.run("echo function > /sys/kernel/tracing/current_tracer", what="tracing")
-    try:  # both at once: to look takes an emulated board eight seconds
-        found = {finding.what: finding for finding in examine_target(HOST)}
-        assert (found["lines"].verdict, found["lines"].found) == ("good", lines)
-        assert (found["tracer"].verdict, found["tracer"].found[:8]) == ("bad", "function")
-    finally:
-        target.run("echo nop > /sys/kernel/tracing/current_tracer", what="tracing")
-        target.run("rmmod racquet", what="unloading it")

@@ -5,7 +5,6 @@
 import shutil
 import subprocess
 import sys
-from contextlib import nullcontext
 from dataclasses import replace
 
 import numpy as np
@@ -18,34 +17,12 @@ from tennis.kit.checkout import ROOT
 from tennis.kit.errors import BenchError, UsageError
 from tennis.play.rally import Watch, play
 from tests.support.plans import plan_of
-from tests.support.virtual import busy_host, guest_module, played, script, table
+from tests.support.virtual import guest_module, played, script, table
 
 sys.path.insert(0, str(ROOT / "kit-firmware" / "brickwall"))
 from gaps import gap_ns
 
 pytestmark = pytest.mark.virtual
-
-WITHOUT_DATES = ("balls.parquet", "events.jsonl", "console.log")
-
-
-@pytest.mark.more
-@pytest.mark.parametrize(
-    ("kernel", "load", "bottom_half", "balls"),
-    [
-        ("mainline", "idle", "tasklet", 10_000),  # the guest sleeps between the balls
-        ("mainline", "stress", "user", 600),
-        ("rt", "stress", "thread", 600),
-    ],
-)
-def test_same_seed_gives_the_same_bytes(tmp_path, kernel, load, bottom_half, balls):
-    plan = {"kernel": kernel, "load": load, "bottom_half": bottom_half, "balls": balls, "seed": 7}
-    first = played(tmp_path / "first", **plan)
-    with busy_host() if load == "idle" else nullcontext():
-        second = played(tmp_path / "second", **plan)
-    assert not first.manifest.suspect
-    assert first.manifest.files == second.manifest.files
-    assert set(first.manifest.files) == set(WITHOUT_DATES)
-    assert first.manifest.counts.late_serves == 0
 
 
 def test_what_is_no_kernel_does_not_wait_for_ever(tmp_path, monkeypatch):

@@ -8,7 +8,6 @@ import pytest
 from tennis.bench.virtual.bench import Extras
 from tennis.kit.gaps import gap_ns
 from tennis.rally import open_rally
-from tests.bench.virtual.test_bench import FAULTS
 from tests.support.shared import made_once
 from tests.support.virtual import played, table
 
@@ -59,15 +58,6 @@ def twice(tmp_path_factory):
     return plan, {name: open_rally(made / name) for name in ("builtin", "pico")}
 
 
-@pytest.mark.more
-def test_same_seed_gives_the_same_bytes(twice, tmp_path):
-    plan, rallies = twice
-    first, second = rallies["pico"], played(tmp_path / "r", instrument="pico", **plan)
-    assert not first.manifest.suspect
-    assert first.manifest.files == second.manifest.files
-    assert first.manifest.counts.late_serves == 0
-
-
 def test_both_instruments_agree_about_a_kernel(twice):
     """The gaps differ by the Pico's few cycles, so single balls do; their distribution does not."""
     _, rallies = twice
@@ -76,15 +66,3 @@ def test_both_instruments_agree_about_a_kernel(twice):
         for quantile in (0.1, 0.25, 0.5, 0.75, 0.9):
             low, high = np.quantile(builtin, [quantile - 0.04, quantile + 0.04])
             assert low - PICO_TICK_NS <= np.quantile(pico, quantile) <= high + PICO_TICK_NS
-
-
-@pytest.mark.more
-@pytest.mark.parametrize("code", ["guest_panic", "never_ready"])
-def test_a_bench_fault_makes_it_suspect_and_keeps_everything(tmp_path, code):
-    files, words = FAULTS[code]
-    rally = played(tmp_path / "r", Extras(files=files), balls=100_000, instrument="pico")
-    assert rally.manifest.faults[0].code == code
-    assert words in rally.manifest.faults[0].message
-    assert (rally.manifest.suspect, rally.manifest.ended) == (True, "fault")
-    if code != "never_ready":
-        assert 0 < rally.balls < 100_000

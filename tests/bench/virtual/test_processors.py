@@ -61,18 +61,6 @@ def apart(tmp_path_factory):
     return played(tmp_path_factory.mktemp("apart") / "r", **APART)
 
 
-@pytest.mark.more
-@virtual
-def test_the_same_seed_gives_the_same_folder(apart):
-    """All of it is played again and compared: balls, events, console."""
-    rally = apart
-    assert rally.manifest.target.board == "QEMU virt, 2 Cortex-A57, PL061"
-    assert "2 processors" in rally.label
-    assert (rally.misses, rally.manifest.suspect) == (0, False)
-    assert check_rally(rally.path).balls == 60
-    assert counted(rally, "pings") == counted(rally, "replies") == [0, 60]
-
-
 @pytest.mark.cases(more=["workqueue*", "user-None*"])
 @virtual
 @pytest.mark.parametrize(
