@@ -166,6 +166,11 @@ class ProgramAnswer(Answer):
             own = _own_time(part, its, way.thread_of_it, calls)
             self.kind, ran_ns = own.kind, int(part.began[way.runs])
             return own.cause, f"{who} ran after {format_ns(ran_ns)}, and {own.text}"
+        if longest == "program" and (ran_before := self._ran_before(part, way)):
+            lane, since = ran_before
+            own = _own_time(lane, range(since, len(lane.whats)), way.thread_of_it, calls)
+            self.kind, ran_ns = own.kind, int(lane.began[since])
+            return own.cause, f"{who} ran after {format_ns(ran_ns)}, and {own.text}"
         cause = part.blame(part.weights_of(its))
         most = f"most of the time the processor was in {cause}" if cause else "nothing ran"
         took = format_ns(sum_ns(part, its))
@@ -192,6 +197,20 @@ class ProgramAnswer(Answer):
         self.kind = "asleep" if busy.startswith("slept") else "busy" if busy else "no processor"
         late = f"did not get to its own code for {took} {after}"
         return cause, f"{who} {busy}{late}{self._free(part, its, way.runs)}; {most}"
+
+    def _ran_before(self, part: Segments, way: _ProgramWay) -> tuple[Segments, int] | None:
+        """Return where the program ran first, if that was before its way began; None: it was not.
+
+        Another thread of it, on another processor, may have woken it once more.
+        """
+        lane = next(one for one in self.lanes[0] if one.processor == part.place(way.runs))
+        line_ns = int(part.began[way.line or 0])
+        its = (i for i, what in enumerate(lane.whats) if what.kind == "program")
+        own = (i for i in its if lane.thread_at(i) == way.thread_of_it)
+        since = next((i for i in own if lane.began[i] >= line_ns), None)
+        if since is None or lane.began[since] >= part.began[way.runs]:
+            return None
+        return lane, since
 
     def _free(self, part: Segments, its: range, whose: int) -> str:
         """Say which other processor was idle meanwhile, and whether the task may use it."""

@@ -476,6 +476,27 @@ def test_a_signal_handler_is_named_and_a_place_replaces_functions():
     )
 
 
+def test_a_program_that_ran_and_then_waited_for_a_thread_elsewhere_was_not_busy():
+    """Its way begins with the thread that woke it last, and it had the ping long before."""
+    begun = sum(ns for _, _, ns in CAME)
+    ran = [*CAME, (LOCKS, 0, 50), (IDLES, 0, 90_000), (IN_MAIN, 0, 100), (RAISES, 0, 2000)]
+    whole = sum(ns for _, _, ns in ran)
+    wakes = [
+        (1000, WAKES, HANDLED, thread_of("irq/18-answer"), 0, "irq/18-answer"),
+        (begun - 200, WAKES, THREADED, thread_of("answer"), 0, "answer"),
+    ]
+    again = [(begun + 90_000, WAKES, HELPS, thread_of("answer"), 0, "answer")]
+    lanes = [
+        made_phase(0, NODES, ran, TASKS, of_program=OWN, priorities=PRIORITIES, events=wakes),
+        made_phase(0, NODES, [(HELPS, 0, whole)], TASKS, of_program=OWN, processor=1, events=again),
+        *(made_phase(1, NODES, FALLS, TASKS, of_program=OWN, processor=n) for n in range(2)),
+    ]
+    names = Names(FUNCTIONS, POLICIES, of_program=True)
+    sentence = tell(3, 1000, (whole, whole + 2900), lanes, names).sentence
+    assert "ran after 10.4 µs, and waited 90.0 µs for a lock of its own" in sentence
+    assert "still at something else" not in sentence
+
+
 def test_another_processor_that_was_free_is_named():
     ran = [*WAY, (ELSEWHERE, 0, 90_000), (IN_MAIN, 0, 100), (RAISES, 0, 2000)]
     whole = sum(ns for _, _, ns in ran)
