@@ -97,9 +97,12 @@ setup-lab:
 figures: setup-test ## play again what pages print and is not of today's edition; says first how long
 	@$(BIN)/python scripts/figures.py play
 
+# words for its matches: MATCH="--cluster tcp://head:8786 --store /shared/tennis"
+MATCH :=
+
 .PHONY: evidence
 evidence: setup-test ## play what one page prints, or go on with it: make evidence PAGE=knutsson-match
-	@$(BIN)/python scripts/figures.py evidence $(PAGE)
+	@$(BIN)/python scripts/figures.py evidence $(PAGE) $(MATCH)
 
 .PHONY: reference
 reference: setup-lab ## write into docs/ what the code says: options, fields, settings, wires, sessions

@@ -46,6 +46,8 @@ def _parts(claim: Claim) -> list[tuple[tuple[str, ...], str]]:
     judged = [(part, part.says if several else claim.title) for part in claim.parts]
     beside = [(part, f"{part.says if several else claim.title}, hard") for part in claim.beside]
     for part, says in judged + beside:
+        if part.verdict == "not addressed":
+            continue
         published = "" if part.published is None else number(part.published)
         text = f"**{part.verdict}**{part.sentence.removeprefix(part.verdict)}"
         text += f": {part.ratio}" if part.ratio else ""
@@ -65,7 +67,7 @@ def levels(matches: Mapping[str, Path]) -> list[list[str]]:
         for cell in sorted(read_side(path), key=lambda cell: cell.name):
             for latency, boots_of_it in _boots(cell.rallies).items():
                 side = Side(boots_of_it)
-                times = [side.median(n).estimate for n in LEVELS if side.has(n)]
+                times = [side.median_boot(n) for n in LEVELS if side.has(n)]
                 text = " / ".join(map(format_ns, [*times, max(side.latest())]))
                 boots = len(cell.rallies)
                 rows.setdefault((cell.name, latency), {})[name] = (
@@ -95,15 +97,18 @@ def printed(rows: list[list[str]]) -> str:
     return "\n".join([lines[0], "|" + "---|" * len(rows[0]), *lines[1:]])
 
 
+def tables(named: Mapping[str, Path]) -> str:
+    """Return both tables of some matches."""
+    of = {name: Replication(open_match(path)) for name, path in named.items()}
+    return f"{printed(verdicts(of))}\n\n{printed(levels(named))}\n"
+
+
 def main() -> None:
     """Print both tables."""
     if not sys.argv[1:] or not all("=" in word for word in sys.argv[1:]):
         sys.exit("evidence: name each match: evidence.py NAME=FOLDER ...")
     named = (word.partition("=")[::2] for word in sys.argv[1:])
-    matches = {name: Path(folder) for name, folder in named}
-    print(printed(verdicts({n: Replication(open_match(path)) for n, path in matches.items()})))
-    print()
-    print(printed(levels(matches)))
+    print(tables({name: Path(folder) for name, folder in named}), end="")
 
 
 if __name__ == "__main__":

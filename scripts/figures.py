@@ -6,6 +6,7 @@
     figures.py list            the plays, the cheapest first
     figures.py play [NAME...]  play what is stale (or what is named), and write the texts again
     figures.py write           write the texts again from what was recorded
+    figures.py evidence PAGE [WORD...]   play what one page prints; WORDs go to its matches
 
 The register is docs/figures.toml (exam/figures.toml for answers); docs/decisions/0021 says why.
 """
@@ -22,12 +23,12 @@ import shlex
 import shutil
 import subprocess
 import sys
-import tempfile
 import zipfile
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from evidence import tables
 from figures_places import Found, chosen, filled, find, sentence_around, unregistered, write
 from figures_register import Evidence, Registered, load, places
 from figures_values import Played, holds, said
@@ -43,9 +44,20 @@ TENNIS = Path(sys.executable).with_name("tennis")
 KEPT = ROOT / "build" / "figures"  # folders of what was played last, for those who write places
 # where a number of a play may stand
 PAGES = (
-    *("README.md", "docs/*.md", "docs/commands/*.md", "handouts/*.md", "notebooks/*.md"),
+    *(
+        "README.md",
+        "docs/*.md",
+        "docs/commands/*.md",
+        "docs/evidence/knutsson-match.md",
+        "handouts/*.md",
+        "notebooks/*.md",
+    ),
     *("slides/*.md", "labs/*/lab.toml", "labs/*/solution.toml"),
 )
+LINKED = ("labs", "plans")
+GENERATED = re.compile(r"<!-- made by scripts/reference.py.*?<!-- until here -->", re.DOTALL)
+SO_FAR = "so-far.json"  # of a play's folder
+GO_ON = {"demo", "match", "sweep", "compare"}  # these commands go on by themselves
 HEAD = "*The figures of this page: edition "
 
 
@@ -54,41 +66,70 @@ def _without_commit(output: str) -> str:
     return output.replace(__version__, PUBLIC_VERSION)
 
 
-def play(one: Registered, folder: Path) -> tuple[Played, float]:
-    """Execute a play's commands in an empty folder. Returns what came, and processor seconds.
+def play(one: Registered, folder: Path, more: Sequence[str] = ()) -> tuple[Played, float]:
+    """Execute a play's commands in a folder. Returns what came, and processor seconds.
 
-    Raises TennisError if a command fails.
+    The folder keeps what each finished command printed: the same call goes on behind it.
+    ``more`` are words for each match, such as those of a cluster. Raises TennisError if a command
+    fails.
     """
-    outputs = []
+    kept = folder / SO_FAR
+    so_far = json.loads(kept.read_text()) if kept.exists() else []
+    outputs: list[str] = []
     environment = {**os.environ, "COLUMNS": "100", "TERM": "dumb", "LC_ALL": "C.UTF-8"}
-    before = resource.getrusage(resource.RUSAGE_CHILDREN)
-    (folder / "labs").symlink_to(ROOT / "labs")
-    (folder / "plans").symlink_to(ROOT / "plans")
-    for command in one.commands:
+    for name in LINKED:
+        (folder / name).unlink(missing_ok=True)
+        (folder / name).symlink_to(ROOT / name)
+    spent = 0.0
+    for number, command in enumerate(one.commands):
         words = _with_values(command, one, Played(folder, outputs))
-        if words[0] == "show":
-            outputs.append(_without_commit(_shown(folder / words[1], *words[2:])))
+        if number < len(so_far) and so_far[number]["words"] == words:
+            outputs.append(so_far[number]["output"])
+            spent += so_far[number]["seconds"]
             continue
-        done = subprocess.run(
-            [TENNIS, *words],
-            cwd=folder,
-            env=environment,
-            capture_output=True,
-            text=True,
-            check=False,
-            stdin=subprocess.DEVNULL,
-        )
-        if done.returncode:
-            raise TennisError(
-                f"{one.name}: tennis {shlex.join(words)} gave {done.returncode}: "
-                f"{done.stderr.strip()[-400:]}"
-            )
-        outputs.append(_without_commit(done.stdout))
-    after = resource.getrusage(resource.RUSAGE_CHILDREN)
-    (folder / "labs").unlink()
-    (folder / "plans").unlink()
-    spent = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+        before = resource.getrusage(resource.RUSAGE_CHILDREN)
+        outputs.append(_without_commit(_executed(one, words, folder, environment, more)))
+        after = resource.getrusage(resource.RUSAGE_CHILDREN)
+        seconds = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+        spent += seconds
+        so_far = [*so_far[:number], {"words": words, "output": outputs[-1], "seconds": seconds}]
+        kept.write_text(json.dumps(so_far))
+    for name in LINKED:
+        (folder / name).unlink()
     return Played(folder, outputs), spent
+
+
+def _executed(
+    one: Registered,
+    words: list[str],
+    folder: Path,
+    environment: Mapping[str, str],
+    more: Sequence[str],
+) -> str:
+    """Return what one command printed. Raises TennisError if it fails."""
+    if words[0] == "show":
+        return _shown(folder / words[1], *words[2:])
+    if words[0] == "tables":
+        named = (word.partition("=")[::2] for word in words[1:])
+        return tables({name: folder / match for name, match in named})
+    if "--out" in words and not GO_ON & set(words):  # what was interrupted begins again
+        for left in folder.glob(f"{words[words.index('--out') + 1]}*"):
+            shutil.rmtree(left, ignore_errors=True)
+    done = subprocess.run(
+        [TENNIS, *words, *(more if words[0] == "match" else ())],
+        cwd=folder,
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+        stdin=subprocess.DEVNULL,
+    )
+    if done.returncode:
+        raise TennisError(
+            f"{one.name}: tennis {shlex.join(words)} gave {done.returncode}: "
+            f"{done.stderr.strip()[-400:]}"
+        )
+    return done.stdout
 
 
 def _shown(file: Path, member: str = "") -> str:
@@ -221,7 +262,8 @@ def check() -> list[str]:
     for file in _pages():
         if file in evidence:
             continue
-        text = (ROOT / file).read_text()
+        # what scripts/reference.py writes comes from the code
+        text = GENERATED.sub(lambda part: "\n" * part[0].count("\n"), (ROOT / file).read_text())
         try:
             left = unregistered(
                 text, covered.get(file, []), facts.get(file, []), dict.fromkeys(constants)
@@ -303,7 +345,31 @@ def _with_head(text: str, head: str) -> str:
 # --- commands ---
 
 
-def play_and_write(names: list[str]) -> int:
+def play_evidence(page: str, more: Sequence[str]) -> int:
+    """Play what a page prints, or go on with it. Returns an exit code."""
+    plays, evidence, _, _ = load()
+    file = next(
+        (f for f in (f"docs/evidence/{page}.md", f"docs/{page}.md") if (ROOT / f).exists()), ""
+    )
+    names = [one.name for one in plays if any(place.file == file for place in one.places)]
+    plan = evidence[file].plan if file in evidence else ""
+    if not names and not plan:
+        known = sorted(
+            {Path(p.file).stem for o in plays for p in o.places if p.file.startswith("docs")}
+        )
+        raise UsageError(
+            f"no play is for a page {page!r}", next_step=f"name one of {', '.join(known)}"
+        )
+    if plan:
+        folder = ROOT / "build" / "evidence" / page
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        done = subprocess.run([TENNIS, "match", ROOT / plan, "--out", folder, *more], check=False)
+        print(tables({page: folder}) if not done.returncode else "the same command goes on")
+        return done.returncode
+    return play_and_write(names, more)
+
+
+def play_and_write(names: list[str], more: Sequence[str] = ()) -> int:
     """Play what is stale, the cheapest first, and write texts after each. Returns an exit code."""
     plays, evidence, _, _ = load()
     known = {one.name for one in plays}
@@ -316,9 +382,9 @@ def play_and_write(names: list[str]) -> int:
     for number, one in enumerate(todo, 1):
         took = f"{one.seconds:.0f} s" if one.seconds else "not known"
         print(f"{number} of {len(todo)}: {one.name} ({took}) ...", flush=True)
-        KEPT.mkdir(parents=True, exist_ok=True)
-        folder = Path(tempfile.mkdtemp(prefix=f"{one.name}.part-", dir=KEPT))
-        played, spent = play(one, folder)
+        folder = KEPT / f"{one.name}.edition-{EDITION}.part"
+        folder.mkdir(parents=True, exist_ok=True)
+        played, spent = play(one, folder, more)
         record = record_of(one, played, spent)
         for target, source in one.play.files.items():
             shutil.copyfile(folder / source, ROOT / target)
@@ -383,6 +449,9 @@ def main() -> int:
     commands.add_parser("write")
     playing = commands.add_parser("play")
     playing.add_argument("names", nargs="*")
+    page = commands.add_parser("evidence")
+    page.add_argument("page")
+    page.add_argument("words", nargs=argparse.REMAINDER)
     told = parser.parse_args()
     try:
         match told.command:
@@ -390,6 +459,8 @@ def main() -> int:
                 return listed()
             case "play":
                 return play_and_write(told.names)
+            case "evidence":
+                return play_evidence(told.page, told.words)
             case "write":
                 plays, evidence, _, _ = load()
                 print("\n".join(write_all(plays, evidence)))

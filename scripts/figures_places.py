@@ -95,6 +95,13 @@ def _block(text: str, place: Place, one: Registered) -> Found:
     record = one.record
     assert record is not None and place.output is not None  # noqa: S101 (asked before)
     output = record["outputs"][str(place.output)]
+    if place.part:
+        begin = f"<!-- made by scripts/figures.py: {place.part} -->\n\n"
+        start = text.find(begin) + len(begin)
+        end = text.find("<!-- until here -->", start)
+        if text.count(begin) != 1 or end < 0:
+            raise UsageError(f"{one.name}: no part {place.part} in {place.file}")
+        return Found(start, end, text[start:end], chosen(output, place.lines, place.wrap) + "\n")
     command = place.shows or f"tennis {one.play.commands[place.output - 1]}"
     command = filled(command, lambda name: record["values"][name])
     lines = text.splitlines(keepends=True)

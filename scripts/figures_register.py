@@ -40,6 +40,7 @@ class Place(Strict):
     output: int | None = None  # of which command, from 1
     shows: str | None = None  # the command's line on the page; None: its own
     below: str | None = None  # of a block without a command: the text above it
+    part: str | None = None  # of a part of Markdown: the name in the comment that begins it
     # which lines: "3" or "4-9", from 1 (-1 is the last one); "..."; "=WORDS": the line that begins
     # so; "@WORDS": from there up to an empty one
     lines: list[str] = ["1--1"]
@@ -65,7 +66,7 @@ class Play(Strict):
 
     about: str
     # of tennis; "lab 01 NAME": that rally of a lab; "show FILE" or "show ZIP MEMBER": a text that
-    # they wrote; {name}: a value of the commands before
+    # they wrote; "tables NAME=MATCH": scripts/evidence.py; {name}: a value of the commands before
     commands: list[str] = Field(min_length=1)
     values: dict[str, str] = {}
     places: list[Place] = []
@@ -81,6 +82,7 @@ class Evidence(Strict):
     played: str  # when
     versions: str
     command: str  # how one gets them again
+    plan: str = ""  # the match that `make evidence` plays for it
     but: str = ""  # what the page has of today's edition
     recorded: str = ""  # why it is not of today's edition, and how a reader sees it all the same
 

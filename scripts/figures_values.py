@@ -120,7 +120,7 @@ class Played:
             return "missed" if value is None else {"ns": value}
         boots = [Boot.of(times) for times in self._times_ns(name, latency)]
         if match := re.fullmatch(r"1 in ([\d,]+)", what):  # the median boot, as in all verdicts
-            at = Side(boots).median(int(match[1].replace(",", ""))).estimate
+            at = Side(boots).median_boot(int(match[1].replace(",", "")))
         elif what in {"min", "median", "max"}:
             times = np.sort(np.concatenate(self._times_ns(name, latency)))
             at = times[{"min": 0, "median": (len(times) - 1) // 2, "max": -1}[what]]

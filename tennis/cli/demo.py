@@ -45,10 +45,10 @@ def demo(out: Path, balls: int, boots: int, workers: int) -> None:
 
     PREEMPT_RT is played as the thesis had it: the handler forced into a thread, the answering
     threads with priorities. Under stress it also plays a driver as people write it today: it asks
-    for its thread itself. It plays ten boots of each, in six minutes on two cores. It ends with the
-    story in a few lines, and writes report.html. The same command continues after an interruption.
-    A table shows what is known so far, from the first boots on. A verdict needs ten boots, so it
-    does not end earlier.
+    for its thread itself. It plays ten boots of each, in eight minutes on two idle cores. It ends
+    with the story in a few lines, and writes report.html. The same command continues after an
+    interruption. A table shows what is known so far, from the first boots on. A verdict needs ten
+    boots, so it does not end earlier.
 
     \b
     Examples:
