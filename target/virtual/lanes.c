@@ -273,7 +273,7 @@ static int32_t call_site(struct lane *lane, int32_t parent, int32_t function, ui
 			fail("no memory");
 	}
 	link = parent < 0 ? &lane->first_root : &lane->links[parent].first_child;
-	lane->nodes[lane->node_count] = 
+	lane->nodes[lane->node_count] =
 		(struct node){ .parent = parent, .function = function, .at = at };
 	lane->links[lane->node_count] = (struct links){ .first_child = -1, .sibling = *link };
 	*link = lane->node_count;
@@ -385,8 +385,7 @@ void lane_accounts(struct lane *lane, int64_t now)
 	    last->flags == lane->here_flags) {
 		last->ns += ns;
 		last->pc = pc;
-	}
-	else if (!lane->cut && lane->segment_count < SEGMENTS_MAX)
+	} else if (!lane->cut && lane->segment_count < SEGMENTS_MAX)
 		lane->segments[lane->segment_count++] =
 			(struct segment){ lane->here, lane->here_flags, ns, pc };
 	else
@@ -483,11 +482,10 @@ static void calls(struct lane *lane, enum happening kind, uint64_t pc, int64_t n
 	if (!read_anywhere(lane, pc, &instruction, sizeof(instruction)) || instruction != SVC)
 		return;
 	lane_happens(lane, now, kind, what, number << 32 | (uint32_t)flags, 0);
-	place = number == CLOCK_NANOSLEEP			    ? read_register(lane->cpu, 2)
+	place = number == CLOCK_NANOSLEEP	       ? read_register(lane->cpu, 2)
 		: number == NANOSLEEP && kind == CALLS ? what
 						       : 0;
-	if (place && place < KERNEL_BEGIN &&
-	    read_anywhere(lane, place, asked, sizeof(asked)))
+	if (place && place < KERNEL_BEGIN && read_anywhere(lane, place, asked, sizeof(asked)))
 		lane_happens(lane, now, ASKS, asked[0] * 1000000000 + asked[1],
 			     number == CLOCK_NANOSLEEP && flags & 1, 0);
 }

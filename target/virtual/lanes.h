@@ -14,7 +14,12 @@
 struct __attribute__((packed)) symbol {
 	uint64_t address, flags;
 };
-enum { ENTRY = 1, SWITCH_TO = 2, PROGRAM = 4, GOES_ON = 8 /* of the function before, on another line */ };
+enum {
+	ENTRY = 1,
+	SWITCH_TO = 2,
+	PROGRAM = 4,
+	GOES_ON = 8 /* of the function before, on another line */
+};
 enum happening {
 	WANTS = 1, /* what: a lock that another has; other: the task; bit 0: sleeps until it gets it */
 	GOT, /* what: the lock; other: as before */
@@ -51,7 +56,8 @@ struct __attribute__((packed)) context {
 /* A function in its stack; a root (parent -1) stands for a task: its function is the context. */
 struct __attribute__((packed)) node {
 	int32_t parent, function;
-	uint64_t at; /* of a program's function: where it calls the next one; 0: it is the last one */
+	uint64_t
+		at; /* of a program's function: where it calls the next one; 0: it is the last one */
 	uint64_t ns, masked_ns; /* in itself; masked: with interrupts masked */
 };
 /* What it was at in a row. */
