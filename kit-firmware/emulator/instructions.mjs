@@ -10,429 +10,224 @@
 
 const row = (name, mask, value, execute) => [name, mask, value, execute];
 
+// operands: the registers that bits 0, 3, 6 and 8 name, and any of 16 from bit 3 on
+const d = (core, op) => core.registers[op & 7];
+const n = (core, op) => core.registers[(op >>> 3) & 7];
+const m = (core, op) => core.registers[(op >>> 6) & 7];
+const t = (core, op) => core.registers[(op >>> 8) & 7];
+const any = (core, op) => core.registers[(op >>> 3) & 15];
+const imm5 = (op) => (op >>> 6) & 31;
+const imm8 = (op) => op & 255;
+const words = (op) => (op & 255) << 2;
+const stack = (core, op) => core.registers[13] + words(op);
+const carry = (core) => (core.C ? 1 : 0);
+
+// results, with the cycles that they take: with flags, without, and without any register
+const put = (core, to, value) => {
+  core.registers[to] = value;
+  return 1;
+};
+const putNZ = (core, to, value) => {
+  core.registers[to] = value;
+  return flags(core, value);
+};
+const flags = (core, value) => {
+  core.setNZ(value);
+  return 1;
+};
+const compare = (core, a, b) => {
+  core.subtract(a, b);
+  return 1;
+};
+const shiftImm = (core, op, value, out) => {
+  core.C = (out & 1) === 1;
+  return putNZ(core, op & 7, value);
+};
+const shiftReg = (core, op, by, value, out) =>
+  put(core, op & 7, core.shift(d(core, op), by, value, out));
+const putHigh = (core, op, value) => {
+  const target = (op & 7) | ((op >>> 4) & 8);
+  if (target === 15) {
+    core.registers[15] = value & ~1;
+    return 2;
+  }
+  return put(core, target, target === 13 ? value & ~3 : value);
+};
+const high = (core, op, pc) => (((op >>> 3) & 15) === 15 ? pc + 4 : any(core, op));
+
+const store32 = (core, address, value) => {
+  core.writeUint32(address, value);
+  return 1 + core.extraCycles(address, true);
+};
+const store16 = (core, address, value) => {
+  core.writeUint16(address, value);
+  return 1 + core.extraCycles(address, true);
+};
+const store8 = (core, address, value) => {
+  core.writeUint8(address, value);
+  return 1 + core.extraCycles(address, true);
+};
+const load32 = (core, to, address) => {
+  core.registers[to] = core.readUint32(address);
+  return 1 + core.extraCycles(address, false);
+};
+const load16 = (core, to, address, signs = 0) => {
+  core.registers[to] = (core.readUint16(address) << signs) >> signs;
+  return 1 + core.extraCycles(address, false);
+};
+const load8 = (core, to, address, signs = 0) => {
+  core.registers[to] = (core.readUint8(address) << signs) >> signs;
+  return 1 + core.extraCycles(address, false);
+};
+
 export const INSTRUCTIONS = [
   row('LSL_IMM', 0xf800, 0x0000, (core, op) => {
-    const r = core.registers;
-    const d = op & 7;
-    const n = (op >>> 3) & 7;
-    const by = (op >>> 6) & 31;
-    const value = r[n];
-    if (by) core.C = ((value >>> (32 - by)) & 1) === 1;
-    r[d] = value << by;
-    core.setNZ(r[d]);
-    return 1;
+    const by = imm5(op);
+    if (by) core.C = ((n(core, op) >>> (32 - by)) & 1) === 1;
+    return putNZ(core, op & 7, n(core, op) << by);
   }),
   row('LSR_IMM', 0xf800, 0x0800, (core, op) => {
-    const r = core.registers;
-    const d = op & 7;
-    const n = (op >>> 3) & 7;
-    const by = (op >>> 6) & 31;
-    const value = r[n];
-    core.C = ((value >>> ((by || 32) - 1)) & 1) === 1;
-    r[d] = by ? value >>> by : 0;
-    core.setNZ(r[d]);
-    return 1;
+    const by = imm5(op);
+    const value = n(core, op);
+    return shiftImm(core, op, by ? value >>> by : 0, value >>> ((by || 32) - 1));
   }),
   row('ASR_IMM', 0xf800, 0x1000, (core, op) => {
-    const r = core.registers;
-    const d = op & 7;
-    const n = (op >>> 3) & 7;
-    const by = (op >>> 6) & 31 || 32;
-    const value = r[n];
-    core.C = ((value >> (by - 1)) & 1) === 1;
-    r[d] = value >> Math.min(by, 31);
-    core.setNZ(r[d]);
-    return 1;
+    const by = imm5(op) || 32;
+    const value = n(core, op);
+    return shiftImm(core, op, value >> Math.min(by, 31), value >> (by - 1));
   }),
-  row('ADD_REG', 0xfe00, 0x1800, (core, op) => {
-    const r = core.registers;
-    const d = op & 7;
-    const n = (op >>> 3) & 7;
-    r[d] = core.addWithCarry(r[n], r[(op >>> 6) & 7], 0);
-    return 1;
-  }),
-  row('SUB_REG', 0xfe00, 0x1a00, (core, op) => {
-    const r = core.registers;
-    const d = op & 7;
-    const n = (op >>> 3) & 7;
-    r[d] = core.subtract(r[n], r[(op >>> 6) & 7]);
-    return 1;
-  }),
-  row('ADD_IMM3', 0xfe00, 0x1c00, (core, op) => {
-    const r = core.registers;
-    const d = op & 7;
-    const n = (op >>> 3) & 7;
-    r[d] = core.addWithCarry(r[n], (op >>> 6) & 7, 0);
-    return 1;
-  }),
-  row('SUB_IMM3', 0xfe00, 0x1e00, (core, op) => {
-    const r = core.registers;
-    const d = op & 7;
-    const n = (op >>> 3) & 7;
-    r[d] = core.subtract(r[n], (op >>> 6) & 7);
-    return 1;
-  }),
-  row('MOV_IMM', 0xf800, 0x2000, (core, op) => {
-    const r = core.registers;
-    r[(op >>> 8) & 7] = op & 255;
-    core.setNZ(op & 255);
-    return 1;
-  }),
-  row('CMP_IMM', 0xf800, 0x2800, (core, op) => {
-    const r = core.registers;
-    core.subtract(r[(op >>> 8) & 7], op & 255);
-    return 1;
-  }),
-  row('ADD_IMM8', 0xf800, 0x3000, (core, op) => {
-    const r = core.registers;
-    r[(op >>> 8) & 7] = core.addWithCarry(r[(op >>> 8) & 7], op & 255, 0);
-    return 1;
-  }),
-  row('SUB_IMM8', 0xf800, 0x3800, (core, op) => {
-    const r = core.registers;
-    r[(op >>> 8) & 7] = core.subtract(r[(op >>> 8) & 7], op & 255);
-    return 1;
-  }),
-  row('AND', 0xffc0, 0x4000, (core, op) => {
-    const r = core.registers;
-    const d = op & 7;
-    const n = (op >>> 3) & 7;
-    core.setNZ((r[d] &= r[n]));
-    return 1;
-  }),
-  row('EOR', 0xffc0, 0x4040, (core, op) => {
-    const r = core.registers;
-    const d = op & 7;
-    const n = (op >>> 3) & 7;
-    core.setNZ((r[d] ^= r[n]));
-    return 1;
-  }),
+  row('ADD_REG', 0xfe00, 0x1800, (core, op) =>
+    put(core, op & 7, core.addWithCarry(n(core, op), m(core, op), 0)),
+  ),
+  row('SUB_REG', 0xfe00, 0x1a00, (core, op) =>
+    put(core, op & 7, core.subtract(n(core, op), m(core, op))),
+  ),
+  row('ADD_IMM3', 0xfe00, 0x1c00, (core, op) =>
+    put(core, op & 7, core.addWithCarry(n(core, op), (op >>> 6) & 7, 0)),
+  ),
+  row('SUB_IMM3', 0xfe00, 0x1e00, (core, op) =>
+    put(core, op & 7, core.subtract(n(core, op), (op >>> 6) & 7)),
+  ),
+  row('MOV_IMM', 0xf800, 0x2000, (core, op) => putNZ(core, (op >>> 8) & 7, imm8(op))),
+  row('CMP_IMM', 0xf800, 0x2800, (core, op) => compare(core, t(core, op), imm8(op))),
+  row('ADD_IMM8', 0xf800, 0x3000, (core, op) =>
+    put(core, (op >>> 8) & 7, core.addWithCarry(t(core, op), imm8(op), 0)),
+  ),
+  row('SUB_IMM8', 0xf800, 0x3800, (core, op) =>
+    put(core, (op >>> 8) & 7, core.subtract(t(core, op), imm8(op))),
+  ),
+  row('AND', 0xffc0, 0x4000, (core, op) => putNZ(core, op & 7, d(core, op) & n(core, op))),
+  row('EOR', 0xffc0, 0x4040, (core, op) => putNZ(core, op & 7, d(core, op) ^ n(core, op))),
   row('LSL_REG', 0xffc0, 0x4080, (core, op) => {
-    const r = core.registers;
-    const d = op & 7;
-    const n = (op >>> 3) & 7;
-    const by = r[n] & 255;
-    const value = r[d];
-    const carry = by <= 32 && ((value >>> (32 - by)) & 1) === 1;
-    r[d] = core.shift(value, by, by < 32 ? value << by : 0, carry);
-    return 1;
+    const by = n(core, op) & 255;
+    const value = d(core, op);
+    const out = by <= 32 && ((value >>> (32 - by)) & 1) === 1;
+    return shiftReg(core, op, by, by < 32 ? value << by : 0, out);
   }),
   row('LSR_REG', 0xffc0, 0x40c0, (core, op) => {
-    const r = core.registers;
-    const d = op & 7;
-    const n = (op >>> 3) & 7;
-    const by = r[n] & 255;
-    const value = r[d];
-    const carry = by <= 32 && ((value >>> (by - 1)) & 1) === 1;
-    r[d] = core.shift(value, by, by < 32 ? value >>> by : 0, carry);
-    return 1;
+    const by = n(core, op) & 255;
+    const value = d(core, op);
+    const out = by <= 32 && ((value >>> (by - 1)) & 1) === 1;
+    return shiftReg(core, op, by, by < 32 ? value >>> by : 0, out);
   }),
   row('ASR_REG', 0xffc0, 0x4100, (core, op) => {
-    const r = core.registers;
-    const d = op & 7;
-    const n = (op >>> 3) & 7;
-    const by = r[n] & 255;
-    const value = r[d];
-    const carry = ((value >> (Math.min(by, 32) - 1)) & 1) === 1;
-    r[d] = core.shift(value, by, value >> Math.min(by, 31), carry);
-    return 1;
+    const by = n(core, op) & 255;
+    const value = d(core, op);
+    const out = ((value >> (Math.min(by, 32) - 1)) & 1) === 1;
+    return shiftReg(core, op, by, value >> Math.min(by, 31), out);
   }),
-  row('ADC', 0xffc0, 0x4140, (core, op) => {
-    const r = core.registers;
-    const d = op & 7;
-    const n = (op >>> 3) & 7;
-    r[d] = core.addWithCarry(r[d], r[n], core.C ? 1 : 0);
-    return 1;
-  }),
-  row('SBC', 0xffc0, 0x4180, (core, op) => {
-    const r = core.registers;
-    const d = op & 7;
-    const n = (op >>> 3) & 7;
-    r[d] = core.addWithCarry(r[d], ~r[n] >>> 0, core.C ? 1 : 0);
-    return 1;
-  }),
+  row('ADC', 0xffc0, 0x4140, (core, op) =>
+    put(core, op & 7, core.addWithCarry(d(core, op), n(core, op), carry(core))),
+  ),
+  row('SBC', 0xffc0, 0x4180, (core, op) =>
+    put(core, op & 7, core.addWithCarry(d(core, op), ~n(core, op) >>> 0, carry(core))),
+  ),
   row('ROR', 0xffc0, 0x41c0, (core, op) => {
-    const r = core.registers;
-    const d = op & 7;
-    const n = (op >>> 3) & 7;
-    const by = r[n] & 255;
-    const value = r[d];
+    const by = n(core, op) & 255;
+    const value = d(core, op);
     const low = by & 31;
     const result = low ? (value >>> low) | (value << (32 - low)) : value;
-    r[d] = core.shift(value, by, result, (result & 0x80000000) !== 0);
-    return 1;
+    return shiftReg(core, op, by, result, (result & 0x80000000) !== 0);
   }),
-  row('TST', 0xffc0, 0x4200, (core, op) => {
-    const r = core.registers;
-    const d = op & 7;
-    const n = (op >>> 3) & 7;
-    core.setNZ(r[d] & r[n]);
-    return 1;
-  }),
-  row('RSB', 0xffc0, 0x4240, (core, op) => {
-    const r = core.registers;
-    const d = op & 7;
-    const n = (op >>> 3) & 7;
-    r[d] = core.subtract(0, r[n]);
-    return 1;
-  }),
-  row('CMP_REG', 0xffc0, 0x4280, (core, op) => {
-    const r = core.registers;
-    const d = op & 7;
-    const n = (op >>> 3) & 7;
-    core.subtract(r[d], r[n]);
-    return 1;
-  }),
-  row('ORR', 0xffc0, 0x4300, (core, op) => {
-    const r = core.registers;
-    const d = op & 7;
-    const n = (op >>> 3) & 7;
-    core.setNZ((r[d] |= r[n]));
-    return 1;
-  }),
-  row('MUL', 0xffc0, 0x4340, (core, op) => {
-    const r = core.registers;
-    const d = op & 7;
-    const n = (op >>> 3) & 7;
-    core.setNZ((r[d] = Math.imul(r[d], r[n])));
-    return 1;
-  }),
-  row('BIC', 0xffc0, 0x4380, (core, op) => {
-    const r = core.registers;
-    const d = op & 7;
-    const n = (op >>> 3) & 7;
-    core.setNZ((r[d] &= ~r[n]));
-    return 1;
-  }),
-  row('MVN', 0xffc0, 0x43c0, (core, op) => {
-    const r = core.registers;
-    const d = op & 7;
-    const n = (op >>> 3) & 7;
-    core.setNZ((r[d] = ~r[n]));
-    return 1;
-  }),
+  row('TST', 0xffc0, 0x4200, (core, op) => flags(core, d(core, op) & n(core, op))),
+  row('RSB', 0xffc0, 0x4240, (core, op) => put(core, op & 7, core.subtract(0, n(core, op)))),
+  row('CMP_REG', 0xffc0, 0x4280, (core, op) => compare(core, d(core, op), n(core, op))),
+  row('ORR', 0xffc0, 0x4300, (core, op) => putNZ(core, op & 7, d(core, op) | n(core, op))),
+  row('MUL', 0xffc0, 0x4340, (core, op) =>
+    putNZ(core, op & 7, Math.imul(d(core, op), n(core, op))),
+  ),
+  row('BIC', 0xffc0, 0x4380, (core, op) => putNZ(core, op & 7, d(core, op) & ~n(core, op))),
+  row('MVN', 0xffc0, 0x43c0, (core, op) => putNZ(core, op & 7, ~n(core, op))),
   row('ADD_HIGH', 0xff00, 0x4400, (core, op, pc) => {
-    const r = core.registers;
-    const d = op & 7;
-    const target = d | ((op >>> 4) & 8);
-    const m = (op >>> 3) & 15;
-    const value = (m === 15 ? pc + 4 : r[m]) + (target === 15 ? pc + 4 : r[target]);
-    if (target === 15) {
-      r[15] = value & ~1;
-      return 2;
-    }
-    r[target] = target === 13 ? value & ~3 : value;
-    return 1;
+    const target = (op & 7) | ((op >>> 4) & 8);
+    const value = target === 15 ? pc + 4 : core.registers[target];
+    return putHigh(core, op, high(core, op, pc) + value);
   }),
-  row('CMP_HIGH', 0xff00, 0x4500, (core, op) => {
-    const r = core.registers;
-    const d = op & 7;
-    core.subtract(r[d | ((op >>> 4) & 8)], r[(op >>> 3) & 15]);
-    return 1;
-  }),
-  row('MOV_HIGH', 0xff00, 0x4600, (core, op, pc) => {
-    const r = core.registers;
-    const d = op & 7;
-    const target = d | ((op >>> 4) & 8);
-    const m = (op >>> 3) & 15;
-    const value = m === 15 ? pc + 4 : r[m];
-    if (target === 15) {
-      r[15] = value & ~1;
-      return 2;
-    }
-    r[target] = target === 13 ? value & ~3 : value;
-    return 1;
-  }),
+  row('CMP_HIGH', 0xff00, 0x4500, (core, op) =>
+    compare(core, core.registers[(op & 7) | ((op >>> 4) & 8)], any(core, op)),
+  ),
+  row('MOV_HIGH', 0xff00, 0x4600, (core, op, pc) => putHigh(core, op, high(core, op, pc))),
   row('BX', 0xff87, 0x4700, (core, op) => {
-    const r = core.registers;
-    core.BXWritePC(r[(op >>> 3) & 15]);
+    core.BXWritePC(any(core, op));
     return 2;
   }),
   row('BLX', 0xff87, 0x4780, (core, op, pc) => {
-    const r = core.registers;
-    const target = r[(op >>> 3) & 15] & ~1;
-    r[14] = (pc + 2) | 1;
-    r[15] = target;
+    const target = any(core, op) & ~1;
+    core.registers[14] = (pc + 2) | 1;
+    core.registers[15] = target;
     return 2;
   }),
   row('LDR_LITERAL', 0xf800, 0x4800, (core, op, pc) => {
-    const r = core.registers;
-    const address = (((pc + 4) & ~3) >>> 0) + ((op & 255) << 2);
-    r[(op >>> 8) & 7] = core.readUint32(address);
+    const address = (((pc + 4) & ~3) >>> 0) + words(op);
+    core.registers[(op >>> 8) & 7] = core.readUint32(address);
     return 2;
   }),
-  row('STR_REG', 0xfe00, 0x5000, (core, op) => {
-    const r = core.registers;
-    const d = op & 7;
-    const n = (op >>> 3) & 7;
-    const address = r[n] + r[(op >>> 6) & 7];
-    core.writeUint32(address, r[d]);
-    return 1 + core.extraCycles(address, true);
-  }),
-  row('STRH_REG', 0xfe00, 0x5200, (core, op) => {
-    const r = core.registers;
-    const d = op & 7;
-    const n = (op >>> 3) & 7;
-    const address = r[n] + r[(op >>> 6) & 7];
-    core.writeUint16(address, r[d]);
-    return 1 + core.extraCycles(address, true);
-  }),
-  row('STRB_REG', 0xfe00, 0x5400, (core, op) => {
-    const r = core.registers;
-    const d = op & 7;
-    const n = (op >>> 3) & 7;
-    const address = r[n] + r[(op >>> 6) & 7];
-    core.writeUint8(address, r[d]);
-    return 1 + core.extraCycles(address, true);
-  }),
-  row('LDRSB', 0xfe00, 0x5600, (core, op) => {
-    const r = core.registers;
-    const d = op & 7;
-    const n = (op >>> 3) & 7;
-    const address = r[n] + r[(op >>> 6) & 7];
-    r[d] = (core.readUint8(address) << 24) >> 24;
-    return 1 + core.extraCycles(address, false);
-  }),
-  row('LDR_REG', 0xfe00, 0x5800, (core, op) => {
-    const r = core.registers;
-    const d = op & 7;
-    const n = (op >>> 3) & 7;
-    const address = r[n] + r[(op >>> 6) & 7];
-    r[d] = core.readUint32(address);
-    return 1 + core.extraCycles(address, false);
-  }),
-  row('LDRH_REG', 0xfe00, 0x5a00, (core, op) => {
-    const r = core.registers;
-    const d = op & 7;
-    const n = (op >>> 3) & 7;
-    const address = r[n] + r[(op >>> 6) & 7];
-    r[d] = core.readUint16(address);
-    return 1 + core.extraCycles(address, false);
-  }),
-  row('LDRB_REG', 0xfe00, 0x5c00, (core, op) => {
-    const r = core.registers;
-    const d = op & 7;
-    const n = (op >>> 3) & 7;
-    const address = r[n] + r[(op >>> 6) & 7];
-    r[d] = core.readUint8(address);
-    return 1 + core.extraCycles(address, false);
-  }),
-  row('LDRSH', 0xfe00, 0x5e00, (core, op) => {
-    const r = core.registers;
-    const d = op & 7;
-    const n = (op >>> 3) & 7;
-    const address = r[n] + r[(op >>> 6) & 7];
-    r[d] = (core.readUint16(address) << 16) >> 16;
-    return 1 + core.extraCycles(address, false);
-  }),
-  row('STR_IMM', 0xf800, 0x6000, (core, op) => {
-    const r = core.registers;
-    const d = op & 7;
-    const n = (op >>> 3) & 7;
-    const address = r[n] + ((op >>> 4) & 0x7c);
-    core.writeUint32(address, r[d]);
-    return 1 + core.extraCycles(address, true);
-  }),
-  row('LDR_IMM', 0xf800, 0x6800, (core, op) => {
-    const r = core.registers;
-    const d = op & 7;
-    const n = (op >>> 3) & 7;
-    const address = r[n] + ((op >>> 4) & 0x7c);
-    r[d] = core.readUint32(address);
-    return 1 + core.extraCycles(address, false);
-  }),
-  row('STRB_IMM', 0xf800, 0x7000, (core, op) => {
-    const r = core.registers;
-    const d = op & 7;
-    const n = (op >>> 3) & 7;
-    const address = r[n] + ((op >>> 6) & 31);
-    core.writeUint8(address, r[d]);
-    return 1 + core.extraCycles(address, true);
-  }),
-  row('LDRB_IMM', 0xf800, 0x7800, (core, op) => {
-    const r = core.registers;
-    const d = op & 7;
-    const n = (op >>> 3) & 7;
-    const address = r[n] + ((op >>> 6) & 31);
-    r[d] = core.readUint8(address);
-    return 1 + core.extraCycles(address, false);
-  }),
-  row('STRH_IMM', 0xf800, 0x8000, (core, op) => {
-    const r = core.registers;
-    const d = op & 7;
-    const n = (op >>> 3) & 7;
-    const address = r[n] + ((op >>> 5) & 0x3e);
-    core.writeUint16(address, r[d]);
-    return 1 + core.extraCycles(address, true);
-  }),
-  row('LDRH_IMM', 0xf800, 0x8800, (core, op) => {
-    const r = core.registers;
-    const d = op & 7;
-    const n = (op >>> 3) & 7;
-    const address = r[n] + ((op >>> 5) & 0x3e);
-    r[d] = core.readUint16(address);
-    return 1 + core.extraCycles(address, false);
-  }),
-  row('STR_SP', 0xf800, 0x9000, (core, op) => {
-    const r = core.registers;
-    const address = r[13] + ((op & 255) << 2);
-    core.writeUint32(address, r[(op >>> 8) & 7]);
-    return 1 + core.extraCycles(address, true);
-  }),
-  row('LDR_SP', 0xf800, 0x9800, (core, op) => {
-    const r = core.registers;
-    const address = r[13] + ((op & 255) << 2);
-    r[(op >>> 8) & 7] = core.readUint32(address);
-    return 1 + core.extraCycles(address, false);
-  }),
-  row('ADR', 0xf800, 0xa000, (core, op, pc) => {
-    const r = core.registers;
-    r[(op >>> 8) & 7] = ((pc + 4) & ~3) + ((op & 255) << 2);
-    return 1;
-  }),
-  row('ADD_SP', 0xf800, 0xa800, (core, op) => {
-    const r = core.registers;
-    r[(op >>> 8) & 7] = r[13] + ((op & 255) << 2);
-    return 1;
-  }),
-  row('SP_PLUS', 0xff80, 0xb000, (core, op) => {
-    const r = core.registers;
-    r[13] += (op & 127) << 2;
-    return 1;
-  }),
-  row('SP_MINUS', 0xff80, 0xb080, (core, op) => {
-    const r = core.registers;
-    r[13] -= (op & 127) << 2;
-    return 1;
-  }),
-  row('SXTH', 0xffc0, 0xb200, (core, op) => {
-    const r = core.registers;
-    const d = op & 7;
-    const n = (op >>> 3) & 7;
-    r[d] = (r[n] << 16) >> 16;
-    return 1;
-  }),
-  row('SXTB', 0xffc0, 0xb240, (core, op) => {
-    const r = core.registers;
-    const d = op & 7;
-    const n = (op >>> 3) & 7;
-    r[d] = (r[n] << 24) >> 24;
-    return 1;
-  }),
-  row('UXTH', 0xffc0, 0xb280, (core, op) => {
-    const r = core.registers;
-    const d = op & 7;
-    const n = (op >>> 3) & 7;
-    r[d] = r[n] & 0xffff;
-    return 1;
-  }),
-  row('UXTB', 0xffc0, 0xb2c0, (core, op) => {
-    const r = core.registers;
-    const d = op & 7;
-    const n = (op >>> 3) & 7;
-    r[d] = r[n] & 0xff;
-    return 1;
-  }),
+  row('STR_REG', 0xfe00, 0x5000, (core, op) =>
+    store32(core, n(core, op) + m(core, op), d(core, op)),
+  ),
+  row('STRH_REG', 0xfe00, 0x5200, (core, op) =>
+    store16(core, n(core, op) + m(core, op), d(core, op)),
+  ),
+  row('STRB_REG', 0xfe00, 0x5400, (core, op) =>
+    store8(core, n(core, op) + m(core, op), d(core, op)),
+  ),
+  row('LDRSB', 0xfe00, 0x5600, (core, op) => load8(core, op & 7, n(core, op) + m(core, op), 24)),
+  row('LDR_REG', 0xfe00, 0x5800, (core, op) => load32(core, op & 7, n(core, op) + m(core, op))),
+  row('LDRH_REG', 0xfe00, 0x5a00, (core, op) => load16(core, op & 7, n(core, op) + m(core, op))),
+  row('LDRB_REG', 0xfe00, 0x5c00, (core, op) => load8(core, op & 7, n(core, op) + m(core, op))),
+  row('LDRSH', 0xfe00, 0x5e00, (core, op) => load16(core, op & 7, n(core, op) + m(core, op), 16)),
+  row('STR_IMM', 0xf800, 0x6000, (core, op) =>
+    store32(core, n(core, op) + ((op >>> 4) & 0x7c), d(core, op)),
+  ),
+  row('LDR_IMM', 0xf800, 0x6800, (core, op) =>
+    load32(core, op & 7, n(core, op) + ((op >>> 4) & 0x7c)),
+  ),
+  row('STRB_IMM', 0xf800, 0x7000, (core, op) =>
+    store8(core, n(core, op) + imm5(op), d(core, op)),
+  ),
+  row('LDRB_IMM', 0xf800, 0x7800, (core, op) => load8(core, op & 7, n(core, op) + imm5(op))),
+  row('STRH_IMM', 0xf800, 0x8000, (core, op) =>
+    store16(core, n(core, op) + ((op >>> 5) & 0x3e), d(core, op)),
+  ),
+  row('LDRH_IMM', 0xf800, 0x8800, (core, op) =>
+    load16(core, op & 7, n(core, op) + ((op >>> 5) & 0x3e)),
+  ),
+  row('STR_SP', 0xf800, 0x9000, (core, op) => store32(core, stack(core, op), t(core, op))),
+  row('LDR_SP', 0xf800, 0x9800, (core, op) => load32(core, (op >>> 8) & 7, stack(core, op))),
+  row('ADR', 0xf800, 0xa000, (core, op, pc) =>
+    put(core, (op >>> 8) & 7, ((pc + 4) & ~3) + words(op)),
+  ),
+  row('ADD_SP', 0xf800, 0xa800, (core, op) => put(core, (op >>> 8) & 7, stack(core, op))),
+  row('SP_PLUS', 0xff80, 0xb000, (core, op) =>
+    put(core, 13, core.registers[13] + ((op & 127) << 2)),
+  ),
+  row('SP_MINUS', 0xff80, 0xb080, (core, op) =>
+    put(core, 13, core.registers[13] - ((op & 127) << 2)),
+  ),
+  row('SXTH', 0xffc0, 0xb200, (core, op) => put(core, op & 7, (n(core, op) << 16) >> 16)),
+  row('SXTB', 0xffc0, 0xb240, (core, op) => put(core, op & 7, (n(core, op) << 24) >> 24)),
+  row('UXTH', 0xffc0, 0xb280, (core, op) => put(core, op & 7, n(core, op) & 0xffff)),
+  row('UXTB', 0xffc0, 0xb2c0, (core, op) => put(core, op & 7, n(core, op) & 0xff)),
   row('PUSH', 0xfe00, 0xb400, (core, op) => {
     const r = core.registers;
     let address = r[13];
