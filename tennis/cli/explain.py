@@ -194,7 +194,8 @@ def _print(explanation: Explanation, out: Path | None) -> None:
     versions = [manifest.tool.versions.get(name, "unknown") for name in ("qemu", "kernel")]
     line(f"The same balls come elsewhere, too, with QEMU {' and '.join(versions)}:")
     line(f"  {command_of(manifest)} --out again")
-    line(f"  tennis explain again --ball {explanation.story.ball}")
+    own = " --program PROGRAM" if target.program else ""  # of a Racquet the file is known
+    line(f"  tennis explain again --ball {explanation.story.ball}{own}")
     line("")
     line(about(explanation), "dim")
     if out is not None:
