@@ -10,7 +10,7 @@ import subprocess
 import pytest
 
 from tennis.bench import cache
-from tennis.bench.cache import SUMS, once
+from tennis.bench.cache import once
 from tennis.bench.kernels.catalogue import find
 from tennis.bench.kernels.modules import kernel_module, program
 from tennis.bench.qemu import plugins
@@ -20,7 +20,6 @@ from tennis.course.authoring import release
 from tennis.kit import environment
 from tennis.kit.checkout import ROOT, cache_folder
 from tennis.kit.errors import BenchError
-from tennis.kit.log import listening
 from tests.support.processes import run_to_end
 from tests.support.synthetic import make_rally
 from tests.support.terminal import TENNIS
@@ -83,28 +82,6 @@ def test_fifty_variables_change_no_byte_of_what_is_built(tmp_path, monkeypatch):
     own_cache(tmp_path / "cache", monkeypatch)
     assert built() == plain
     assert sorted(path.name for path in planted.iterdir()) == ["stdio.h"]
-
-
-@pytest.mark.virtual
-def test_what_was_changed_in_the_cache_is_built_again(tmp_path, monkeypatch):
-    own_cache(tmp_path / "cache", monkeypatch)
-    source = ROOT / "target" / "virtual" / "racquet-ready.c"
-    place = program(source)
-    content = place.read_bytes()
-    assert place.name in (place.parent / SUMS).read_text()
-    for spoil in (
-        lambda: place.write_bytes(content[:-1] + b"x"),
-        place.unlink,
-        lambda: (place.parent / "another").write_text("x"),
-    ):
-        spoil()
-        said = []
-        with listening(said.append):
-            assert program(source).read_bytes() == content
-        assert said == [f"{place.parent} is not what was built there: it is built again"]
-        with listening(said.append):
-            program(source)
-        assert len(said) == 1
 
 
 @pytest.mark.parametrize(

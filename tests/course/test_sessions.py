@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: MIT
 """A term: sessions fit their time, and each has a deck of slides that builds and fits its pages."""
 
-import html
-import json
 import re
 import subprocess
 import sys
@@ -15,11 +13,9 @@ from weasyprint import HTML
 
 from tennis.cli import cli
 from tennis.course import load_course
-from tennis.course.authoring.release import release
-from tennis.course.authoring.sessions import SESSIONS, load_sessions, load_term, texts_of
-from tennis.course.labs import LabError, load_lab
+from tennis.course.authoring.sessions import SESSIONS, load_sessions
+from tennis.course.labs import LabError
 from tennis.kit.checkout import ROOT
-from tests.course.test_release import there
 from tests.support.shared import made_once
 from tests.test_docs import commands_of
 
@@ -58,68 +54,6 @@ def test_a_session_fits_its_time(planned):
 def test_what_a_session_needs_comes_before_it(planned):
     before = [other.session.slug for other in TERM[: TERM.index(planned)]]
     assert set(planned.session.needs) <= set(before)
-
-
-PAGES = {
-    "docs": ["teachers", "syllabus"],
-    "handouts": ["07-worst-case", "index"],
-    "slides": ["07-worst-case"],
-}
-BUILT = """
-import json, sys
-from pathlib import Path
-from sphinx.application import Sphinx
-from sphinx.util.docutils import docutils_namespace
-tree, out = map(Path, sys.argv[1:3])
-for book, pages in json.loads(sys.argv[3]).items():
-    changed = {"include_patterns": [f"{page}.md" for page in pages], "root_doc": pages[0]}
-    with docutils_namespace():
-        Sphinx(
-            tree / book, tree / book, out / book, out / "trees" / book, "html", changed,
-            status=None, warning=None,
-        ).build()
-"""
-
-
-def printed(tree: Path, out: Path) -> dict[str, str]:
-    """Build the pages that tell of lab 7 and of the term, in a copy; return their words."""
-    command = [sys.executable, "-c", BUILT, str(tree), str(out), json.dumps(PAGES)]
-    done = subprocess.run(command, env=there(tree), capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
-    found = {}
-    for book, pages in PAGES.items():
-        for page in pages:
-            text = re.sub(r"<[^>]+>", " ", (out / book / f"{page}.html").read_text())
-            found[f"{book}/{page}"] = " ".join(html.unescape(text).split())
-    return found
-
-
-def test_points_minutes_and_shares_come_from_one_place(tmp_path):
-    """Changed in lab 7's lab.toml and in sessions.toml, they change wherever they are read."""
-    tree = tmp_path / "tennis"
-    release("instructor", tree)
-    lab = load_lab("07-worst-case")
-    minutes, points = lab.minutes + 27, lab.points + 5
-    of_term = sum(one.lab.points for one in TERM if one.lab)
-    of_term += 5 - load_lab(load_term().effort.report).points
-    texts = 1 + sum(len(texts_of(one.lab)) for one in TERM if one.lab)
-    source = tree / "labs/07-worst-case/lab.toml"
-    text = source.read_text().replace(f"minutes = {lab.minutes}", f"minutes = {minutes}")
-    question = '[[questions]]\nid = "more"\nkind = "text"\npoints = 5\ntext = "Why?"\n'
-    source.write_text(f"{text}\n{question}")
-    shares = tree / "labs/sessions.toml"
-    was, now = "labs = 50\nreport = 20\n", "labs = 45\nreport = 25\n"
-    assert was in shares.read_text()
-    shares.write_text(shares.read_text().replace(was, now))
-    after = printed(tree, tmp_path / "after")
-    for page, words in {
-        "docs/teachers": [f"{minutes} {points} {len(texts_of(lab)) + 1}", lab.about[:40]],
-        "docs/syllabus": [f"the {of_term} points", "45 %", "25 %", f"writes {texts} texts"],
-        "handouts/07-worst-case": [f"{minutes} minutes", f"{points} points"],
-        "handouts/index": [f"{minutes} {points}"],
-        "slides/07-worst-case": [f"{points} points"],
-    }.items():
-        assert not [one for one in words if one not in after[page]], page
 
 
 def test_what_is_wrong_with_a_session_is_named(tmp_path):

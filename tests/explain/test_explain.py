@@ -424,19 +424,3 @@ def test_a_rally_does_not_choose_the_tree_whose_makefile_is_run(hog, tmp_path):
         assert plan_again(rally, "mine").kernel == "mine"
     with pytest.raises(UsageError, match="was played on mainline: leave it out"):
         explain(hog, kernel="mine")
-
-
-@pytest.mark.parametrize(
-    ("what", "words"),
-    [
-        ("nothing", "does not exist"),
-        ("empty", "holds no manifest.json"),
-        ("begun", "is unfinished: continue with"),
-    ],
-)
-def test_not_a_rally(tmp_path, typed, what, words):
-    (tmp_path / "empty").mkdir()
-    (tmp_path / "begun.part").mkdir()
-    code, _, said = typed("explain", tmp_path / what)
-    assert code == 1
-    assert words in said

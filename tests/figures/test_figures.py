@@ -7,14 +7,13 @@ import sys
 import pytest
 
 from tennis.kit.checkout import ROOT
-from tennis.kit.errors import UsageError
 
 sys.path.insert(0, str(ROOT / "scripts"))
 
 import figures
-from figures_places import chosen, find, unregistered, write
+from figures_places import unregistered
 from figures_register import Claim, Place, Play, Recorded, Registered, load
-from figures_values import holds, said
+from figures_values import holds
 
 PLAYS = sorted(load()[0], key=lambda one: one.seconds)
 CHEAPEST = [one.name for one in PLAYS[:3]]
@@ -150,51 +149,6 @@ def test_a_claim_whose_figures_do_not_bear_it_is_found(tree, monkeypatch):
     again = Registered("a", broken, one.recorded)
     monkeypatch.setattr(figures, "load", lambda: ([again], {}, {}, []))
     assert "is not true any more" in figures.check()[0]
-
-
-@pytest.mark.parametrize(
-    ("place", "block"),
-    [
-        ({"below": "It prints:"}, "two\n"),
-        ({"shows": "tennis second"}, "three\n"),
-        ({"shows": "tennis first"}, "one\n"),
-        ({"below": "$ tennis first"}, None),  # in a block: the next fence ends it
-        ({"below": "nowhere"}, None),
-        ({"shows": "tennis third"}, None),
-    ],
-)
-def test_an_output_is_found_by_its_command_or_the_words_above(tree, place, block):
-    _, one = tree
-    one.record["outputs"]["1"] = "fresh\n"
-    text = (
-        "```console\n$ tennis first\none\n$ tennis \\\n    second\nthree\n```\n"
-        "It prints:\n\n```\ntwo\n```\n"
-    )
-    asked = Place(file="docs/page.md", output=1, **place)
-    if block is None:
-        with pytest.raises(UsageError, match="not once"):
-            find(text, asked, one)
-        return
-    (found,) = find(text, asked, one)
-    assert (found.now, found.wanted) == (block, "fresh\n")
-    assert found.wanted in write(text, [found])
-
-
-def test_which_lines_of_an_output_are_shown():
-    output = "\ntitle\n\n  a 1\n  b 2\n\nlast\n\n"
-    assert chosen(output, ["1", "...", "-1"], None) == "title\n...\nlast\n"
-    assert chosen(output, ["=b", "", "@a"], None) == "  b 2\n\n  a 1\n  b 2\n"
-    with pytest.raises(UsageError, match="no line 9"):
-        chosen(output, ["9"], None)
-
-
-def test_how_values_are_written():
-    assert said({"ns": 1556}) == "1.56 µs"
-    assert said({"ns": 1556}, "us") == "1.56"
-    assert said({"ns": 1_384_000}, "ms") == "1.38"
-    assert said({"ns": 17_661}, "us") == "17.7"
-    assert said(60_000) == "60,000"
-    assert said({"ns": 9_980}, "ns") == "9,980"
 
 
 def test_times_are_found_and_facts_excuse_them():

@@ -76,15 +76,6 @@ def test_the_same_command_plays_nothing_twice(compared):
 
 
 @pytest.mark.more
-def test_a_recorded_side_is_met_by_boots_of_its_seeds(compared, tmp_path):
-    before = compared[0] / "before"
-    code, _, said = tennis("compare", before, "sloth-m33", "--balls", 9, "--out", tmp_path / "o")
-    assert code == 0, said
-    assert "10/10 after/10" in " ".join(said.split())
-    assert "10 boots a side, pairs of one seed" in said
-
-
-@pytest.mark.more
 def test_of_two_plans_only_what_both_have_is_played(tmp_path):
     """Nobody waits for boots that decide nothing; without a common combination none is played."""
     head = 'title = "t"\nseed = 3\nballs = {}\nloads = ["idle"]\n'

@@ -213,19 +213,6 @@ def test_other_versions_do_not_go_into_the_same_match(tmp_path, path, whole):
     assert "was begun with qemu 6.0, now it is" in done.stderr
 
 
-def test_two_players_do_not_share_a_match(tmp_path, path):
-    out = tmp_path / "m"
-    process = begin(path, out)
-    try:
-        wait_for(out / "match.json", process)
-        done = tennis("match", path, "--out", out)
-        assert done.returncode == 1
-        assert "is being played by another process" in done.stderr
-    finally:
-        process.kill()
-        process.communicate()
-
-
 def test_a_damaged_rally_is_kept_and_said(tmp_path, path, whole):
     out = tmp_path / "m"
     subprocess.run(["cp", "-r", whole, out], check=True)

@@ -63,24 +63,6 @@ def test_other_processors_play(tmp_path, kernel, rise):
     assert KERNELS[kernel].upper() in rally.manifest.target.board
 
 
-@pytest.mark.cases(more=["1"])
-@pytest.mark.parametrize("nanoseconds", [1, 4])
-def test_what_an_instruction_takes_can_be_chosen(tmp_path, nanoseconds):
-    """Answers take as many instructions; who holds a resource holds it as long."""
-    options = {"hold_us": 200, "period_us": 1000, "ceiling": 3}
-    rally = played(
-        tmp_path / "r",
-        kernel="sloth",
-        balls=300,
-        load="hog",
-        load_options=options,
-        instruction_ns=nanoseconds,
-    )
-    rise = answers(rally)[:, 0]
-    assert rise.min() == 13 * nanoseconds
-    assert 180_000 < rise.max() < 200_000 + 40 * nanoseconds
-
-
 def test_a_rally_is_played_again_ball_by_ball(hog, tmp_path):
     assert check_rally(hog.path).balls == 500
     again = played(tmp_path / "r", kernel="sloth", balls=500, **HOG)

@@ -11,8 +11,6 @@ import pytest
 from tennis.kit import wire
 from tennis.kit.checkout import ROOT
 from tennis.kit.errors import RallyError
-from tennis.match.folder import another
-from tennis.match.plan import ScheduledRally
 from tennis.play import sealing
 from tennis.rally.journal import Journal
 from tennis.rally.manifest import OnProcessor
@@ -97,18 +95,6 @@ def test_only_the_target_knows_where_a_program_was_interrupted():
 def test_what_nobody_counted_is_not_said(tmp_path):
     rally = make_rally(tmp_path / "r", balls=7, where=[on(1, None, 7)])
     assert "Counted on each processor: 1 gave 7 replies." in summarize(rally).claims()
-
-
-def test_a_match_knows_where_its_process_was_pinned(tmp_path):
-    """A rally of another place in the folder of a match is not the one that it lists."""
-    rally = make_rally(tmp_path / "r", kernel="mainline", bottom_half="user", bottom_half_cpu=1)
-    target, protocol = rally.manifest.target, rally.manifest.protocol
-    asked = plan_of(bottom_half="user", bottom_half_cpu=1, load=rally.manifest.load.name)
-    same = {"protocol": protocol, "priorities": target.priorities}
-    for cpu, difference in ((1, ""), (0, "bottom half's CPU 1"), (None, "bottom half's CPU 1")):
-        plan = asked.model_copy(update={**same, "bottom_half_cpu": cpu})
-        planned = ScheduledRally(name="r", kernel="mainline", repetition=1, plan=plan)
-        assert another(rally, planned) == difference
 
 
 @pytest.mark.parametrize(

@@ -8,35 +8,19 @@ Nothing is played: rallies are made up, and what folders say of them is altered.
 import pytest
 
 from tennis.course import load_lab, work
-from tennis.course.checking.evidence import there
 from tennis.course.checking.sweep_work import sweep_request, whole_sweep
 from tennis.course.checks import Wrong
 from tennis.match.sweep.folder import SweepRecord
-from tennis.rally.opening import read_manifest
-from tests.support.hand_ins import make_work
 from tests.support.one_setting import (
-    FIRST,
     NAMES,
     SERVED,
-    altered,
     before_and_after,
-    other_of,
-    sealed,
     with_setting,
 )
 
-FIRST_LAB = "01-first-serve"
 MADE = {"tennis": "0", "created": "2026-01-01T00:00:00+00:00", "time_note": "made up"}
-# of a lab's usual rally, one setting alone: another stage has another kernel, and only a process
-# is pinned
-ALONE = [name for name in (*NAMES, *SERVED) if name not in FIRST]
 # of a plan only the last of them is none by itself
 ANY = pytest.mark.parametrize("name", sorted({*NAMES, *SERVED} - {"bottom_half_cpu"}))
-
-
-@pytest.fixture(scope="module")
-def work_of_first_lab(tmp_path_factory):
-    return make_work(tmp_path_factory.mktemp("labs") / "w", load_lab(FIRST_LAB), "zoe")
 
 
 @pytest.fixture(scope="module")
@@ -44,22 +28,6 @@ def work_of_sweep(tmp_path_factory):
     place = tmp_path_factory.mktemp("sweep") / "w"
     work.start(load_lab("09-faster-until-it-breaks"), "zoe", place)
     return work.read(place)
-
-
-@pytest.mark.parametrize("name", ALONE)
-def test_a_rally_of_another_setting_is_not_the_labs(work_of_first_lab, name):
-    """Both `lab check` and `grade` read a folder, and ask this of it."""
-    opened = work.read(work_of_first_lab)
-    asked = opened.lab.rallies[0]
-    there(opened, asked, boards=False)
-    place = work_of_first_lab / asked.name
-    manifest = read_manifest(place)
-    try:
-        sealed(place, altered(manifest, *other_of(name)))
-        with pytest.raises(Wrong):
-            there(work.read(work_of_first_lab), asked, boards=False)
-    finally:
-        sealed(place, manifest)
 
 
 def other_plan(folder, plan, name):

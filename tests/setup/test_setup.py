@@ -96,15 +96,6 @@ def test_the_plan_says_what_and_does_nothing(run, tmp_path):
     assert not (tmp_path / "sudo").exists()
 
 
-@pytest.mark.parametrize("stage", ["--lab", "--pico"])
-def test_each_stage_that_builds_for_a_cortex_m_has_the_compiler(run, stage):
-    """Lab 10 builds tasks of SLOTH; the emulated Pico's stage does not come before it."""
-    said = run(stage, "--plan").stdout.split()
-    for package in ("gcc-arm-none-eabi", "binutils-arm-none-eabi"):
-        assert said.count(package) == 1
-    assert "gcc-arm-none-eabi" not in run("--plan").stdout
-
-
 def test_the_plans_of_stages_and_machines(run):
     assert "(mainline rt mainline-6.1 rt-6.1 mainline-7 rt-7)" in run("--test", "--plan").stdout
     # what is large is not for the quick tests, and a first test needs Python alone

@@ -32,22 +32,6 @@ def config_of(pi: Target) -> str:
     return (pi.firmware / "config.txt").read_text()
 
 
-def test_a_trial_leaves_config_txt_alone(pi):
-    pi.does("once", "rt")
-    assert config_of(pi) == CONFIG
-    trial = (pi.firmware / "tryboot.txt").read_text()
-    assert trial.startswith(CONFIG.rstrip())
-    assert f"os_prefix=tennis/{RT}/\n" in trial
-    folder = pi.firmware / "tennis" / RT
-    assert (folder / "vmlinuz").read_text() == f"kernel {RT}"
-    assert (folder / "bcm2711-rpi-4-b.dtb").read_text() == f"tree {RT}"
-    assert (folder / "overlays/README").exists()
-    # a panic must reboot, into config.txt's kernel
-    assert (folder / "cmdline.txt").read_text() == "console=tty1 root=PARTUUID=1-2 quiet panic=10\n"
-    pi.does("reboot")
-    assert "--reboot-argument=0 tryboot" in (pi.root / "reboots").read_text()
-
-
 def test_a_kernel_that_came_up_becomes_the_default_and_goes_again(pi):
     pi.does("once", "rt")
     assert f"rt is {RT} and {STOCK} runs" in pi.refuses("keep", "rt")
@@ -65,17 +49,6 @@ def test_a_kernel_that_came_up_becomes_the_default_and_goes_again(pi):
     assert config_of(pi).rstrip() == CONFIG.rstrip()
     pi.does("reboot")
     assert "tryboot" not in (pi.root / "reboots").read_text()
-
-
-def test_an_overlay_and_an_initramfs_go_along(pi):
-    (pi.firmware / "overlays").mkdir()
-    (pi.firmware / "overlays/tennis-racquet.dtbo").write_text("racquet")
-    (pi.root / f"boot/initrd.img-{RT}").write_text("initrd")
-    pi.does("once", "rt")
-    folder = pi.firmware / "tennis" / RT
-    assert (folder / "overlays/tennis-racquet.dtbo").read_text() == "racquet"
-    assert (folder / "initrd.img").read_text() == "initrd"
-    assert "initramfs initrd.img followkernel\n" in (pi.firmware / "tryboot.txt").read_text()
 
 
 def test_a_full_boot_partition_keeps_what_was_there(pi):
@@ -103,15 +76,6 @@ def test_a_new_command_line_reaches_the_kernels_that_were_copied(pi):
     (pi.firmware / "cmdline.txt").write_text("root=PARTUUID=1-2\n")
     pi.does("once", "rt")
     assert copy.read_text() == "root=PARTUUID=1-2 panic=10\n"
-
-
-def test_a_board_without_trials_boots_it_from_config_txt(pi):
-    pi.does("register", "--no-trials", "mainline", f"mainline=linux-image-{STOCK},stock",
-            f"rt=linux-image-{RT}")  # fmt: skip
-    pi.does("once", "rt")
-    assert f"os_prefix=tennis/{RT}/" in config_of(pi)
-    assert not (pi.firmware / "tryboot.txt").exists()
-    assert (pi.firmware / "config.txt.before-tennis").read_text() == CONFIG
 
 
 def test_the_watchdog_starts_only_where_somebody_feeds_it(pi):

@@ -187,40 +187,6 @@ def test_health_fails_where_nothing_runs(name, shell):
 
 
 @pytest.mark.parametrize(
-    ("period_us", "every_s", "healthy"),
-    [
-        (100_000, 0.1, True),
-        (100_000, 0.2, False),
-        (1_000_000, 1, True),  # the longest period that it takes
-        (1_000_000, None, False),
-    ],
-)
-def test_health_of_hog_at_long_periods(period_us, every_s, healthy, shell, tmp_path):
-    """A counter in the module's place; the script is the load's own but for the counter's path."""
-    counter = tmp_path / "holds"
-    counter.write_text("0\n")
-    text = (loads.FOLDER / "hog" / "health").read_text()
-    assert "counter=/sys/module/hog/parameters/holds\n" in text
-    text = text.replace("/sys/module/hog/parameters/holds", str(counter))
-    environment = {**os.environ, **loads.find("hog", {"period_us": period_us}).environment}
-    process = subprocess.Popen(
-        [shell, "-c", text], env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE
-    )
-    began = time.monotonic()
-    while process.poll() is None:
-        assert time.monotonic() - began < 60
-        if every_s is not None:
-            held = int((time.monotonic() - began) / every_s)
-            (tmp_path / "next").write_text(f"{held}\n")
-            (tmp_path / "next").replace(counter)  # never seen half written
-        time.sleep(0.01)
-    said, errors = (part.decode() for part in process.communicate())
-    assert (process.returncode == 0) == healthy, errors
-    assert re.fullmatch(r"tennis: health holds \d+\.\d\d 1/s\n", said)
-    assert healthy or "hog held the CPU" in errors
-
-
-@pytest.mark.parametrize(
     ("flags", "symbols"),
     [
         (["-DXLOAD_EVL"], {"evl_attach_thread", "evl_sleep_until", "pthread_create"}),

@@ -259,14 +259,6 @@ def test_pings_that_do_not_come_where_they_should_are_seen_before_the_first_ball
     assert not (bench.folder / "r.part").exists()
 
 
-def test_pings_that_leave_their_processor_make_the_rally_suspect(bench):
-    bench.brickwall.pinged = lambda: bench.target.interrupts([0, 12])
-    rally = bench.play(interrupt_cpu=1, observe=at(100, lambda: bench.target.interrupts([3, 600])))
-    assert faults(rally) == ["counted_elsewhere"]
-    assert "600 to CPU 1, 3 to CPU 0" in rally.manifest.faults[0].message
-    assert [(one.processor, one.pings) for one in rally.manifest.counts.where] == [(0, 3), (1, 600)]
-
-
 def test_a_link_to_the_gpio_controller_is_recorded_and_judged(bench):
     """As a Pi 5's would: where it sleeps between balls, idle looks worse than load."""
     bench.target.put_gpio_behind_pcie("powersave")
@@ -383,27 +375,6 @@ def test_an_interrupt_while_a_mock_target_is_set_up(bench, doing, hangs):
     assert not (bench.folder / "r.part").exists()
     bench.await_undone(was_loaded=hangs in {"health", "chrt"})
     assert bench.said_of("not undone") == []
-
-
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
-def test_a_signal_while_a_mock_target_is_set_up(bench, number):
-    """The whole command, and what a terminal sends; or kill -9, after which nobody is left."""
-    bench.load("slow", bench.sleep, "exec sleep 100")
-    host = bench.command("slow", stderr=subprocess.PIPE, text=True)
-    deadline = time.monotonic() + 60
-    while not (bench.target.loaded and running(bench.word)):
-        assert host.poll() is None, host.stderr.read()
-        assert time.monotonic() < deadline, "it was never set up"
-        time.sleep(0.1)
-    began = time.monotonic()
-    host.send_signal(number)
-    _, said = host.communicate(timeout=60)
-    bench.await_undone()
-    assert time.monotonic() - began < 20
-    if number == signal.SIGKILL:
-        return
-    assert "interrupted before the first ball: nothing was kept" in said.splitlines()[-1]
-    assert host.returncode == 1
 
 
 def test_a_pico_that_is_unplugged_on_a_mock_target(bench):
@@ -575,15 +546,6 @@ def test_two_rallies_at_once_on_a_mock_target(bench):
     lock = Path(bench.target.environment["TENNIS_LOCK"])  # nobody else may open it, and so take it
     assert lock.stat().st_mode & 0o777 == 0o600
     assert lock.parent.stat().st_mode & 0o777 == 0o711
-
-
-def test_throttling_during_the_rally_makes_it_suspect_on_a_mock_target(bench):
-    rally = bench.play(
-        observe=at(100, lambda: bench.target.write("throttled", "throttled=0x50000\n"))
-    )
-    assert faults(rally) == ["throttled"]
-    assert "throttled, under-voltage" in rally.manifest.faults[0].message
-    assert (rally.manifest.ended, rally.manifest.suspect) == ("complete", True)
 
 
 BEFORE = "= governor\n cpu0/x performance\n= tracer\n nop\n= throttled\n throttled=0x20000\n= end\n"

@@ -109,21 +109,3 @@ def test_a_loop_that_is_late_by_a_known_time(tmp_path):
     ):
         done = run(command[0], tmp_path / "d", "--out", tmp_path / command[2])
         assert done.exit_code == 0, (command, done.output)
-
-
-@pytest.mark.more
-@pytest.mark.virtual
-def test_two_loops_are_played_and_compared(tmp_path):
-    sides = (f"program={PROGRAMS / name}" for name in ("loop.c", "bad-drift.c"))
-    budget = ("--period-us", 1000, "--balls", 60, "--boots", 1)
-    done = run("compare", *sides, *budget, "--json", "--out", tmp_path / "c")
-    assert done.exit_code == 3, done.output  # one boot decides nothing
-    told = json.loads(done.output[done.output.index("{") :])  # behind its progress
-    (drift,) = (one for one in told["statements"] if one["latency"] == "drift")
-    assert drift["before_ns"] < 1_000
-    assert drift["after_ns"] > 10_000
-    both = [open_folder(tmp_path / "c" / name / "01") for name in ("before", "after")]
-    assert [one.label for one in both] == [
-        f"periodic / program {name} / mainline / idle" for name in ("loop.c", "bad-drift.c")
-    ]
-    assert summarize_drill(both[1]).drift_ns == pytest.approx(drift["after_ns"])

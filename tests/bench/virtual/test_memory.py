@@ -254,18 +254,3 @@ def test_the_same_seed_gives_the_same_folder(tmp_path, kernel, load, name):
     assert name in rally.label
     with busy_host():
         assert check_rally(rally.path).balls == 60
-
-
-@pytest.mark.more
-@virtual
-def test_entering_the_kernel_empties_no_cache(tmp_path):
-    """With kpti=on each entry changes the address space, and the process stays the same."""
-    missed = {}
-    for kpti in ("off", "on"):
-        rally = played(tmp_path / kpti, balls=60, memory="pxa270", command_line=f"kpti={kpti}")
-        console = (rally.path / CONSOLE).read_text()
-        missed[kpti] = int(
-            re.search(r"memory: missed (\d+) times in data$", console, re.MULTILINE)[1]
-        )
-    assert "KPTI" in console
-    assert missed["on"] < 1.5 * missed["off"]

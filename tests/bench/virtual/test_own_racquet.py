@@ -8,7 +8,6 @@ import pytest
 
 from tennis.course.lab_files import solved
 from tennis.kit.checkout import ROOT
-from tennis.rally import open_rally
 from tests.support import terminal
 
 pytestmark = [pytest.mark.virtual, pytest.mark.xdist_group("own-racquet")]
@@ -29,16 +28,6 @@ def played(tmp_path_factory):
     assert code == 0, said
     assert "own: 200 balls, 0 misses" in said
     return folder
-
-
-@pytest.mark.more
-def test_a_rally_says_whose_racquet_answered(played):
-    rally = open_rally(played / "own")
-    target = rally.manifest.target
-    assert target.module == "racquet, one's own"
-    assert (target.top_half, target.bottom_half) == ("unknown", "unknown")
-    assert rally.label == "mainline / idle / racquet.c / default"
-    assert next(one for one in target.tasks if one.task == "racquet").policy == "SCHED_FIFO"
 
 
 def test_it_is_played_again_with_its_own_source(played, tmp_path):
