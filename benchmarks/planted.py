@@ -1,12 +1,19 @@
 # SPDX-FileCopyrightText: The Tennis authors
 # SPDX-License-Identifier: MIT
-"""Plant causes in programs, ask `tennis explain` for them, and print a table of what it says.
+"""Plant causes in programs or Racquets, ask `tennis explain` for them, and print a table of it.
 
-usage: planted.py FOLDER [NAME...]
+usage: planted.py programs|racquets FOLDER [NAME...]
 
-Each program answers late for one known reason, and times itself. A sentence is right if it has all
-words that name the cause and its place, and a time that is the program's own, to 10 % and 4 µs. It
-is half right if it lacks some of them, and wrong if it has none. What FOLDER has stays.
+A program times itself. A sentence is right if it has all words that name the cause and its place,
+and a time that is the program's own, to 10 % and 4 µs. It is half right if it lacks some of them,
+and wrong if it has none.
+
+A Racquet keeps a trace of its own: from when to when its cause was at work, by the counter that the
+virtual clock drives. It prints that after ``TOLD_AT`` pings. Of the balls before that the latest is
+explained whose wait the trace covers for the most part. A sentence is right if it has every word of
+the cause's and the planted line, half right without one of them, else wrong.
+
+What FOLDER has stays. Exits with 1 unless all are right.
 """
 
 import json
@@ -17,9 +24,11 @@ import sys
 import tomllib
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from tennis.bench.targets.console import Console
+from tennis.kit.units import format_ns
+from tennis.play.repeat import balls_of
 from tennis.rally import open_rally
 from tennis.rally.folder import CONSOLE
 
@@ -33,8 +42,9 @@ TOML = {
 }
 OWN = re.compile(r"ran (?P<ran>\d+) took (?P<took>\d+)(?: (?P<lock>\w+))?")
 UNITS = {"ns": 1, "µs": 1000, "ms": 1_000_000, "s": 1_000_000_000}
-BALLS = 60
 RATIO, MORE_NS = 0.1, 4000
+TOLD_AT = 150  # as planted/racquet.c.in
+TICK_NS = 16  # of the counter of QEMU's machine
 
 
 @dataclass(frozen=True)
@@ -59,6 +69,12 @@ def tennis(*words: str) -> str:
     return done.stdout
 
 
+def play(rally: Path, *words: str) -> None:
+    """Play a rally, unless it is there."""
+    if not rally.exists():
+        tennis("rally", *words, "--quiet", "--out", str(rally))
+
+
 def explained(name: str, one: Planted, folder: Path) -> dict[str, str]:
     """Return what is said of a cause's latest ball, and the program's own times; kept there."""
     kept = folder / f"{name}.json"
@@ -67,10 +83,9 @@ def explained(name: str, one: Planted, folder: Path) -> dict[str, str]:
     program, rally = folder / f"program-{name}", folder / name
     shutil.copytree(HERE, program, dirs_exist_ok=True)
     (program / "program.toml").write_text(TOML[one.source].format(one.mode or name))
-    if not rally.exists():
-        where = ("--processors", str(one.processors)) if one.processors > 1 else ()
-        setup = ("--program", str(program), "--kernel", one.kernel, *where, "--seed", "3")
-        tennis("rally", *setup, "--balls", str(BALLS), "--quiet", "--out", str(rally))
+    where = ("--processors", str(one.processors)) if one.processors > 1 else ()
+    setup = ("--program", str(program), "--kernel", one.kernel, *where, "--seed", "3")
+    play(rally, *setup, "--balls", "60")
     told = tennis("explain", str(rally), "--program", str(program), "--worst", "1", "--json")
     console = open_rally(rally).file(CONSOLE)
     facts = Console(console).report().facts if console else {}
@@ -100,24 +115,78 @@ def judged(one: Planted, said: dict[str, str]) -> tuple[str, str]:
     return ("half", "; ".join(missing)) if missing else ("right", "")
 
 
-def main() -> None:
+def of_program(name: str, cause: dict[str, Any], folder: Path) -> tuple[str, list[str]]:
+    """Return a verdict on a program's cause, and its row."""
+    one = Planted(**cause)
+    said = explained(name, one, folder)
+    verdict, missing = judged(one, said)
+    own = OWN.fullmatch(said["own"])
+    time = f"{int(own[one.time]) / 1000:.1f} µs" if own else "none"
+    lacks = f" (lacks {missing})" if missing else ""
+    where = f"{one.kernel}, {one.processors}"
+    return verdict, [one.title, where, said["sentence"], time, verdict + lacks]
+
+
+def late_ball(rally: Path) -> tuple[int, int, int]:
+    """Return the latest ball of the cause, its wait and how long of that the cause was at work."""
+    traced = [
+        (int(began) * TICK_NS, int(ended) * TICK_NS)
+        for began, ended in re.findall(
+            r"planted: (\d+) (\d+)", (rally / CONSOLE).read_text(errors="replace")
+        )
+    ]
+    found = []
+    for number, (served, _, fall) in enumerate(balls_of(open_rally(rally))[: TOLD_AT - 1].tolist()):
+        covered = sum(max(0, min(served + fall, e) - max(served, b)) for b, e in traced)
+        found.append((fall, number, covered))
+    wait, number, covered = max(one for one in found if 2 * one[2] >= one[0])
+    return number, wait, covered
+
+
+def of_racquet(name: str, cause: dict[str, Any], folder: Path) -> tuple[str, list[str]]:
+    """Return a verdict on a Racquet's cause, and its row."""
+    rally, source, processors = folder / name, folder / f"{name}.c", cause.get("processors", 1)
+    text = (HERE / "racquet.c.in").read_text().replace("@CODE@", cause["code"].strip())
+    source.write_text(text)
+    where = ("--processors", str(processors), "--interrupt-cpu", "0") if processors > 1 else ()
+    setup = ("--racquet", str(source), "--kernel", cause["kernel"], *where, "--seed", "7")
+    play(rally, *setup, "--balls", "200")
+    number, wait, covered = late_ball(rally)
+    ball = ("--ball", str(number), "--racquet", str(source), "--json")
+    sentence = json.loads(tennis("explain", str(rally), *ball))["explained"][0]["sentence"]
+    line = text.split("/* HERE */")[0].count("\n") + 1
+    missed = sum(word not in sentence for word in (*cause["says"], f"{source.name}:{line}"))
+    verdict = ("right", "half")[missed] if missed < 2 else "wrong"
+    times = [format_ns(wait), format_ns(covered)]
+    return verdict, [cause["title"], f"{cause['kernel']}, {processors}", *times, verdict, sentence]
+
+
+HEADS = {
+    "programs": "| planted | kernel, processors | `tennis explain` says | own record | |\n"
+    "|---|---|---|--:|---|",
+    "racquets": "| cause | kernel, processors | ball | of that the cause | verdict | sentence |\n"
+    "|---|---|--:|--:|---|---|",
+}
+
+
+def main() -> int:
     """Play what is missing, and print the table."""
-    folder, names = Path(sys.argv[1]), sys.argv[2:]
+    kind, folder, names = sys.argv[1], Path(sys.argv[2]).resolve(), sys.argv[3:]
     folder.mkdir(exist_ok=True)
-    print("| planted | kernel, processors | `tennis explain` says | own record | |")
-    print("|---|---|---|--:|---|")
-    causes = tomllib.loads((HERE / "causes.toml").read_text())
+    if kind == "programs":
+        causes, of = tomllib.loads((HERE / "causes.toml").read_text()), of_program
+    else:
+        every = tomllib.loads((HERE / "racquets.toml").read_text())["cause"]
+        causes, of = {cause["name"]: cause for cause in every}, of_racquet
+    print(HEADS[kind])
+    found = []
     for name in names or causes:
-        one = Planted(**causes[name])
-        said = explained(name, one, folder)
-        verdict, missing = judged(one, said)
-        own = OWN.fullmatch(said["own"])
-        time = f"{int(own[one.time]) / 1000:.1f} µs" if own else "none"
-        sentence = said["sentence"].replace("|", "\\|")
-        lacks = f" (lacks {missing})" if missing else ""
-        row = (one.title, f"{one.kernel}, {one.processors}", sentence, time, verdict + lacks)
-        print(f"| {' | '.join(row)} |", flush=True)
+        verdict, row = of(name, causes[name], folder)
+        found.append(verdict)
+        print(f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in row)} |", flush=True)
+    print(f"\n{found.count('right')} of {len(found)} right, {found.count('wrong')} wrong")
+    return 0 if found.count("right") == len(found) else 1
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())
