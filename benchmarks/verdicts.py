@@ -20,15 +20,7 @@ from tennis.compare.boots import Boot, Values
 from tennis.compare.judgement import Pair, judge, time_change
 from tennis.compare.order import DRIFT, InTime, drift, in_turns
 from tennis.compare.sides import Side
-from tests.support.mixtures import (
-    CLEAR,
-    CROSSING,
-    GATE,
-    Change,
-    boots,
-    gate,
-    latencies,
-)
+from tests.support.mixtures import CLEAR, CROSSING, GATE, Change, boots, gate, latencies
 
 TARGET_WRONG = 0.05
 IN_A_ROW = 16  # boots of a recorded side

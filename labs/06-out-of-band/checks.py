@@ -22,11 +22,7 @@ def check_share(work: Work) -> None:
 
 @check(
     question="worth",
-    needs=[
-        "check_answered[worth]",
-        "check_rally[evl-in-band-stress]",
-        "check_rally[evl-stress]",
-    ],
+    needs=["check_answered[worth]", "check_rally[evl-in-band-stress]", "check_rally[evl-stress]"],
 )
 def check_worth(work: Work) -> None:
     """The factor is that of the two recorded rallies' latest balls, within 1 percent.

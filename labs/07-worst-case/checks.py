@@ -30,8 +30,7 @@ CLOSED, COLD = "closed", "cold"
 
 
 @check(
-    question="level",
-    needs=["check_answered[level]", *(f"check_rally[{name}]" for name in BOOTS)],
+    question="level", needs=["check_answered[level]", *(f"check_rally[{name}]" for name in BOOTS)]
 )
 def check_level(work: Work) -> None:
     """The 99.9 % quantile is that of your own four boots together, within 5 percent.

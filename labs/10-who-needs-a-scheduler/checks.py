@@ -13,16 +13,7 @@ from tennis.bench.registry import bench_for
 from tennis.bench.sloth.image import CORES, own_image
 from tennis.course.checking.plays import Plays, draw_for
 from tennis.course.checking.sloth_watch import LOWER, WAITED_NS, complaint, watched
-from tennis.course.checks import (
-    Inconclusive,
-    Note,
-    Wrong,
-    check,
-    expect,
-    figure_ns,
-    near,
-    number,
-)
+from tennis.course.checks import Inconclusive, Note, Wrong, check, expect, figure_ns, near, number
 from tennis.course.work import Work
 from tennis.kit.errors import BenchError, TennisError
 from tennis.kit.units import format_ns

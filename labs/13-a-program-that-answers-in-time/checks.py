@@ -14,16 +14,7 @@ from tennis.bench.targets.console import LIMIT_BYTES
 from tennis.course.checking.evidence import own_rally
 from tennis.course.checking.plays import FOLDER, Plays, draw_for, plan_of_rally
 from tennis.course.checking.program_work import complaint, looks_in, script
-from tennis.course.checks import (
-    Inconclusive,
-    InDoubt,
-    Note,
-    check,
-    expect,
-    figure_ns,
-    near,
-    number,
-)
+from tennis.course.checks import Inconclusive, InDoubt, Note, check, expect, figure_ns, near, number
 from tennis.course.work import Work
 from tennis.kit.checkout import cache_folder
 from tennis.kit.units import format_count, format_ns

@@ -234,11 +234,7 @@ class Suite:
         found = dict(re.findall(r"^Inst (\S+) \((\S+) ", text, flags=re.MULTILINE))
         return self.packages([f"{name}={found[name]}" for name in sorted(found)])
 
-    def unpack(
-        self,
-        packages: Iterable[Package],
-        into: Path,
-    ) -> None:
+    def unpack(self, packages: Iterable[Package], into: Path) -> None:
         """Download packages and unpack them under ``into``, without their maintainer scripts."""
         # a process that looks packages up meanwhile would wait for this
         wanted = list(dict.fromkeys(packages))

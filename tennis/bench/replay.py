@@ -48,10 +48,7 @@ class ReplayBench:
     repeats = True
     kernels: ClassVar[Collection[str]] = ()
     can: ClassVar[Capabilities] = Capabilities(  # any recording
-        name="replay",
-        where="",
-        takes=frozenset(CHOSEN),
-        instruments=("builtin", "pico"),
+        name="replay", where="", takes=frozenset(CHOSEN), instruments=("builtin", "pico")
     )
 
     def __init__(self, recording: Path, speed: float) -> None:

@@ -23,12 +23,7 @@ from tennis.rally.text import plain
     help="How long it may take to come back.",
 )
 @click.option("--once", is_flag=True, help="Do not make it the default: the next boot forgets it.")
-def boot(
-    target: str,
-    kernel: str | None,
-    wait_s: float,
-    once: bool,
-) -> None:
+def boot(target: str, kernel: str | None, wait_s: float, once: bool) -> None:
     """Boot TARGET into KERNEL (mainline, rt, evl, cobalt), and check that it is the one that runs.
 
     TARGET is one of the inventory, or a host as ssh knows it.

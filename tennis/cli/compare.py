@@ -252,10 +252,7 @@ def _again(compared: "Compared") -> str:
 
 
 def _print(
-    compared: "Compared",
-    found: "list[LevelCauses]",
-    unexplained: list[str],
-    again: str,
+    compared: "Compared", found: "list[LevelCauses]", unexplained: list[str], again: str
 ) -> None:
     from tennis.compare import words
     from tennis.explain.causes import (
@@ -294,10 +291,7 @@ def _print(
     line("")
     line(words.verdict(judgement), "bold")
     spent = f"; spent: {compared.spent}" if compared.spent and again else ""
-    line(
-        f"{boots}, {kind}; intervals over boots, each right in 95 % of comparisons{spent}.",
-        "dim",
-    )
+    line(f"{boots}, {kind}; intervals over boots, each right in 95 % of comparisons{spent}.", "dim")
     if said := words.unseen(judgement):
         line(said, "dim")
     if again:

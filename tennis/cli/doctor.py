@@ -24,11 +24,7 @@ from tennis.kit.errors import UsageError
     "is booted for it.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print the findings as JSON.")
-def doctor(
-    port: str | None,
-    target: str | None,
-    as_json: bool,
-) -> None:
+def doctor(port: str | None, target: str | None, as_json: bool) -> None:
     """Check this machine: say what works, what does not, and what to do about it.
 
     It also checks the Picos that are plugged in: MicroPython, firmware, clock, verification, wires.

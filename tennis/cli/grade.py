@@ -124,10 +124,7 @@ def grade(
     def observe(done: int, of: int, name: str) -> None:
         warn(f"{done} of {of}: {plain(name, 60)}")
 
-    with (
-        listening(warn),
-        downloads.opened(submissions) as root,
-    ):
+    with listening(warn), downloads.opened(submissions) as root:
         graded = judged.grade(
             downloads.files(root),
             lab,
@@ -230,11 +227,7 @@ def _beside(submissions: Path) -> Path:
 
 
 def _gradebook(
-    out: Path,
-    lab: "Lab",
-    marked: "Sequence[Marked]",
-    listed: "ClassList | None",
-    assignment: str,
+    out: Path, lab: "Lab", marked: "Sequence[Marked]", listed: "ClassList | None", assignment: str
 ) -> list[str]:
     """Write what platforms import; return lines about it."""
     from tennis.grading import findings, gradebooks, identities, pages

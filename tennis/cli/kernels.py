@@ -147,11 +147,7 @@ def check(flavour: str, config: Path | None, bench: BenchKind) -> None:
 )
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 def package(
-    flavour: str,
-    source: str,
-    base: str,
-    fragments: tuple[Path, ...],
-    as_json: bool,
+    flavour: str, source: str, base: str, fragments: tuple[Path, ...], as_json: bool
 ) -> None:
     """Build a Debian package of Linux for a FLAVOUR (mainline, rt, evl, cobalt) of arm64 targets.
 

@@ -53,13 +53,7 @@ def resume(
         tell, label = drill.tell, "drill"
     with watching(label, warn) as watch:
         bench = bench_again(
-            folder,
-            plan,
-            kernel=kernel,
-            racquet=racquet,
-            program=program,
-            port=port,
-            target=target,
+            folder, plan, kernel=kernel, racquet=racquet, program=program, port=port, target=target
         )
         played = player.resume(bench, folder, watch)
     tell(played)

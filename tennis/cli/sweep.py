@@ -65,13 +65,7 @@ from tennis.rally.statistics.pairing import percent_floor
     required=True,
 )
 @takes_requests
-def sweep(
-    *,
-    request: RallyRequest,
-    serving: Serving,
-    span: Range,
-    out: Path,
-) -> None:
+def sweep(*, request: RallyRequest, serving: Serving, span: Range, out: Path) -> None:
     """Serve pings at rising rates, and find the rate at which replies can no longer be paired.
 
     Each rate is a rally of its own, in DIR: an open loop on a freshly booted target. A ping is

@@ -28,11 +28,7 @@ from tennis.rally.text import quoted
 @setting_option("racquet", "An application of your own, with its configuration FILE.h beside it.")
 @click.option("--out", type=click.Path(path_type=Path), required=True, help="The file to write.")
 def uf2(
-    name: str,
-    load: str,
-    load_options: tuple[str, ...],
-    racquet: Path | None,
-    out: Path,
+    name: str, load: str, load_options: tuple[str, ...], racquet: Path | None, out: Path
 ) -> None:
     """Make a UF2 file with SLOTH for a second Pico (sloth-pico) or Pico 2 (sloth-pico2).
 

@@ -28,15 +28,11 @@ class CompareRequest(StrictModel):
     margin: Annotated[
         float,
         Field(
-            ge=0.1,
-            le=1000,
-            allow_inf_nan=False,
-            description="Smaller differences count as equal.",
+            ge=0.1, le=1000, allow_inf_nan=False, description="Smaller differences count as equal."
         ),
     ] = 10.0
     boots: Annotated[
-        int,
-        Field(ge=1, le=BOOTS_MAX, description="Play at most this many boots of each side."),
+        int, Field(ge=1, le=BOOTS_MAX, description="Play at most this many boots of each side.")
     ] = 32
     minutes: Annotated[
         Annotated[float, Field(ge=0.1, le=10_000, allow_inf_nan=False)] | None,

@@ -72,8 +72,7 @@ def check_person(person: Member) -> None:
     """Raise UsageError if a name, a number or an address is malformed."""
     if why := why_no_name(person.name):
         raise UsageError(
-            f"--as {plain(person.name, 60)}: {why}",
-            next_step="write the name as people read it",
+            f"--as {plain(person.name, 60)}: {why}", next_step="write the name as people read it"
         )
     if person.number and not NUMBER.fullmatch(person.number):
         raise UsageError(

@@ -356,9 +356,7 @@ def waits_of(stories: Sequence[Sequence[Story]], ball: str) -> list[_Waited]:
 Change = tuple[str, float, float]  # what the processor was at; ns of the median ball of both sides
 
 
-def causes_of(
-    balls: Sequence[Sequence[Mapping[str, int]]],
-) -> tuple[list[Change], list[Change]]:
+def causes_of(balls: Sequence[Sequence[Mapping[str, int]]]) -> tuple[list[Change], list[Change]]:
     """Return what takes more time after than before, and what takes less, the largest first.
 
     ``balls``: of both sides, for each ball how long (ns) the processor was at what. Only what

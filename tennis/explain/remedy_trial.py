@@ -194,12 +194,7 @@ def _with_seed(plan: Plan, number: int) -> Plan:
 
 
 def _play_boot(  # noqa: PLR0913, PLR0917 (a plan, and all that its folder is named after)
-    bench: VirtualBench,
-    plan: Plan,
-    rally: Path,
-    settings: Sequence[str],
-    number: int,
-    watch: Watch,
+    bench: VirtualBench, plan: Plan, rally: Path, settings: Sequence[str], number: int, watch: Watch
 ) -> Rally:
     """Return one boot; play it unless it is there. Raises RallyError."""
     place = _place(rally, settings, number)
@@ -231,8 +226,7 @@ def changed(plan: Plan, settings: Sequence[str]) -> Plan:
         name, separator, value = setting.partition("=")
         if name not in TRIED or not separator:
             raise UsageError(
-                plain(setting, 60),
-                next_step=f"say NAME=VALUE, with one of {', '.join(TRIED)}",
+                plain(setting, 60), next_step=f"say NAME=VALUE, with one of {', '.join(TRIED)}"
             )
         asked[name.replace("-", "_")] = value
     known = {row.name: getattr(plan, row.name) for row in OF_TARGET if row.name != "racquet"}

@@ -60,10 +60,7 @@ SEVERAL = pa.schema(
 
 
 # of a rally with a memory profile: how long the whole wait was for memory, and for what most of it
-STALLED = (
-    pa.field("stalled_ns", pa.int64(), nullable=False),
-    pa.field("stalled_by", pa.string()),
-)
+STALLED = (pa.field("stalled_ns", pa.int64(), nullable=False), pa.field("stalled_by", pa.string()))
 
 
 @dataclass(frozen=True)

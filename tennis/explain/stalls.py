@@ -18,12 +18,7 @@ GOES_ON = 1 << 31  # it began in the phase before, and is not counted a second t
 CODE, DATA, STORES, PAGES, DEVICE, CYCLES = range(6)
 FIRST = 0  # of a page: the TLB that both share had it
 _FROM = ("the first cache", "the second cache", "the third cache", "memory")
-_DEVICES = (
-    "the GPIO controller",
-    "the interrupt controller",
-    "the timer",
-    "another device",
-)
+_DEVICES = ("the GPIO controller", "the interrupt controller", "the timer", "another device")
 _CLASSES = (  # as cycles.h numbers them
     *("plain instructions", "loads", "stores", "branches", "barriers", "system registers"),
     *("atomics", "exception returns", "mispredicted branches", "exception entries"),

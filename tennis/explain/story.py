@@ -224,11 +224,7 @@ def steps_of(parts: Sequence[Segments]) -> list[_Step]:
     offset = 0
     for part in parts:
         rows = zip(
-            part.began.tolist(),
-            part.length.tolist(),
-            part.masked.tolist(),
-            part.whats,
-            strict=True,
+            part.began.tolist(), part.length.tolist(), part.masked.tolist(), part.whats, strict=True
         )
         for index, (began, ns, masked, what) in enumerate(rows):
             if not steps or steps[-1].what != what:

@@ -113,9 +113,7 @@ class _Lane:
         return {kind: share for kind, share in shares.items() if share.sum() > 0}
 
 
-def _stalled(
-    parts: Sequence[Segments],
-) -> tuple[NDArray[np.float64], NDArray[np.float64]] | None:
+def _stalled(parts: Sequence[Segments]) -> tuple[NDArray[np.float64], NDArray[np.float64]] | None:
     """Return moments, ns since the ping, and the time of waits for memory until then."""
     begins: list[NDArray[Any]] = []
     lengths: list[NDArray[Any]] = []

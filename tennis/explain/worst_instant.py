@@ -159,11 +159,7 @@ class _Playing:
         first = np.unique(table[:, 0], return_index=True)[1]  # two shots may be of one instant
         low_ns, high_ns, step_ns = self.time()
         about = About(
-            until=self._until,
-            drawn=len(table),
-            low_ns=low_ns,
-            high_ns=high_ns,
-            step_ns=step_ns,
+            until=self._until, drawn=len(table), low_ns=low_ns, high_ns=high_ns, step_ns=step_ns
         )
         return Instants(about, table[first])
 

@@ -355,12 +355,7 @@ def _root(entries: Sequence[_Entry], name: str) -> tuple[str, ...] | None:
 
 
 def _unpack_inner(
-    archive: zipfile.ZipFile,
-    entries: Sequence[_Entry],
-    name: str,
-    folder: Path,
-    *,
-    inner: bool,
+    archive: zipfile.ZipFile, entries: Sequence[_Entry], name: str, folder: Path, *, inner: bool
 ) -> _Unpacked:
     """Unpack the only zip file in a zip file. Raises HandInError."""
     zips = [entry for entry in entries if entry.file.lower().endswith(".zip")]

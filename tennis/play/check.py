@@ -55,10 +55,7 @@ NOT_COMPARED = ("created", "operator")
 # fields that are compared in another way: versions that differ are reported, the files are compared
 # and not their hashes, and the other two depend on how the manifest is written
 COMPARED_OTHERWISE = ("tool", "files", "seal", "schema_version")
-MADE_AFTERWARDS = {
-    STAGES: "stages",
-    INSTANTS: "shots",
-}
+MADE_AFTERWARDS = {STAGES: "stages", INSTANTS: "shots"}
 FILES = (BALLS, EVENTS, CONSOLE)  # of every rally that can be played again
 BRICKWALL = "brickwall"  # on the virtual bench: on an emulated Pico
 EMULATOR = b"qemu: "  # begins QEMU's words about the machine that it ran on

@@ -279,8 +279,7 @@ def _go_on(bench: ResumableBench, in_play: RallyInPlay, watch: Watch) -> Rally:
         _close(journal, ending)
         if outcome.interrupted and progress.first_ball is None:
             raise NothingPlayedError(
-                "interrupted before the next ball; nothing is lost",
-                next_step=_way_on(in_play),
+                "interrupted before the next ball; nothing is lost", next_step=_way_on(in_play)
             )
     return _sealed(bench, in_play, outcome)
 

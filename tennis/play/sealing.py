@@ -192,12 +192,7 @@ def _manifest(
         load=record.load,
         protocol=plan.protocol,
         drill=plan.drill,
-        counts=Counts(
-            balls=0,
-            misses=0,
-            **instrument_counts(totals.noted),
-            where=where,
-        ),
+        counts=Counts(balls=0, misses=0, **instrument_counts(totals.noted), where=where),
         line=record.line,
         ended=judged.ended,
         faults=judged.faults,

@@ -78,11 +78,7 @@ def refuse_unfit(plan: Plan) -> None:
 
 
 def shoot(
-    rally: Rally,
-    plan: Plan,
-    every: Sequence[int],
-    watch: Watch,
-    extras: Extras | None = None,
+    rally: Rally, plan: Plan, every: Sequence[int], watch: Watch, extras: Extras | None = None
 ) -> NDArray[np.int64]:
     """Play a ball at each of some instants, which rise; ns. ``plan`` is the rally's, played again.
 

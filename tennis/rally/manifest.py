@@ -67,8 +67,7 @@ Witness = Literal["none", "cyclictest", "timerlat", "osnoise"]
 Priorities = Annotated[Text, BeforeValidator(priority_map.canonical)]
 # as taskset and the kernel write it: 0, 2-3, 0,2-3
 CpuList = Annotated[
-    str,
-    StringConstraints(pattern=r"^\d{1,4}(-\d{1,4})?(,\d{1,4}(-\d{1,4})?)*$", max_length=256),
+    str, StringConstraints(pattern=r"^\d{1,4}(-\d{1,4})?(,\d{1,4}(-\d{1,4})?)*$", max_length=256)
 ]
 BEHIND_PCIE = re.compile(r"Raspberry Pi (5|Compute Module 5)")  # also a Pi 500
 Cpu = Annotated[int, Field(ge=0, lt=4096)]

@@ -271,8 +271,7 @@ def check_executable(name: str, content: bytes, *, static: bool) -> None:
     if content[4:6] != b"\x02\x01" or machine != _ARM64:
         other = _MACHINES.get(machine, f"machine {machine} of elf.h")
         raise UsageError(
-            f"--program: {name} is for {other}, and the target is arm64",
-            next_step=REBUILD,
+            f"--program: {name} is for {other}, and the target is arm64", next_step=REBUILD
         )
     if number(16, 2) not in {_EXECUTABLE, _SHARED}:
         raise UsageError(

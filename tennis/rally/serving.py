@@ -64,8 +64,7 @@ class Serving(StrictModel):
         _Gap | None, Field(description=f"The longest gap. [default: {GAP_MAX_US:g}]")
     ] = None
     pulse_us: Annotated[
-        float,
-        Field(ge=0.1, le=1e5, allow_inf_nan=False, description="How long the ping stays up."),
+        float, Field(ge=0.1, le=1e5, allow_inf_nan=False, description="How long the ping stays up.")
     ] = 1
     timeout_ms: Annotated[
         float,
@@ -78,9 +77,7 @@ class Serving(StrictModel):
     ] = 200
     settle_s: Annotated[
         Settle,
-        Field(
-            description="How long the target rests between being ready and the first ball.",
-        ),
+        Field(description="How long the target rests between being ready and the first ball."),
     ] = 1
 
     def protocol(self, shots: int | None = None) -> Protocol:

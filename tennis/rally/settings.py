@@ -25,13 +25,7 @@ from typing import (
     get_origin,
 )
 
-from pydantic import (
-    BaseModel,
-    Field,
-    ValidationInfo,
-    create_model,
-    field_validator,
-)
+from pydantic import BaseModel, Field, ValidationInfo, create_model, field_validator
 from pydantic.fields import FieldInfo
 from pydantic_core import PydanticCustomError
 
@@ -344,9 +338,7 @@ class Settings(StrictModel):
                     why="the model knows one kernel's page tables, and SLOTH has its own",
                 ),
                 _Apart(
-                    "instrument",
-                    ("pico",),
-                    why="nobody has tried whether such a rally repeats",
+                    "instrument", ("pico",), why="nobody has tried whether such a rally repeats"
                 ),
             ),
         ),

@@ -137,12 +137,7 @@ def _lines_of(folder: Path, name: str, *, ours: bool = False) -> list[str]:
 
 
 def entries(
-    folder: Path,
-    name: str = CONFIG,
-    *,
-    model: str = "",
-    tryboot: bool = False,
-    ours: bool = False,
+    folder: Path, name: str = CONFIG, *, model: str = "", tryboot: bool = False, ours: bool = False
 ) -> list[_Entry]:
     """Return the lines that apply, or that may apply, in their order: the last one counts.
 

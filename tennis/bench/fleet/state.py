@@ -152,10 +152,7 @@ class BenchState:
 
 
 def poll(
-    fleet: Fleet,
-    benches: Sequence[ListedBench] | None = None,
-    *,
-    patience: Patience = USUAL,
+    fleet: Fleet, benches: Sequence[ListedBench] | None = None, *, patience: Patience = USUAL
 ) -> list[BenchState]:
     """Ask benches, all at the same time; none can block the others.
 

@@ -53,11 +53,7 @@ class Brickwall:
     """A Brickwall on a line."""
 
     def __init__(
-        self,
-        link: Link,
-        *,
-        patience: Patience = USUAL,
-        note: Note = lambda _what, _words: None,
+        self, link: Link, *, patience: Patience = USUAL, note: Note = lambda _what, _words: None
     ) -> None:
         self.link = link
         self.counts = LineCounts()
@@ -434,10 +430,7 @@ class Brickwall:
         assert self._hello is not None  # noqa: S101 (it was just heard)
         passed = round((time.monotonic() - self._at) * self._hello.tick_hz)
         play = replace(
-            play,
-            first=done,
-            sequence=self._receiver.expected,
-            clock_ticks=self.at_ticks + passed,
+            play, first=done, sequence=self._receiver.expected, clock_ticks=self.at_ticks + passed
         )
         yield None
         return self._begin(play)

@@ -37,9 +37,7 @@ CHANGES = {
         (r"^(#define MICROPY_PY_CRYPTOLIB) .*", r"\1 (0)"),
     ],
     # the names of a pin are a set there: a table in flash came out in one of two orders
-    "tools/boardgen.py": [
-        (r" in pin\._board_pin_names:", " in sorted(pin._board_pin_names):"),
-    ],
+    "tools/boardgen.py": [(r" in pin\._board_pin_names:", " in sorted(pin._board_pin_names):")],
 }
 MANIFEST = 'freeze("$(PORT_DIR)/modules")\ninclude("$(MPY_DIR)/extmod/asyncio")\n'
 

@@ -182,12 +182,7 @@ def _without_password(url: str) -> str:
     return re.sub(r"//[^/@]*@", "//", url)
 
 
-def package(
-    flavour: str,
-    source: _Source,
-    base: str,
-    fragments: Sequence[Path],
-) -> _Built:
+def package(flavour: str, source: _Source, base: str, fragments: Sequence[Path]) -> _Built:
     """Build a kernel's package, or return the one that was built from the same things.
 
     ``base``: ``defconfig``, another name of arch/arm64/configs, ``allnoconfig``, or a file. Upon it

@@ -34,13 +34,7 @@ THROTTLED_NOW = {0: "under-voltage", 1: "frequency capped", 2: "throttled", 3: "
 THROTTLED_BEFORE = 16  # the same four, since boot
 # /proc/sys/kernel/tainted, Documentation/admin-guide/tainted-kernels.rst: what says that something
 # went wrong; modules from outside the tree (the Racquet) set others
-TAINTS = {
-    4: "a machine check",
-    5: "a bad page",
-    7: "an oops",
-    9: "a warning",
-    14: "a soft lock-up",
-}
+TAINTS = {4: "a machine check", 5: "a bad page", 7: "an oops", 9: "a warning", 14: "a soft lock-up"}
 # chips on whose lines a board's devices interrupt, as /proc/interrupts calls them
 GPIO_CHIP = re.compile(r"gpio|pinctrl|pl061|rp1", re.IGNORECASE)
 

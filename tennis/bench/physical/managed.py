@@ -210,10 +210,7 @@ class PiBench(ResumableBench, PreparingBench):
     repeats = False
     kernels: ClassVar[Collection[str]] = ()
     can: ClassVar[Capabilities] = Capabilities(
-        name="a board, managed",
-        where="--target",
-        takes=taken_by("managed"),
-        instruments=("pico",),
+        name="a board, managed", where="--target", takes=taken_by("managed"), instruments=("pico",)
     )
 
     def __init__(self, host: str, port: str | None = None, *, patience: Patience = USUAL) -> None:

@@ -220,10 +220,7 @@ def _emulators(plan: Plan) -> dict[str, str]:
         return emulated.versions()
     qemu = plugins.find_qemu()
     plugins.build(qemu)
-    return {
-        "qemu": qemu.version,
-        "instrument_sha256": sha256_of(*plugins.sources("instrument")),
-    }
+    return {"qemu": qemu.version, "instrument_sha256": sha256_of(*plugins.sources("instrument"))}
 
 
 def _instrument(plan: Plan) -> Instrument:

@@ -43,10 +43,7 @@ class SlothSession(PipedSession):
         console = str(folder / CONSOLE).replace(",", ",,")
         command = [
             *(str(qemu.path), "-M", MACHINE, "-cpu", core.qemu, "-seed", str(protocol.seed)),
-            *(
-                "-icount",
-                f"shift={instruction_ns.bit_length() - 1},sleep=off",
-            ),
+            *("-icount", f"shift={instruction_ns.bit_length() - 1},sleep=off"),
             *("-nodefaults", "-nic", "none", "-display", "none", "-monitor", "none"),
             *("-no-reboot", "-chardev", f"file,id=console,path={console}"),
             *("-serial", "chardev:console", "-kernel", str(image)),

@@ -82,13 +82,7 @@ _CONTEXT = np.dtype(
     ]
 )
 _NODE = np.dtype(
-    [
-        ("parent", "<i4"),
-        ("function", "<i4"),
-        ("at", "<u8"),
-        ("ns", "<u8"),
-        ("masked_ns", "<u8"),
-    ]
+    [("parent", "<i4"), ("function", "<i4"), ("at", "<u8"), ("ns", "<u8"), ("masked_ns", "<u8")]
 )
 _SEGMENT = np.dtype([("node", "<u4"), ("flags", "<u4"), ("ns", "<u8"), ("pc", "<u8")])
 _EVENT = np.dtype(

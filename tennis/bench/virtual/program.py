@@ -25,11 +25,7 @@ START = VIRTUAL / "program-start.c"
 MOVER = ROOT / "target" / "moving" / "move-ping.c"
 PID_FILE = "/run/program.pid"
 USER = 1000  # whose its processes are: START
-ENVIRONMENT = {
-    "HOME": "/run/program",
-    "PATH": f"/usr/bin:/bin:{HOME}",
-    "LANG": "C.UTF-8",
-}
+ENVIRONMENT = {"HOME": "/run/program", "PATH": f"/usr/bin:/bin:{HOME}", "LANG": "C.UTF-8"}
 FOLDERS = ("/usr/bin", "/bin")  # in which a command is looked for, beside its own
 LINKS_MAX = 8
 # what no program needs while it answers

@@ -172,10 +172,7 @@ def trial(source: Path, kernel: Kernel, bench_kernel: str, pace: Pace = Pace()) 
 
 def _tried(own: OwnModule, plan: Plan, pace: Pace) -> Trial:
     parts = VirtualBench().parts(plan)
-    with (
-        tempfile.TemporaryDirectory(prefix="tennis-trial-") as scratch,
-        Guest(parts) as guest,
-    ):
+    with tempfile.TemporaryDirectory(prefix="tennis-trial-") as scratch, Guest(parts) as guest:
         hang_watch = _HangWatch(Path(scratch) / "monitor")
         extras = Extras(
             files={"/tennis/after": _script(plan, pace).encode()},

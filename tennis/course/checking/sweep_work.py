@@ -26,12 +26,7 @@ def sweep_request(lab: Lab, seed: int) -> SweepRequest:
     """Return a lab's sweep with a student's seed."""
     sweep = _sweep(lab)
     request = RallyRequest(kernel=sweep.kernel, load=sweep.load, load_options=sweep.load_options)
-    serving = Serving(
-        balls=sweep.balls,
-        seed=seed,
-        loop="open",
-        rate_hz=float(sweep.from_hz),
-    )
+    serving = Serving(balls=sweep.balls, seed=seed, loop="open", rate_hz=float(sweep.from_hz))
     plan = plan_for(request, serving)
     return SweepRequest(plan, Range(from_hz=sweep.from_hz, to_hz=sweep.to_hz))
 

@@ -22,10 +22,7 @@ SETTINGS = {
     # nobody is asked for a kernel: there is one
     "@jupyterlab/notebook-extension/tracker": {"autoStartDefaultKernel": True},
     # no link leaves the machine, and nobody is asked whether one may
-    "@jupyterlab/apputils-extension/notification": {
-        "fetchNews": "false",
-        "checkForUpdates": False,
-    },
+    "@jupyterlab/apputils-extension/notification": {"fetchNews": "false", "checkForUpdates": False},
 }
 HUB = "JUPYTERHUB_SERVICE_PREFIX"  # a variable of each server that a JupyterHub starts
 NEVER = "jupyterlab.handlers.announcements.NeverCheckForUpdate"

@@ -95,8 +95,7 @@ def _seen_by_cluster(
         there = outcome_there(planned, out / planned.name)
         if there is None and part_path(out / planned.name).exists():
             there = RallyOutcome(
-                "begun on this machine: the same command without --cluster continues it",
-                "unusable",
+                "begun on this machine: the same command without --cluster continues it", "unusable"
             )
         if there is None:
             missing.append(planned)
@@ -125,10 +124,7 @@ def _setting(missing: list[ScheduledRally], cluster: Cluster, store: Place) -> C
         wanted = needed_to_boot if kind == "kernels" else bool
         folders.append((kind, name, store.put_folder(cache_folder() / kind / name, wanted)))
     return ClusterSetting(
-        store=cluster.store,
-        run=uuid.uuid4().hex,
-        folders=folders,
-        alike=tasks.describe(),
+        store=cluster.store, run=uuid.uuid4().hex, folders=folders, alike=tasks.describe()
     )
 
 

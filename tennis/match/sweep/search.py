@@ -27,11 +27,7 @@ class Range(StrictModel):
     to_hz: Annotated[Rate, Field(description="The highest rate.")] = 200_000
     rates_per_decade: Annotated[
         int,
-        Field(
-            ge=1,
-            le=30,
-            description="How many rates to play between a rate and ten times that.",
-        ),
+        Field(ge=1, le=30, description="How many rates to play between a rate and ten times that."),
     ] = 5
     paired_percent: Annotated[
         float,

@@ -354,8 +354,7 @@ def equipment_for(request: CommissionRequest) -> Equipment:
         )
     if request.generator_port and not request.port:
         raise UsageError(
-            "two Picos are there, and either may be the Brickwall",
-            next_step="name it with --port",
+            "two Picos are there, and either may be the Brickwall", next_step="name it with --port"
         )
     return Emulation(request) if virtual else Boards(request)
 

@@ -24,8 +24,7 @@ class CommissionRequest(StrictModel):
     """A user's request; a description is an option's help."""
 
     port: Annotated[
-        str | None,
-        Field(description="The Pico's serial port. [default: that of the only Pico]"),
+        str | None, Field(description="The Pico's serial port. [default: that of the only Pico]")
     ] = None
     generator_port: Annotated[
         str | None,

@@ -10,12 +10,4 @@ from tennis.report.plots.compare import comparison, overview  # noqa: E402
 from tennis.report.plots.one import distribution, histogram, series  # noqa: E402
 from tennis.report.plots.picture import Picture, alt_text  # noqa: E402
 
-__all__ = [
-    "Picture",
-    "alt_text",
-    "comparison",
-    "distribution",
-    "histogram",
-    "overview",
-    "series",
-]
+__all__ = ["Picture", "alt_text", "comparison", "distribution", "histogram", "overview", "series"]

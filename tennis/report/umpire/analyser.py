@@ -56,8 +56,7 @@ class Analyser(StrictModel):
         int, Field(ge=0, le=1_000_000, description="Pulses of 100 ns, anywhere on both wires.")
     ] = 0
     lose_ms: Annotated[
-        float,
-        Field(ge=0, le=1e6, description="Lose the samples of this time in the middle."),
+        float, Field(ge=0, le=1e6, description="Lose the samples of this time in the middle.")
     ] = 0
     lose_every: Annotated[int, Field(ge=0, description="Lose one ping of this many; 0: none.")] = 0
 

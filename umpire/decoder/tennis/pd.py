@@ -110,10 +110,7 @@ class Decoder(srd.Decoder):
         ("interrupts-so-far", "Interrupt latency so far", (INTERRUPT_SO_FAR,)),
         ("schedulings-so-far", "Scheduling latency so far", (SCHEDULING_SO_FAR,)),
     )
-    binary = (
-        ("csv", "One line a ball (CSV)"),
-        ("histogram", "Histogram (CSV, at the end)"),
-    )
+    binary = (("csv", "One line a ball (CSV)"), ("histogram", "Histogram (CSV, at the end)"))
 
     def __init__(self):
         self.reset()
