@@ -63,7 +63,6 @@ CASES = {
         1,
         0,
     ),
-    "less than one processor": ("0::/a\n", V2, {"cg/a/cpu.max": "20000 100000\n"}, 1, 32 * GB),
     "version 1": (
         "5:memory:/job\n3:cpu,cpuacct:/job\n0::/\n",
         V1,
@@ -79,13 +78,6 @@ CASES = {
         1,
         2 * GB,
     ),
-    "version 1 without a quota": (
-        "3:cpu,cpuacct:/job\n",
-        V1,
-        {"cpu/job/cpu.cfs_quota_us": "-1\n", "cpu/job/cpu.cfs_period_us": "100000\n"},
-        None,
-        32 * GB,
-    ),
     "a container sees its own group only": (
         "0::/docker/abc\n",
         [("/docker/abc", "cg", "cgroup2", "")],
@@ -99,13 +91,6 @@ CASES = {
         {"mem x/memory.limit_in_bytes": f"{GB}\n", "mem x/memory.usage_in_bytes": "0\n"},
         None,
         GB,
-    ),
-    "files that say nothing": (
-        "0::/a\n",
-        V2,
-        {"cg/a/cpu.max": "many\n", "cg/a/memory.max": "\n", "cg/a/memory.current": "x"},
-        None,
-        32 * GB,
     ),
 }
 

@@ -20,7 +20,6 @@ from tennis.kit import wire
 from tennis.kit.checkout import ROOT
 from tennis.kit.errors import BenchError
 from tennis.kit.gaps import gap_ns
-from tennis.match.folder import open_match
 from tennis.play.check import check_rally
 from tennis.play.rally import Watch, play
 from tennis.rally import Rally
@@ -54,18 +53,6 @@ def constant(monkeypatch):
     registry.forget()
 
 
-@pytest.fixture
-def tunnel(monkeypatch):
-    """Return the page's bench with a kind of its own, and with a second kernel that is later."""
-    yield register(
-        monkeypatch,
-        ('kind = "virtual"', 'kind = "tunnel"'),
-        ('("constant",)  #', '("constant", "later")  #'),
-        ("repeat((1000, 2000))", "repeat((1000, 2000) if plan.kernel[0] == 'c' else (4000, 5000))"),
-    )
-    registry.forget()
-
-
 def run(*words: object) -> Result:
     """Run the command here."""
     return CliRunner().invoke(cli, [str(word) for word in words])
@@ -90,18 +77,6 @@ def test_it_plays_beside_others_of_its_kind(constant):
     notes = [together.of(plan).time_note(plan) for plan in plans]
     assert notes == ["no time: every answer takes 1 µs", "virtual time, 2 ns per instruction"]
     assert isinstance(together.of(plans[0]), constant)
-
-
-@pytest.mark.usefixtures("constant")
-def test_a_match_plays_it(tmp_path):
-    plan = tmp_path / "plan.toml"
-    plan.write_text('balls = 200\nloads = ["idle"]\n[kernels.constant]\n')
-    out = tmp_path / "out"
-    done = CliRunner().invoke(cli, ["match", str(plan), "--out", str(out), "--workers", "1"])
-    assert done.exit_code == 0, done.output
-    (rally,) = open_match(out).rallies()
-    assert (rally.path.name, rally.balls) == ("constant-idle-default-thread", 200)
-    assert (out / "report.html").exists()
 
 
 @pytest.mark.usefixtures("constant")
@@ -142,29 +117,6 @@ def test_it_ends_when_it_is_told_to():
         last = frame
     assert kinds == [wire.HELLO, wire.END]
     assert struct.unpack(wire.END_FORMAT, last.payload)[:2] == (calculated.STOPPED, 0)
-
-
-@pytest.mark.usefixtures("tunnel")
-def test_a_bench_with_a_word_of_its_own_is_checked_and_compared(tmp_path):
-    done = run("rally", "--bench", "tunnel", "--out", tmp_path / "r")
-    said = "the bench tunnel has no kernel unknown: use --kernel constant or later"
-    assert said in str(done.exception)
-    for words in (("rally", "--kernel", "later"), ("compare", "later", "rt")):
-        done = run(*words, "--out", tmp_path / "no")
-        assert "the kernel later needs --bench tunnel" in str(done.exception)
-    of = ("--bench", "tunnel", "--balls", "300")
-    assert run("rally", *of, "--kernel", "later", "--out", tmp_path / "r").exit_code == 0
-    done = run("check", tmp_path / "r")
-    assert done.exit_code == 0, done.exception
-    assert "300 balls" in done.stdout
-    words = ("constant", "later", *of, "--boots", "7", "--workers", "1", "--once")
-    done = run("compare", *words, "--out", tmp_path / "c")
-    assert done.exit_code in {0, 1}, done.exception
-    assert "later" in done.stdout
-    assert "in which order" not in done.stdout  # the bench repeats: no time changes it
-    assert len(list((tmp_path / "c" / "after").glob("0*"))) == 7
-    done = run("explain", tmp_path / "r")
-    assert "was played on the bench constant, which has no kernel code" in str(done.exception)
 
 
 def test_boots_that_are_copies_are_refused_after_two_pairs(monkeypatch, tmp_path):

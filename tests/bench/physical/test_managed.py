@@ -24,7 +24,7 @@ import pytest
 from tennis.bench import loads
 from tennis.bench.fleet import state
 from tennis.bench.patience import Patience
-from tennis.bench.physical import differences, managed
+from tennis.bench.physical import differences
 from tennis.bench.physical.managed import PiBench
 from tennis.bench.targets import agent_session, snapshot
 from tennis.kit.checkout import ROOT
@@ -214,28 +214,6 @@ def test_interrupt_and_load_are_pinned_and_let_go(bench):
     assert (manifest.target.interrupt_cpu, manifest.load.cpus, manifest.faults) == (1, "0", [])
     # with the 12 before the first ball; who gave the replies, and who was at work, nobody counts
     assert manifest.counts.where == [OnProcessor(processor=1, pings=612, replies=None, busy=None)]
-
-
-@pytest.fixture
-def process(bench, monkeypatch):
-    """Stand in for racquet-user, which needs /dev/racquet: a real process, which can be pinned."""
-    word = f"racquet-user-{uuid.uuid4().hex}"
-    program = bench.folder / "racquet-user"
-    program.write_text(f"#!/bin/bash\nexec -a {word} sleep 1000\n")
-    program.chmod(0o755)
-    monkeypatch.setattr(managed.modules, "program", lambda *_: program)
-    return word
-
-
-def test_a_process_is_pinned_and_let_go(bench, process):
-    """Mocked: the process, which answers nothing. Real: its CPU."""
-    seen: list[object] = []
-    look = at(100, lambda: seen.extend(os.sched_getaffinity(pid) for pid in running(process)))
-    rally = bench.play(bottom_half="user", bottom_half_cpu=0, observe=look)
-    bench.await_undone()
-    assert seen == [{0}]
-    assert (rally.manifest.target.bottom_half_cpu, faults(rally)) == (0, [])
-    assert not running(process)
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ import pytest
 
 from tennis.report.umpire import open_capture
 from tennis.report.umpire.agreement.balls import NONE, Balls, Decoder
-from tests.support.captures import ball, decoded, sigrok, told, write
+from tests.support.captures import ball, decoded, told, write
 
 REFERENCE = Path(__file__).parent / "reference"
 TIMEOUT_US = 50
@@ -65,24 +65,6 @@ def test_the_decoder_says_what_is_expected(name, output, tmp_path):
     }[output]
     found = decoded(path, *asked, timeout_ms=TIMEOUT_US / 1000, **options)
     assert found == (REFERENCE / f"{name}-{output}").read_text()
-
-
-def test_sigrok_shows_channels_options_rows_and_outputs():
-    shown = sigrok("-P", "tennis", "--show")
-    for words in (
-        "- ping (Ping)",
-        "- reply (Reply)",
-        "- ping_polarity",
-        "- timeout_ms",
-        "- interrupt_limit_us",
-        "- interrupts (Interrupt latency)",
-        "- misses (Misses)",
-        "- strays (Strays and doubles): stray, double",
-        "- warnings (Past the limit)",
-        "- csv: One line a ball",
-        "- histogram",
-    ):
-        assert words in shown
 
 
 @pytest.mark.parametrize(
