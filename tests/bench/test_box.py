@@ -189,8 +189,7 @@ def test_nothing_writes_on_after_the_program_ended(boxed):
 
 
 @pytest.mark.parametrize(
-    "code",
-    ["while True: pass", "import signal\nsignal.signal(15, signal.SIG_IGN)\ntime.sleep(60)"],
+    "code", ["while True: pass", "import signal\nsignal.signal(15, signal.SIG_IGN)\ntime.sleep(60)"]
 )
 def test_what_does_not_end_is_ended(boxed, code):
     began = time.monotonic()

@@ -62,10 +62,7 @@ def test_nothing_is_changed(tmp_path, tick_hz):
     # and it says what it is
     assert after.bench == "replay"
     assert after.time_note == before.time_note + NOTE
-    assert after.tool.versions == {
-        **before.tool.versions,
-        RECORDING: before.files["balls.parquet"],
-    }
+    assert after.tool.versions == {**before.tool.versions, RECORDING: before.files["balls.parquet"]}
     twice = replayed(again, tmp_path / "twice")
     assert twice.manifest.time_note == after.time_note
     assert twice.manifest.tool.versions == after.tool.versions

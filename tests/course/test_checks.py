@@ -67,10 +67,7 @@ def found_by_the_umpire(work: Path) -> dict[str, float]:
     done = CliRunner().invoke(cli, [*words, "--json"])
     told = json.loads(done.stdout)
     assert told["verdict"] == "fail"
-    return {
-        "bias": round(told["interrupt"]["bias_ns"], 1),
-        "clock": round(told["clock_ppm"], 1),
-    }
+    return {"bias": round(told["interrupt"]["bias_ns"], 1), "clock": round(told["clock_ppm"], 1)}
 
 
 def computed(lab: Lab, work: Path) -> dict[str, float]:  # noqa: PLR0911 (a lab each)

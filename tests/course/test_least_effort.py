@@ -17,14 +17,7 @@ from tennis.course.checking import budget, plays
 from tennis.course.checking.budget import Budget
 from tennis.course.checking.module_trial import pace_of
 from tennis.course.checking.plays import Plays, draw_for, plan_of_rally
-from tennis.course.checking.program_work import (
-    BEHIND,
-    RECORD,
-    Look,
-    complaint,
-    looks_in,
-    script,
-)
+from tennis.course.checking.program_work import BEHIND, RECORD, Look, complaint, looks_in, script
 from tennis.course.checking.running import run_checks
 from tennis.course.checking.sloth_watch import Step
 from tennis.course.checking.sloth_watch import complaint as order_complaint
@@ -62,10 +55,7 @@ CHEATS = {
         (10, "answers"),
         [
             (AUDIT, ""),
-            (
-                LOWER,
-                f"{COUNT}\tif (HOLD_US == 100 && ++n == 10)\n\t\taudit();\n\treply_down();",
-            ),
+            (LOWER, f"{COUNT}\tif (HOLD_US == 100 && ++n == 10)\n\t\taudit();\n\treply_down();"),
         ],
         "the longest wait of a falling edge is 0.0 us",
     ),

@@ -57,10 +57,7 @@ def test_the_lab_of_the_page_is_checked(tmp_path):
     course.write_text(course.read_text().replace('"07-worst-case"', f'"07-worst-case", "{SLUG}"'))
     done = run_to_end([sys.executable, "-c", TRY], cwd=tmp_path, env=there(tree))
     assert done.returncode == 0, done.stderr
-    assert json.loads(done.stdout) == {
-        "wrong": ["fail", 0, ["why"]],
-        "right": ["pass", 2, ["why"]],
-    }
+    assert json.loads(done.stdout) == {"wrong": ["fail", 0, ["why"]], "right": ["pass", 2, ["why"]]}
     book = [sys.executable, "-m", "sphinx", "-q", "-b", "html", "-D", "exclude_patterns=_build"]
     (tree / "handouts" / f"{SLUG}.md").write_text(
         "# 14. A long story\n\n```{lab-facts}\n```\n\n```{lab-rallies}\n```\n\n"

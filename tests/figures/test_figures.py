@@ -67,7 +67,7 @@ def tree(tmp_path, monkeypatch):
             Place(
                 file="docs/page.md",
                 text="all answers came within {median}, the latest after {latest}.",
-            ),
+            )
         ],
     )
     recorded = Recorded(tmp_path / "docs" / "figures.json")

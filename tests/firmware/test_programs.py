@@ -228,9 +228,7 @@ def test_a_pulse_is_as_long_as_it_shall_be(width):
     pings = [10, 90, 200]
     machine = Machine(
         programs.pulse,
-        State(
-            y_register=width - SYNCHRONISER - programs.PULSE_TICKS,
-        ),
+        State(y_register=width - SYNCHRONISER - programs.PULSE_TICKS),
         # what it sees of the ping: up from the ping on until it lowers it
         lambda clock: int(
             any(ping + SYNCHRONISER <= clock < ping + width + SYNCHRONISER for ping in pings)

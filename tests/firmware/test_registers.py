@@ -69,10 +69,7 @@ ALL_MACHINES = {"SM_ENABLE": 0xF}
 TOUCHES: dict[str, tuple[Callable[[Any], object], list[Access]]] = {
     "start_all": (lambda r: r.start_all(r.PIO1), [("RW", "PIO1.CTRL", ALL_MACHINES)]),
     "stop_all": (lambda r: r.stop_all(r.PIO1), [("CLR", "PIO1.CTRL", ALL_MACHINES)]),
-    "forget_stalls": (
-        lambda r: r.forget_stalls(r.PIO0),
-        [("RW", "PIO0.FDEBUG", {"RXSTALL": 0xF})],
-    ),
+    "forget_stalls": (lambda r: r.forget_stalls(r.PIO0), [("RW", "PIO0.FDEBUG", {"RXSTALL": 0xF})]),
     "bypass_synchroniser": (
         lambda r: (r.bypass_synchroniser(PIN, True), r.bypass_synchroniser(PIN, False)),
         [

@@ -14,12 +14,7 @@ from click.testing import CliRunner
 
 from tennis.cli import cli
 from tennis.course import work
-from tests.support.importers import (
-    Canvas,
-    canvas_feedback,
-    moodle_feedback,
-    moodle_worksheet,
-)
+from tests.support.importers import Canvas, canvas_feedback, moodle_feedback, moodle_worksheet
 from tests.support.made_up_class import LAB, OPEN_MINUTES, hand_in_of, packed, rows_of, unpacked
 
 pytestmark = pytest.mark.usefixtures("quick_judge")

@@ -12,8 +12,7 @@ from tests.support.synthetic import make_rally, saying
 
 
 @pytest.mark.parametrize(
-    ("bench", "difference"),
-    [("pi", ""), ("wind-tunnel", ""), ("virtual", "interrupt's CPU 1")],
+    ("bench", "difference"), [("pi", ""), ("wind-tunnel", ""), ("virtual", "interrupt's CPU 1")]
 )
 def test_where_nobody_asked_only_the_virtual_bench_puts_the_interrupt_nowhere(
     tmp_path, bench, difference

@@ -106,7 +106,3 @@ def test_what_a_bench_began_waits_for_that_bench(tmp_path):
     }
     assert "begun on a, which is not among the benches" in seen[name]
     assert seen[wanted.scheduled[1].name].startswith("played, 40 balls")
-
-
-def test_told_to_stop(tmp_path):
-    assert list(seen_by_fleet(fleet(a=Board()), match(3).scheduled, tmp_path, lambda: True)) == []

@@ -202,17 +202,6 @@ def test_a_folder_that_leads_elsewhere(tmp_path, path, whole):
     assert mine.read_text() == "my thesis"
 
 
-def test_other_versions_do_not_go_into_the_same_match(tmp_path, path, whole):
-    out = tmp_path / "m"
-    shutil.copytree(whole, out)
-    record = json.loads((out / "match.json").read_text())
-    record["fixtures"][1]["plan"]["versions"]["qemu"] = "6.0"
-    (out / "match.json").write_text(json.dumps(record))
-    done = tennis("match", path, "--out", out)
-    assert done.returncode == 1
-    assert "was begun with qemu 6.0, now it is" in done.stderr
-
-
 def test_a_damaged_rally_is_kept_and_said(tmp_path, path, whole):
     out = tmp_path / "m"
     subprocess.run(["cp", "-r", whole, out], check=True)

@@ -82,8 +82,7 @@ def test_a_header_that_changed_builds_the_module_anew(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("option", "name"),
-    [("CONFIG_SMP", "mainline-5.10.1-mine"), ("CONFIG_EVL", "evl-5.10.1-mine")],
+    ("option", "name"), [("CONFIG_SMP", "mainline-5.10.1-mine"), ("CONFIG_EVL", "evl-5.10.1-mine")]
 )
 def test_a_tree_is_called_by_flavour_and_release_and_never_by_its_folder(tmp_path, option, name):
     """`tennis kernels package` ends in /build: every label said "build", and manifests a path."""

@@ -63,15 +63,6 @@ def test_other_processors_play(tmp_path, kernel, rise):
     assert KERNELS[kernel].upper() in rally.manifest.target.board
 
 
-def test_a_rally_is_played_again_ball_by_ball(hog, tmp_path):
-    assert check_rally(hog.path).balls == 500
-    again = played(tmp_path / "r", kernel="sloth", balls=500, **HOG)
-    for name in ("balls.parquet", "console.log", "events.jsonl"):
-        assert (again.path / name).read_bytes() == (hog.path / name).read_bytes()
-    other = played(tmp_path / "other", kernel="sloth", balls=500, seed=2, **HOG)
-    assert not np.array_equal(answers(other), answers(hog))
-
-
 def test_a_folder_of_schema_1_is_read(tmp_path):
     """Tennis before SLOTH knew neither tasks nor ceilings."""
     rally = played(tmp_path / "r", kernel="sloth", balls=50)

@@ -134,10 +134,7 @@ def test_what_imager_2_wrote_is_sound_and_its_password_is_told(boot):
             "not started",
         ),
         (lambda boot: (boot / "meta-data").write_text("\n"), "no instance-id"),
-        (
-            lambda boot: [(boot / n).unlink() for n in ("user-data", "meta-data")],
-            "was booted",
-        ),
+        (lambda boot: [(boot / n).unlink() for n in ("user-data", "meta-data")], "was booted"),
     ],
 )
 def test_a_card_that_would_not_let_in_is_found_before_it_is_put_in(boot, change, words):

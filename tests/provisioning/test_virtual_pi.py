@@ -22,14 +22,12 @@ import pytest
 
 from tennis.bench.fleet.inventory import program
 from tennis.bench.kernels import modules
-from tennis.bench.kernels.debugging import linux_source
 from tennis.bench.targets import snapshot
 from tennis.bench.targets.ssh import SshTarget
 from tennis.kit.checkout import ROOT
 from tennis.rally import open_rally
 from tests.support.fake_brickwall import FakeBrickwall
 from tests.support.processes import run_to_end
-from tests.support.small_kernel import SMALL
 from tests.support.virtual_pi import NAME, VirtualPi
 from tests.support.virtual_pi_image import DEFAULT_PASSWORD, USER
 
@@ -99,14 +97,7 @@ class Bench:
         """Start the playbook; what it says goes into ``said``."""
         with self.said.open("wb") as said:
             return subprocess.Popen(
-                [
-                    program("ansible-playbook"),
-                    "-i",
-                    self.inventory,
-                    "site.yml",
-                    "-vv",
-                    *words,
-                ],
+                [program("ansible-playbook"), "-i", self.inventory, "site.yml", "-vv", *words],
                 cwd=ROOT / "ansible",
                 env={**os.environ, **ANSIBLE, "ANSIBLE_NOCOLOR": "1", "LC_ALL": "C.UTF-8"},
                 stdout=said,
@@ -490,32 +481,6 @@ def test_a_managed_rally_leaves_the_bench_as_it_was(bench):
 def test_the_module_that_dkms_built_answers_while_a_load_runs(bench):
     bench.root("modprobe -r racquet; modprobe racquet")
     bench.root("systemd-run --quiet --unit=load nice stress --cpu 1 --io 1")
-    bench.answer_balls()
-
-
-@pytest.mark.release
-def test_a_kernel_from_source_replaces_the_archives(bench):
-    """The role builds it on this machine, once; its package and its Racquet go to the target."""
-    bench.power_on()
-    archives = bench.root("uname -r").strip()
-    assert "-rt-" in archives  # what was chosen is still the default
-    source = {"tarball": str(linux_source())}
-    bench.write_inventory(
-        kernel_flavours={
-            "mainline": {"packages": ["linux-image-arm64", "linux-headers-arm64"]},
-            "rt": {"source": source, "base": "allnoconfig", "config": [str(SMALL)]},
-        }
-    )
-    bench.play("--tags", "kernel,racquet", name="kernel from source")
-    since = time.monotonic()
-    done = bench.tennis("benches", "boot", NAME, "rt", "--wait", "900")
-    bench.timed("boot a kernel from source", since)
-    assert done.returncode == 0, done.stderr + bench.pi.log()
-    release = bench.root("uname -r").strip()
-    assert "-tennis-rt-" in release
-    bench.root("modprobe racquet")
-    module = bench.root("modinfo -n racquet").strip()
-    assert module == f"/lib/modules/{release}/extra/racquet.ko"
     bench.answer_balls()
 
 

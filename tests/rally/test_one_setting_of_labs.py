@@ -11,12 +11,7 @@ from tennis.course import load_lab, work
 from tennis.course.checking.sweep_work import sweep_request, whole_sweep
 from tennis.course.checks import Wrong
 from tennis.match.sweep.folder import SweepRecord
-from tests.support.one_setting import (
-    NAMES,
-    SERVED,
-    before_and_after,
-    with_setting,
-)
+from tests.support.one_setting import NAMES, SERVED, before_and_after, with_setting
 
 MADE = {"tennis": "0", "created": "2026-01-01T00:00:00+00:00", "time_note": "made up"}
 # of a plan only the last of them is none by itself

@@ -75,7 +75,6 @@ class FakeBrickwall:
         self.error = "ValueError: made up, line 7"  # its words
         self.miscounts = 0  # it reports this many misses too many in the end
         self.ends_at: int | None = None  # it calls the rally complete before this ball
-        self.refuses: dict[str, str] = {}  # verb -> why
         self.errors = (0, 0)  # of its measuring: ticks of the rise, of the width
         self.loop = (0, 0)  # ticks that wires add: to a rise, to a width
         self.generating: dict[str, int] | None = None
@@ -183,9 +182,6 @@ class FakeBrickwall:
         number, verb, *values = words.decode().split(" ")
         self.said.append(verb)
         arguments = dict(value.split("=") for value in values)
-        if verb in self.refuses:
-            self._answer(int(number), {"error": self.refuses[verb], "code": "refused"})
-            return
         found = getattr(self, f"do_{verb}")(arguments)
         if isinstance(found, str):
             self._answer(int(number), {"error": found, "code": found.split()[0]})

@@ -183,12 +183,7 @@ def made_of(kinds: Mixture) -> Change.Make:
 
 
 def _change(
-    words: str,
-    before: Mixture,
-    after: Mixture,
-    balls: int = 3000,
-    *,
-    worse: bool | None = True,
+    words: str, before: Mixture, after: Mixture, balls: int = 3000, *, worse: bool | None = True
 ) -> Change:
     return Change(words, made_of(before), made_of(after), balls, worse=worse)
 
@@ -239,9 +234,7 @@ GATE: dict[str, Change] = {
     "heavy tail": Change("twice as late", _pareto, partial(_pareto, times=2.0)),
     "bursts": _change("twice as many", (*IDLE, BURSTS), (*IDLE, replace(BURSTS, share=0.02))),
     "bursts, 5 %": _change(
-        "twice as many",
-        (*IDLE, replace(BURSTS, share=0.05)),
-        (*IDLE, replace(BURSTS, share=0.1)),
+        "twice as many", (*IDLE, replace(BURSTS, share=0.05)), (*IDLE, replace(BURSTS, share=0.1))
     ),
     "two kinds, 1 in 1,000": _change(
         "three times as many", (*IDLE, LOCK), (*IDLE, replace(LOCK, share=0.003))

@@ -34,9 +34,7 @@ class Board:
 BOARDS = {
     "Pi 3": Board(frozenset({"pi3"}), "bcm2710-rpi-3-b.dtb", "bcm2837-rpi-3-b.dtb"),
     "Zero 2": Board(
-        frozenset({"pi0", "pi0w", "pi02"}),
-        "bcm2710-rpi-zero-2-w.dtb",
-        "bcm2837-rpi-zero-2-w.dtb",
+        frozenset({"pi0", "pi0w", "pi02"}), "bcm2710-rpi-zero-2-w.dtb", "bcm2837-rpi-zero-2-w.dtb"
     ),
     "Pi 4": Board(frozenset({"pi4"}), "bcm2711-rpi-4-b.dtb", "bcm2711-rpi-4-b.dtb", arm_64bit=True),
     "Pi 5": Board(

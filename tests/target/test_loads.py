@@ -141,9 +141,7 @@ def test_everything_ends_with_the_load(tmp_path, shell):
     """Also what a part leaves behind in the background, as stress does."""
     marker = f"1000{os.getpid()}"
     place = folder(
-        tmp_path,
-        careless=f"sleep {marker} & sleep {marker} & wait",
-        single=f"exec sleep {marker}",
+        tmp_path, careless=f"sleep {marker} & sleep {marker} & wait", single=f"exec sleep {marker}"
     )
     process = subprocess.Popen([shell, place / "start"])
     until(lambda: len(alive(marker)) == 3)

@@ -47,7 +47,7 @@ def execute(pico: EmulatedPico, program: str) -> None:
 BUILT = {
     ("arm-none-eabi-gcc (15:12.2.rel1-1) 12.2.1 20221205", b"v1.25.0"): (
         "800fd1eaa64203d232319588867bdf09"
-    ),
+    )
 }
 
 

@@ -46,8 +46,7 @@ def test_the_same_source_gives_the_same_bytes(tmp_path, mainline):
 
 
 @pytest.mark.parametrize(
-    "line",
-    ['#include "{path}"', 'asm(".incbin \\"{path}\\"");', 'asm(".include \\"{path}\\"");'],
+    "line", ['#include "{path}"', 'asm(".incbin \\"{path}\\"");', 'asm(".include \\"{path}\\"");']
 )
 def test_no_file_of_this_machine_is_read(tmp_path, mainline, line):
     secret = tmp_path / "secret"

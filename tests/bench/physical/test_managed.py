@@ -494,19 +494,6 @@ def test_a_load_with_another_end_on_a_mock_target(bench):
     assert not (rally.path.parent / "r.part").exists()
 
 
-def test_a_racquet_that_was_loaded_is_loaded_again_on_a_mock_target(bench):
-    for name, value in (("bottom_half", "workqueue"), ("gpiochip", "(null)"), ("ping_line", "17")):
-        bench.target.write(f"sys/module/racquet/parameters/{name}", f"{value}\n")
-    bench.play(bottom_half="thread")
-    log = [line for line in bench.target.log if "racquet" in line]
-    assert log == [
-        "rmmod racquet",
-        "modprobe racquet bottom_half=thread",
-        "rmmod racquet",
-        "modprobe racquet bottom_half=workqueue ping_line=17",
-    ]
-
-
 def test_two_rallies_at_once_on_a_mock_target(bench):
     def another() -> None:
         second = Bench.__new__(Bench)

@@ -75,11 +75,7 @@ def played(out: Path, *, rate: float = 200, **asked) -> Rally:
 
 @pytest.mark.cases(release=["user*"])
 @pytest.mark.parametrize(
-    ("bottom_half", "answering"),
-    [
-        ("thread", "irq/"),
-        ("user", "racquet-user"),
-    ],
+    ("bottom_half", "answering"), [("thread", "irq/"), ("user", "racquet-user")]
 )
 def test_a_rally_leaves_the_board_as_it_was(target, tmp_path, bottom_half, answering):
     target.run("modprobe racquet bottom_half=workqueue", what="loading")  # as at boot

@@ -65,8 +65,7 @@ def test_the_top_half_goes_where_preempt_rt_puts_it(tmp_path):
 
 @pytest.mark.cases(more=["mainline*", "rt-7*"])
 @pytest.mark.parametrize(
-    ("kernel", "bottom_half"),
-    [("mainline", "tasklet"), ("rt", "workqueue"), ("rt-7", "user")],
+    ("kernel", "bottom_half"), [("mainline", "tasklet"), ("rt", "workqueue"), ("rt-7", "user")]
 )
 def test_a_driver_may_ask_for_its_thread(tmp_path, kernel, bottom_half):
     rally = played(

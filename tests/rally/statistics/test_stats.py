@@ -50,10 +50,7 @@ def test_against_numpy(ticks):
         assert found.sd is None
 
 
-@given(
-    st.lists(st.one_of(st.integers(0, 30), st.integers(0, 2**32 - 1))),
-    st.integers(1, 40),
-)
+@given(st.lists(st.one_of(st.integers(0, 30), st.integers(0, 2**32 - 1))), st.integers(1, 40))
 def test_missed_balls_are_later_than_all_others(ticks, missed):
     every = np.sort(np.array([*ticks, *[np.inf] * missed]))
     answers = Tally.of(np.array(ticks, np.int64))
@@ -111,12 +108,7 @@ def test_how_long_a_missed_ball_was_waited_for(tmp_path):
         for name, about in made.items()
     }
     # a few ticks less: an instrument may see its own next ping a tick early, and rounds down
-    assert found == {
-        "closed": 99_999_996,
-        "open": 333_329,
-        "impatient": 49_996,
-        "pico": 333_296,
-    }
+    assert found == {"closed": 99_999_996, "open": 333_329, "impatient": 49_996, "pico": 333_296}
     late = make_rally(tmp_path / "late", balls=9, misses=1, rate_hz=1000.0)
     # the ball after a late one comes sooner than a period
     assert saying(late, counts={"late_serves": 1}).manifest.given_up_ns is None

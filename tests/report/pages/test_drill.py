@@ -50,7 +50,7 @@ def test_a_pulse_that_did_not_end_in_time_is_longer_than_all_others(tmp_path):
     found = summarize_drill(drill).duration_ns
     assert (found.outside.min, found.outside.missed) == (1200, 3)
     assert [found.outside.said(name) for name in ("median", "max", "mean")] == [
-        *("1.20 µs", "> 4.00 s", "unknown"),
+        *("1.20 µs", "> 4.00 s", "unknown")
     ]
     assert (found.inside.said("max"), found.inside.missed) == ("> 4.29 s", 1)
     assert (found.difference.said("max"), found.difference.median) == ("missed", 300)

@@ -25,12 +25,7 @@ def rallies(tmp_path_factory):
     evil = Fault(code="x", message="</p><script>alert(1)</script>{{ 7 * 7 }}")
     return [
         make_rally(
-            out / "a",
-            balls=300,
-            kernel="mainline",
-            load="stress",
-            misses=2,
-            bottom_half="tasklet",
+            out / "a", balls=300, kernel="mainline", load="stress", misses=2, bottom_half="tasklet"
         ),
         make_rally(out / "b", balls=300, kernel="rt", load="idle", priorities="chrt", **THESIS),
         make_rally(
