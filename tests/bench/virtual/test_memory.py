@@ -254,3 +254,16 @@ def test_the_same_seed_gives_the_same_folder(tmp_path, kernel, load, name):
     assert name in rally.label
     with busy_host():
         assert check_rally(rally.path).balls == 60
+
+
+@pytest.mark.more
+@virtual
+def test_entering_the_kernel_empties_no_cache(tmp_path):
+    """With kpti=on each entry changes the address space, and the process stays the same."""
+    missed = {}
+    for kpti in ("off", "on"):
+        rally = played(tmp_path / kpti, balls=60, memory="pxa270", command_line=f"kpti={kpti}")
+        console = (rally.path / CONSOLE).read_text()
+        missed[kpti] = int(re.findall(r"memory: missed (\d+) times in data\n", console)[0])
+    assert "KPTI" in console
+    assert missed["on"] < 1.5 * missed["off"]
