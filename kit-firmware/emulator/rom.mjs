@@ -53,9 +53,15 @@ const compare = (a, b) => (a < b ? -1 : a > b ? 1 : 0);
 const int64 = (low, high) => Number(BigInt.asIntN(64, (BigInt(high) << 32n) | BigInt(low)));
 const uint64 = (low, high) => Number((BigInt(high) << 32n) | BigInt(low));
 
+/** A function whose result is in the first register. */
+const resultIn = (r) => (compute) => () => {
+  r[0] = compute();
+};
+
 /** The functions of the two-letter table. */
 function systemFunctions(mcu, r) {
   const { core } = mcu;
+  const result = resultIn(r);
   // words are moved four at once, bytes one by one
   const moves = (bytes, address) => core.wait?.(address & 3 ? 8 * bytes : (13 * bytes) >> 4);
   return {
@@ -64,12 +70,8 @@ function systemFunctions(mcu, r) {
       for (let word = r[0]; word; word &= word - 1) bits++;
       r[0] = bits;
     },
-    L3: () => {
-      r[0] = Math.clz32(r[0]);
-    },
-    T3: () => {
-      r[0] = r[0] ? 31 - Math.clz32(r[0] & -r[0]) : 32;
-    },
+    L3: result(() => Math.clz32(r[0])),
+    T3: result(() => (r[0] ? 31 - Math.clz32(r[0] & -r[0]) : 32)),
     R3: () => {
       let word = r[0];
       let reversed = 0;
@@ -118,15 +120,11 @@ function systemFunctions(mcu, r) {
 
 /** The table of single precision functions: byte offset -> function (RP2040 datasheet, 2.8.3). */
 function floatFunctions(core, r) {
-  const binary = (operation) => () => {
-    r[0] = fromFloat(operation(toFloat(r[0]), toFloat(r[1])));
-  };
-  const unary = (operation) => () => {
-    r[0] = fromFloat(operation(toFloat(r[0])));
-  };
-  const toInteger = (least, most, scale) => () => {
-    r[0] = clamp(Math.floor(toFloat(r[0]) * scale()), least, most);
-  };
+  const result = resultIn(r);
+  const binary = (operation) => result(() => fromFloat(operation(toFloat(r[0]), toFloat(r[1]))));
+  const unary = (operation) => result(() => fromFloat(operation(toFloat(r[0]))));
+  const toInteger = (least, most, scale) =>
+    result(() => clamp(Math.floor(toFloat(r[0]) * scale()), least, most));
   const once = () => 1;
   const up = () => 2 ** (r[1] | 0);
   const down = () => 2 ** -(r[1] | 0);
@@ -140,42 +138,26 @@ function floatFunctions(core, r) {
     0x04: binary((a, b) => a - b),
     0x08: binary((a, b) => a * b),
     0x0c: binary((a, b) => a / b),
-    0x10: () => {
-      r[0] = compare(toFloat(r[0]), toFloat(r[1]));
-    },
+    0x10: result(() => compare(toFloat(r[0]), toFloat(r[1]))),
     0x14: flags,
     0x18: unary(Math.sqrt),
     0x1c: toInteger(INT32_MIN, INT32_MAX, once),
     0x20: toInteger(INT32_MIN, INT32_MAX, up),
     0x24: toInteger(0, UINT32_MAX, once),
     0x28: toInteger(0, UINT32_MAX, up),
-    0x2c: () => {
-      r[0] = fromFloat(r[0] | 0);
-    },
-    0x30: () => {
-      r[0] = fromFloat((r[0] | 0) * down());
-    },
-    0x34: () => {
-      r[0] = fromFloat(r[0]);
-    },
-    0x38: () => {
-      r[0] = fromFloat(r[0] * down());
-    },
+    0x2c: result(() => fromFloat(r[0] | 0)),
+    0x30: result(() => fromFloat((r[0] | 0) * down())),
+    0x34: result(() => fromFloat(r[0])),
+    0x38: result(() => fromFloat(r[0] * down())),
     0x3c: unary(Math.cos),
     0x40: unary(Math.sin),
     0x44: unary(Math.tan),
     0x4c: unary(Math.exp),
     0x50: unary(Math.log),
-    0x54: () => {
-      r[0] = compare(toFloat(r[0]), toFloat(r[1]));
-    },
+    0x54: result(() => compare(toFloat(r[0]), toFloat(r[1]))),
     0x58: binary(Math.atan2),
-    0x5c: () => {
-      r[0] = fromFloat(int64(r[0], r[1]));
-    },
-    0x64: () => {
-      r[0] = fromFloat(uint64(r[0], r[1]));
-    },
+    0x5c: result(() => fromFloat(int64(r[0], r[1]))),
+    0x64: result(() => fromFloat(uint64(r[0], r[1]))),
     0x6c: () => setInteger64(r, clamp(Math.floor(toFloat(r[0])), INT64_MIN, INT64_MAX)),
     0x74: () => setInteger64(r, clamp(Math.floor(toFloat(r[0])), 0, UINT64_MAX)),
     0x7c: () => setDouble(r, toFloat(r[0])),
@@ -184,6 +166,7 @@ function floatFunctions(core, r) {
 
 /** The table of double precision functions. */
 function doubleFunctions(r) {
+  const result = resultIn(r);
   const first = () => toDouble(r[0], r[1]);
   const binary = (operation) => () => {
     const a = first();
@@ -195,21 +178,15 @@ function doubleFunctions(r) {
     0x08: binary((a, b) => a * b),
     0x0c: binary((a, b) => a / b),
     0x18: () => setDouble(r, Math.sqrt(first())),
-    0x1c: () => {
-      r[0] = clamp(Math.floor(first()), INT32_MIN, INT32_MAX);
-    },
-    0x24: () => {
-      r[0] = clamp(Math.floor(first()), 0, UINT32_MAX);
-    },
+    0x1c: result(() => clamp(Math.floor(first()), INT32_MIN, INT32_MAX)),
+    0x24: result(() => clamp(Math.floor(first()), 0, UINT32_MAX)),
     0x2c: () => setDouble(r, r[0] | 0),
     0x34: () => setDouble(r, r[0]),
     0x5c: () => setDouble(r, int64(r[0], r[1])),
     0x64: () => setDouble(r, uint64(r[0], r[1])),
     0x6c: () => setInteger64(r, clamp(Math.floor(first()), INT64_MIN, INT64_MAX)),
     0x74: () => setInteger64(r, clamp(Math.floor(first()), 0, UINT64_MAX)),
-    0x7c: () => {
-      r[0] = fromFloat(first());
-    },
+    0x7c: result(() => fromFloat(first())),
   };
 }
 
