@@ -31,15 +31,9 @@ def as_summary(
     lines = [f"**{escaped(words.verdict(judgement))}**", "", *table]
     more = len(changed) - ROWS
     lines += ["", f"and {format_count(more, 'more row')}" if more > 0 else "", *_causes(causes[:1])]
-    return _text([*lines, "", escaped(words.unseen(judgement)), "", _code(command)])
-
-
-def _text(lines: Sequence[str]) -> str:
+    command = plain(command, 1500).replace("`", " ")
+    lines += ["", escaped(words.unseen(judgement)), "", f"`{command}`"]
     return re.sub(r"\n{3,}", "\n\n", "\n".join(lines))
-
-
-def _code(command: str) -> str:
-    return f"`{plain(command, 1500).replace('`', ' ')}`"
 
 
 def _causes(causes: Sequence[CauseShown]) -> list[str]:

@@ -112,7 +112,7 @@ def standing(work: Work, question: str) -> _Standing:
     if first.played:
         before = f"{plain(first.played[0], 40)} was there before anything was sealed"
         return _Standing("nothing", f"{before}: nobody knows when it was made")
-    begun = f"{plain(first.begun, 40)} was begun, {_when(first)}"
+    begun = f"{plain(first.begun, 40)} was begun, {first.at.astimezone():%Y-%m-%d %H:%M}"
     if _same(first, prediction, unit):
         return _Standing("unchanged", f"as it was when {begun}")
     if not first.number and not first.reason:
@@ -139,7 +139,8 @@ def _now(out: Path, answers: Answers, lab: Lab) -> Iterator[tuple[Question, Seal
     """Yield what the rally ``out`` seals: nothing if it is not the lab's."""
     if out.name not in _names(lab):
         return
-    played = [one for one in _there(out.parent, lab) if one != out.name or _is_played(out)]
+    there = [name for name in _names(lab) if (out.parent / name).exists()]
+    played = [one for one in there if one != out.name or _is_played(out)]
     yield from _seals(lab, answers.predictions, out.name, played)
 
 
@@ -189,10 +190,6 @@ def _names(lab: Lab) -> list[str]:
     return [*(rally.name for rally in lab.rallies), *others]
 
 
-def _there(folder: Path, lab: Lab) -> list[str]:
-    return [name for name in _names(lab) if (folder / name).exists()]
-
-
 def _is_played(out: Path) -> bool:
     """Tell whether there is a result to be seen: a whole rally, or any of a sweep or a match."""
     if (out / MANIFEST).is_file():
@@ -226,7 +223,3 @@ def _same(seal: Seal, prediction: Prediction, unit: str) -> bool:
 
     same = number(seal.number) == number(str(prediction.number))
     return same and words(seal.reason) == words(prediction.reason)
-
-
-def _when(seal: Seal) -> str:
-    return seal.at.astimezone().strftime("%Y-%m-%d %H:%M")

@@ -9,7 +9,7 @@ import numpy as np
 
 from tennis.explain import between
 from tennis.explain.between import LockHeld
-from tennis.explain.kinds import ANSWERS, What
+from tennis.explain.kinds import ANSWERS, What, base
 from tennis.explain.segments import Blame, Segments
 from tennis.explain.story import Moments
 from tennis.explain.ways import Lanes
@@ -98,6 +98,16 @@ def answers_again(part: Segments) -> int | None:
         return None
     rest = range(other, len(part.whats))
     return next((i for i in rest if part.whats[i].kind in ANSWERS), None)
+
+
+def bases(part: Segments, segment: int) -> set[str]:
+    """Return the functions on the stack of a segment, without what compilers add to names."""
+    return {base(name) for name in part.stack(int(part.node[segment]))}
+
+
+def began_at(part: Segments, segment: int | None) -> int | None:
+    """Return when a segment began, in ns since the phase did; None: there is none."""
+    return None if segment is None else int(part.began[segment])
 
 
 def sum_ns(part: Segments, segments: Iterable[int]) -> int:

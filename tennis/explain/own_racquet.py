@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from tennis.explain import between
-from tennis.explain.answer import Answer, Why, entry, overlap_ns, ran, sum_ns
+from tennis.explain.answer import Answer, Why, bases, began_at, entry, overlap_ns, ran, sum_ns
 from tennis.explain.between import LockHeld
 from tennis.explain.kinds import IRQ_ENTRY, SCHEDULER, SOFTIRQ, base
 from tennis.explain.segments import Blame, Segments
@@ -45,7 +45,7 @@ class _Call:
         return (
             self.part.thread(node) != self.thread
             or is_switch
-            or _is_interrupted(self.part, segment)
+            or self.part.whats[segment].kind in {"irq", "path", "softirq"}
         )
 
 
@@ -63,11 +63,11 @@ class OwnAnswer(Answer):
         self._bottom = below = calls[1] if rise is not None and len(calls) > 1 else None
         runs = None if top is None or woken is None else _runs(top, woken)
         self.moments = Moments(
-            taken=_began(first, taken),
+            taken=began_at(first, taken),
             masked_ns=self.masked_ns,
-            thread_woken=_began(first, woken),
-            thread_runs=_began(first, runs),
-            top_half=_began(first, top.begins if top else None),
+            thread_woken=began_at(first, woken),
+            thread_runs=began_at(first, runs),
+            top_half=began_at(first, top.begins if top else None),
             bottom_half=(rise or 0) + int(below.part.began[below.begins])
             if below and below.begins
             else None,
@@ -125,7 +125,7 @@ class OwnAnswer(Answer):
             case "slept":
                 why = f"{self._who(call)} slept for {took}, {_place(call, _before(call, its))}"
             case "lock":
-                owner = next((i for i in reversed(its) if _bases(part, i) & UNLOCKS), None)
+                owner = next((i for i in reversed(its) if bases(part, i) & UNLOCKS), None)
                 held_by = "" if owner is None else f" that {self.named(part, owner)} held"
                 why = f"{self._who(call)} waited {took} for {_lock_name(call, its)}{held_by}"
             case _:
@@ -188,9 +188,9 @@ def _call(part: Segments) -> _Call | None:
 def _woken(call: _Call) -> int | None:
     """Return where the hard interrupt wakes the handler's thread; None: it has none."""
     part = call.part
-    if call.thread is None or THREAD not in _bases(part, call.begins):
+    if call.thread is None or THREAD not in bases(part, call.begins):
         return None
-    return next((i for i in range(call.begins + 1) if WAKES in _bases(part, i)), 0)
+    return next((i for i in range(call.begins + 1) if WAKES in bases(part, i)), 0)
 
 
 def _runs(call: _Call, woken: int) -> int:
@@ -223,7 +223,7 @@ def _reasons(call: _Call, blocked: range) -> dict[str, list[int]]:
 
 def _left(part: Segments, segment: int) -> str:
     """Return why a task leaves the processor, if it does so in a segment."""
-    names = _bases(part, segment)
+    names = bases(part, segment)
     if names & LOCKS:
         return "lock"
     return "slept" if names & SCHEDULER and not names & _PREEMPTS else "away"
@@ -232,10 +232,6 @@ def _left(part: Segments, segment: int) -> str:
 def _own(part: Segments, segment: int) -> bool:
     """Tell whether a function of the module is on the stack."""
     return any(part.names.is_racquet(f) for f in part.path(int(part.node[segment])))
-
-
-def _is_interrupted(part: Segments, segment: int) -> bool:
-    return part.whats[segment].kind in {"irq", "path", "softirq"}
 
 
 def _before(call: _Call, its: list[int]) -> int | None:
@@ -268,11 +264,3 @@ def _said(cause: Blame | None) -> str:
     if cause is None or not any(cause.lines):
         return str(cause)
     return f"{cause.short} (process {cause.what.task})"
-
-
-def _began(part: Segments, segment: int | None) -> int | None:
-    return None if segment is None else int(part.began[segment])
-
-
-def _bases(part: Segments, segment: int) -> set[str]:
-    return {base(name) for name in part.stack(int(part.node[segment]))}

@@ -11,7 +11,17 @@ from collections import defaultdict
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
-from tennis.explain.answer import Answer, Why, answers_again, entry, groups, ran, sum_ns
+from tennis.explain.answer import (
+    Answer,
+    Why,
+    answers_again,
+    bases,
+    began_at,
+    entry,
+    groups,
+    ran,
+    sum_ns,
+)
 from tennis.explain.calls import Calls
 from tennis.explain.kinds import base, errand
 from tennis.explain.segments import Blame, Segments
@@ -129,10 +139,10 @@ class ProgramAnswer(Answer):
         super().__init__(lanes, parts, range(len(first.whats) if taken is None else taken))
         again = answers_again(parts[1]) if rise is not None and len(parts) > 1 else None
         self.moments = Moments(
-            taken=None if taken is None else int(first.began[taken]),
+            taken=began_at(first, taken),
             masked_ns=self.masked_ns,
-            thread_runs=None if way is None or way.line is None else int(first.began[way.line]),
-            top_half=None if way is None else int(first.began[way.runs]),
+            thread_runs=began_at(first, way.line if way else None),
+            top_half=began_at(first, way.runs if way else None),
             bottom_half=None if again is None else (rise or 0) + int(parts[1].began[again]),
             answerer="" if again is None else parts[1].task(int(parts[1].node[again])),
         )
@@ -244,8 +254,8 @@ def _way(part: Segments) -> _ProgramWay | None:
         return None
     every = range(len(part.whats))
     answers = part.thread_at(every[-1])
-    handler = next((i for i in every if HANDLERS & _bases(part, i)), None)
-    line = next((i for i in every[handler or 0 :] if THREADS & _bases(part, i)), None)
+    handler = next((i for i in every if HANDLERS & bases(part, i)), None)
+    line = next((i for i in every[handler or 0 :] if THREADS & bases(part, i)), None)
     after = every[(handler or 0) if line is None else line :]
     own = (i for i in after if part.whats[i].kind == "program" and part.thread_at(i) == answers)
     runs = next(own, None)
@@ -254,7 +264,7 @@ def _way(part: Segments) -> _ProgramWay | None:
 
 def _busy(part: Segments, its: range, thread: int, calls: Calls) -> str:
     """Name a program's work when its ping came; empty: it waited for the ping."""
-    own = [i for i in its if part.thread_at(i) == thread and not SWITCHES & _bases(part, i)]
+    own = [i for i in its if part.thread_at(i) == thread and not SWITCHES & bases(part, i)]
     errands = ((i, errand(part.stack(int(part.node[i])))) for i in own)
     at, doing = next(
         ((i, one) for i, one in errands if one == PAGE_FAULT or "system call " in one), (0, "")
@@ -409,7 +419,7 @@ def _lock(part: Segments, before: Sequence[int], away: Sequence[int], calls: Cal
     )
     thread = part.thread_at(before[-1])
     callers = {name.partition(" [")[0] for name in part.stack(int(part.node[before[since]]))}
-    inherits = any(INHERITS & _bases(part, i) for i in before[since:])
+    inherits = any(INHERITS & bases(part, i) for i in before[since:])
     began, ended = int(part.began[away[0]]), int(part.began[away[-1]] + part.length[away[-1]])
     call = calls.of(thread, began, ended)
     name = part.names.object(call.what) if call else ""
@@ -472,9 +482,5 @@ def _trap(part: Segments, its: range, thread: int, line: int | None) -> str:
 
 def _unanswered(parts: Sequence[Segments]) -> str:
     """Say what kept a program's line from a ping, or its reply from the wire; empty: not seen."""
-    every = {name for part in parts for i in range(len(part.whats)) for name in _bases(part, i)}
+    every = {name for part in parts for i in range(len(part.whats)) for name in bases(part, i)}
     return next((f": {why}" for function, why in SILENT.items() if function in every), "")
-
-
-def _bases(part: Segments, segment: int) -> set[str]:
-    return {base(name) for name in part.stack(int(part.node[segment]))}

@@ -374,17 +374,14 @@ def waits_of(rally: Rally, table: NDArray[np.int64]) -> NDArray[np.int64]:
     """
     match _span(rally):
         case "period":
-            waits = np.diff(table[:, 0], prepend=table[0, 0]) - _period_ns(rally)
+            period_ns = rally.manifest.drill.period_ns if rally.manifest.drill else 0
+            waits = np.diff(table[:, 0], prepend=table[0, 0]) - period_ns
         case "duration":
             limit_ns = rally.manifest.protocol.timeout_ns
             waits = np.where(table[:, 2] == NONE, limit_ns, table[:, 2])
         case _:
             waits = table[:, 2]
     return waits.astype(np.int64)
-
-
-def _period_ns(rally: Rally) -> int:
-    return rally.manifest.drill.period_ns if rally.manifest.drill else 0
 
 
 def latest_balls(waits: NDArray[np.int64], count: int) -> list[int]:

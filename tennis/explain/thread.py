@@ -71,7 +71,8 @@ def _lock_wait(part: Segments, thread: int, segments: range) -> _LockWait | None
         awaited = _awaited_lock(part, range(segments.start, at), thread)
         gap = range(at, end)
         if awaited and (longest is None or _ns(part, gap) > _ns(part, longest.segments)):
-            longest = _LockWait(gap, awaited, _owner(part, gap))
+            owner = next((i for i in reversed(gap) if UNLOCKS & {*_bases(part, i)}), None)
+            longest = _LockWait(gap, awaited, owner)
         at = end
     return longest
 
@@ -84,11 +85,6 @@ def _awaited_lock(part: Segments, before: range, thread: int) -> str:
     if not place:
         return ""
     return "the softirq lock" if SOFTIRQ_LOCK in names else f"a lock of {names[place - 1]}"
-
-
-def _owner(part: Segments, gap: range) -> int | None:
-    """Return the segment of the owner's unlock: the last unlock that a task waited for."""
-    return next((i for i in reversed(gap) if UNLOCKS & {*_bases(part, i)}), None)
 
 
 def _bases(part: Segments, segment: int) -> list[str]:

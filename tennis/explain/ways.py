@@ -100,13 +100,7 @@ def way_to_program(lanes: Lanes, home: int) -> Segments:
     Up to three tasks may follow each other, on as many processors: who takes the interrupt, the
     line's thread, the program.
     """
-    last = {part.processor: _last_own(part) for part in lanes}
-    runs = max(
-        (part for part in lanes if last[part.processor] is not None),
-        key=lambda part: part.began[last[part.processor]],
-        default=lanes[home] if home < len(lanes) else lanes[0],
-    )
-    own = last[runs.processor]
+    runs, own = _answered_last(lanes, home)
     if own is None:
         return runs
     return _woken_in_turn(lanes, runs, own)
@@ -114,13 +108,7 @@ def way_to_program(lanes: Lanes, home: int) -> Segments:
 
 def way_to_bottom_half(lanes: Lanes, top_half: int) -> Segments:
     """Return the segments of a ball's wait after its top half ran on processor ``top_half``."""
-    last = {part.processor: _last_own(part) for part in lanes}
-    runs = max(
-        (part for part in lanes if last[part.processor] is not None),
-        key=lambda part: part.began[last[part.processor]],
-        default=lanes[top_half],
-    )
-    own = last[runs.processor]
+    runs, own = _answered_last(lanes, top_half)
     if own is None or runs.processor == top_half:
         return runs
     return _woken_elsewhere((lanes[top_half], runs), runs, own)
@@ -146,6 +134,13 @@ def _first_own(part: Segments) -> int | None:
 
 def _last_own(part: Segments) -> int | None:
     return max((i for i, what in enumerate(part.whats) if what.kind in ANSWERS), default=None)
+
+
+def _answered_last(lanes: Lanes, home: int) -> tuple[Segments, int | None]:
+    """Return the processor that answered last, and in which segment; else ``home``, and None."""
+    found = [(part, own) for part in lanes if (own := _last_own(part)) is not None]
+    last = max(found, key=lambda one: one[0].began[one[1]], default=None)
+    return last or (lanes[home] if home < len(lanes) else lanes[0], None)
 
 
 def _woken_elsewhere(lanes: Sequence[Segments], runs: Segments, own: int) -> Segments:

@@ -193,11 +193,6 @@ def _who(student: Student) -> tuple[str, str, str]:
     return words(student.name), student.number, student.email
 
 
-def _title_of(lab: Lab) -> str:
-    """Return the default title of a lab's points."""
-    return f"Lab {lab.number}, {lab.title}"
-
-
 def _page_name(lab: Lab) -> str:
     """Return the name of a student's feedback."""
     return f"{lab.slug}-feedback.html"
@@ -250,18 +245,14 @@ def _moodle_worksheet(
 def _worksheet_line(columns: Sequence[str], one: HandedIn) -> list[str]:
     ours = {"Grade": one.points}
     if one.marked.person.comment:
-        ours[COMMENTS] = _comment(one.marked.person.comment)
+        comment = html.escape(one.marked.person.comment, quote=False)
+        ours[COMMENTS] = _as_it_came(comment)
     cells, as_it_is = one.student.cells, {*WORKSHEET, COMMENTS}
     return [
         ours.get(column)
         or (_as_it_came(cells[column]) if column in as_it_is else words(cells[column]))
         for column in columns
     ]
-
-
-def _comment(text: str) -> str:
-    """Return a comment as Moodle keeps it, which is HTML; it begins no formula."""
-    return _as_it_came(html.escape(text, quote=False))
 
 
 def _as_it_came(markup: str) -> str:
@@ -335,4 +326,4 @@ def _canvas_assignment(lab: Lab, listed: ClassList | None, name: str) -> str:
             f"{len(several)} assignments of the list may be lab {lab.number}",
             next_step=f"say --assignment {plain(several[0], 60)!r}, or another one",
         )
-    return several[0] if several else name or _title_of(lab)
+    return several[0] if several else name or f"Lab {lab.number}, {lab.title}"

@@ -8,7 +8,7 @@ It names only unusual settings, and always the kernel, the load, the balls and t
 import shlex
 from collections.abc import Mapping
 
-from tennis.rally.manifest import OWN, Manifest, Target
+from tennis.rally.manifest import OWN, Manifest
 from tennis.rally.serving import GAP_MAX_US, GAP_MIN_US, Serving
 from tennis.rally.settings import OF_TARGET, USUAL, instrument_of
 from tennis.rally.shots import are_shots
@@ -81,7 +81,8 @@ def _played_on(manifest: Manifest) -> list[str]:
     """Return the kernel, what keeps it busy, and on the virtual bench the time it takes."""
     target, load = manifest.target, manifest.load
     virtual = manifest.bench == "virtual"
-    kernel = "DIR" if virtual and _is_tree(target) else target.kernel
+    built = target.kernel.endswith(f"-{target.release}") or "/" in target.kernel  # by somebody
+    kernel = "DIR" if virtual and built else target.kernel
     words = ["--kernel", kernel, "--load", load.name]
     for name, value in sorted(load.options.items()):
         words += ["--load-option", f"{name}={value}"]
@@ -93,11 +94,6 @@ def _played_on(manifest: Manifest) -> list[str]:
         usual["instruction-ns"] = (manifest.instruction_ns, 2)
         usual["memory"] = (target.memory, "none")
     return [*words, *_options(usual)]
-
-
-def _is_tree(target: Target) -> bool:
-    """Tell whether somebody built the kernel: its name is flavour and release, or a path."""
-    return target.kernel.endswith(f"-{target.release}") or "/" in target.kernel
 
 
 def _serving(manifest: Manifest) -> list[str]:

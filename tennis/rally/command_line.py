@@ -24,7 +24,9 @@ def canonical(value: object) -> object:
         return value
     words = value.split()
     strange = [word for word in words if not _WORD.fullmatch(word)]
-    reserved = [word for word in words if _name(word) in RESERVED or word.startswith("tennis.")]
+    reserved = [
+        word for word in words if word.partition("=")[0] in RESERVED or word.startswith("tennis.")
+    ]
     if strange or reserved or len(value) > LENGTH_MAX:
         why = (
             "is the bench's own"
@@ -37,10 +39,6 @@ def canonical(value: object) -> object:
             {"word": plain((strange or reserved or [value])[0], 60), "why": why},
         )
     return " ".join(words)
-
-
-def _name(word: str) -> str:
-    return word.partition("=")[0]
 
 
 def file_name(command_line: str) -> str:

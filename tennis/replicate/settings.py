@@ -64,7 +64,10 @@ def worth(match: MatchFolder) -> list[Worth]:
 
 
 def _lines(cell: str, settings: dict[str, list[Rally | None]], first: str) -> Iterator[Worth]:
-    sound = {name: [r for r in boots if r and _is_sound(r)] for name, boots in settings.items()}
+    sound = {
+        name: [r for r in boots if r and not r.manifest.suspect and r.manifest.ended == "complete"]
+        for name, boots in settings.items()
+    }
     tail = ERROR / max(1, len(LATENCIES) * (len(settings) - 1))
     for latency in LATENCIES:
         sides = {name: _side(rallies, latency) for name, rallies in sound.items()}
@@ -81,10 +84,6 @@ def _lines(cell: str, settings: dict[str, list[Rally | None]], first: str) -> It
                 if can
                 else None,
             )
-
-
-def _is_sound(rally: Rally) -> bool:
-    return not rally.manifest.suspect and rally.manifest.ended == "complete"
 
 
 def _side(rallies: Sequence[Rally], latency: Measured) -> Side:

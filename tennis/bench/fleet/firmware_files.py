@@ -15,6 +15,7 @@ docs/hardware-sources.md for what other sources say. A line that depends on a mo
 something undocumented is ``Unclear`` if it could change the answer.
 """
 
+import glob
 import json
 import re
 import sys
@@ -232,7 +233,7 @@ def _prefix(folder: Path, lines: list[_Entry]) -> str:
     front = place.name.removesuffix("x")
     kernels = [named] if named else KERNELS
     kernel = any((folder / f"{prefix}{kernel}".lstrip("/")).is_file() for kernel in kernels)
-    tree = any(place.parent.glob(f"{_escaped(front)}bcm2*.dtb"))
+    tree = any(place.parent.glob(f"{glob.escape(front)}bcm2*.dtb"))
     return prefix if kernel and tree else ""
 
 
@@ -247,10 +248,6 @@ def _inside(name: str, where: str) -> str:
 def _printable(text: str) -> str:
     """Return a file's text without characters that move a terminal's cursor."""
     return "".join(sign if sign.isprintable() else "?" for sign in text)
-
-
-def _escaped(text: str) -> str:
-    return re.sub(r"([*?\[])", r"[\1]", text)
 
 
 def main(words: list[str]) -> None:

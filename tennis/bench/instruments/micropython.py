@@ -65,11 +65,6 @@ def firmware() -> Path:
     return once("instruments", _name(), build) / "firmware.bin"
 
 
-def _is_built() -> bool:
-    """Return whether nothing is left to be built."""
-    return (cache_folder() / "instruments" / _name()).is_dir()
-
-
 def _name() -> str:
     return f"micropython-{digest(RECIPE, BOARD, compiler_version())}"
 
@@ -125,6 +120,6 @@ def _change(path: Path, changes: list[tuple[str, str]]) -> None:
 
 
 if __name__ == "__main__":
-    if not _is_built():
+    if not (cache_folder() / "instruments" / _name()).is_dir():
         with listening(print):
             firmware()

@@ -205,17 +205,12 @@ def _hz(number: str, unit: str) -> int:
     return int(Fraction(number) * UNITS[unit])
 
 
-def _scan(spec: str | None = None) -> list[_Analyser]:
-    """Return the analysers that sigrok-cli finds; with ``spec``, those of that driver."""
-    return _parse_scan(_ask(*(("-d", spec) if spec else ()), "--scan"))
-
-
 def _choose(spec: str | None) -> _Analyser:
     """Return the analyser to use: the only one that is plugged in, or the one that is named.
 
     Raises BenchError if there is none, UsageError if there are several.
     """
-    analysers = _scan(spec)
+    analysers = _parse_scan(_ask(*(("-d", spec) if spec else ()), "--scan"))
     if spec is None:
         analysers = [analyser for analyser in analysers if not analyser.demo]
     if not analysers:

@@ -301,16 +301,6 @@ def _wires(work: Work) -> tuple[WireTrial, Outcome]:
     return seen, outcome
 
 
-def _idle(work: Work) -> Outcome:
-    """Play a rally on a target that does nothing else."""
-    return _rally(work, "idle", "idle")
-
-
-def _load(work: Work) -> Outcome:
-    """Play a rally under load."""
-    return _rally(work, "load", "stress")
-
-
 def _rally(work: Work, name: str, load_name: str) -> Outcome:
     bench, plan = work.equipment.rally(load_name)
     rally = play(bench, plan, work.folder / name, work.watch)
@@ -440,8 +430,8 @@ MEASURES: dict[str, Callable[[Work], Outcome]] = {
     "kernel": _kernel,
     "ping": _ping,
     "reply": _reply,
-    "idle": _idle,
-    "load": _load,
+    "idle": lambda work: _rally(work, "idle", "idle"),
+    "load": lambda work: _rally(work, "load", "stress"),
     "misses": _missed,
     "umpire": _looked_on,
 }

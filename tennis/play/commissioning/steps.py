@@ -90,11 +90,6 @@ def _far_ends() -> Iterator[tuple[str, Wire]]:
         yield f"{begins} ──[{here.resistor_ohm} Ω]── pin {there.pico_pin}", there
 
 
-def _jumper_lines() -> tuple[str, ...]:
-    """Name the places of the wires' far ends for the self-test."""
-    return tuple(f"{line} (GP{there.pico_gpio}) of the same Pico" for line, there in _far_ends())
-
-
 def _second_pico_lines() -> tuple[str, ...]:
     """Name the places of ground and the wires' far ends on a second Pico."""
     pin = wiring().ground.pico_pin
@@ -129,7 +124,8 @@ def steps() -> tuple[Step, ...]:
         "jumper_words": known.jumper_words(),
     }
     values |= {name: text.format_map(values) for name, text in file["words"].items()}
-    lines = {"jumper_lines": _jumper_lines(), "second_pico_lines": _second_pico_lines()}
+    jumpers = tuple(f"{line} (GP{there.pico_gpio}) of the same Pico" for line, there in _far_ends())
+    lines = {"jumper_lines": jumpers, "second_pico_lines": _second_pico_lines()}
 
     def filled(value: Any) -> Any:
         """Return a value of the file with its words filled in; a list becomes a tuple."""

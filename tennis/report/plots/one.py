@@ -143,11 +143,6 @@ def histogram(rally: Rally) -> Picture:
     return picture
 
 
-def _exceedance(counted: Tally) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-    """Return each value (ns) and the share of all balls that were later; missed ones are."""
-    return counted.values, (counted.balls - counted.cumulative) / counted.balls
-
-
 class LineStyle(TypedDict, total=False):
     """The style of a line, in matplotlib's terms."""
 
@@ -164,7 +159,7 @@ def draw_exceedance(
 
     If balls were missed, it ends at their share, with an arrow at ``missed_ns``.
     """
-    values, later = _exceedance(counted)
+    values, later = counted.values, (counted.balls - counted.cumulative) / counted.balls
     # without an answer all balls are later than anything on the axis
     first = values[0] if values.size else missed_ns / 10
     x = np.concatenate([[first], values]).clip(1)
