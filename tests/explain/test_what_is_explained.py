@@ -23,7 +23,6 @@ from tennis.rally.manifest import NO_MODULE, OWN
 from tennis.rally.plan import Plan
 from tennis.rally.request import RallyRequest
 from tennis.rally.serving import Serving
-from tennis.rally.settings import of_target
 from tests.support.one_setting import ANSWERED
 from tests.support.one_setting import PROGRAM as BROUGHT
 from tests.support.synthetic import make_rally
@@ -99,7 +98,7 @@ def as_played(made, plan: Plan):
     rally, _ = made
     target = rally.manifest.target.model_copy(
         update={
-            **of_target(plan),
+            **plan.of_target(),
             "added": plan.command_line,
             "command_line": "console=ttyAMA0 panic=-1 oops=panic kpti=off",
             "processors": plan.processors if plan.processors > 1 else None,

@@ -33,7 +33,7 @@ from tennis.compare.requested import side_of
 from tennis.compare.request import CompareRequest
 from tennis.rally.request import RallyRequest
 from tennis.rally.serving import Serving
-from tennis.rally.settings import differences, of_target
+from tennis.rally.settings import differences
 from pathlib import Path
 
 for command, word in ((rally, "--help-all"), (drill, "--help")):
@@ -42,7 +42,7 @@ for command, word in ((rally, "--help-all"), (drill, "--help")):
     assert "--preempt [none|voluntary|full]" in heading and "--preempt" not in others, told
 plan = plan_of(preempt="full")
 assert plan.preempt == "full"
-assert of_target(plan)["preempt"] == "full"
+assert plan.of_target()["preempt"] == "full"
 machine.phase_us = lambda plan, load: 0
 answerer = SimpleNamespace(bottom_half="tasklet", parameters="")
 parts = SimpleNamespace(plan=plan, answerer=answerer, load=None)
