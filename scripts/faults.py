@@ -386,7 +386,8 @@ def write(page: Path, begun: datetime, rows: dict[int, Row]) -> int:
         fault, said = every[i], shown(line, code)
         cells.append((str(i + 1), f"`{fault.command}`", fault.what, fault.when, lost, said))
     lines = [f"| {' | '.join(row)} |" for row in cells]
-    page.write_text(f"{HEAD}{sentence}\n\n" + "\n".join(lines) + "\n")
+    head = PAGE.read_text().partition("`make faults` tried ")[0]
+    page.write_text(f"{head}{sentence}\n\n" + "\n".join(lines) + "\n")
     if page == PAGE:
         there = f"{sentence} [The table](docs/evidence/faults.md) has what each command said.\n\n"
         SECURITY.write_text(SENTENCE.sub(lambda _: there, SECURITY.read_text(), count=1))
@@ -402,19 +403,6 @@ def shown(line: str, code: int) -> str:
         return "(exit code 0)"
     line = re.sub(r"/\S*tennis-faults-[^/\s]+/[^/\s]+", "", line).replace("|", "\\|")
     return f"`{line[:200]}`"
-
-
-HEAD = """# What was done to commands, and what they lost
-
-This page is for people who ask what happens to their work if something goes wrong meanwhile.
-`make faults` disturbs commands in the ways below. The target is SLOTH, which boots in no time.
-Behind each fault the script gives the same command again, or `tennis resume`, and compares with
-what nobody disturbed: each ball, and each byte that is printed. A line that calls the fault a
-defect of Tennis counts as lost, and so do a failure without a word and a file that stays behind.
-
-*Words* are the last line of the command. Times are parts of what it takes undisturbed.
-
-"""
 
 
 def pairs(seconds: float, seed: int) -> int:

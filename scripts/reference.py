@@ -182,24 +182,14 @@ def _fence(match: re.Match[str]) -> str:
     return f":\n\n```text\n{code}\n```\n"
 
 
-def boards() -> str:
-    """Return a table of the records of boards."""
-    return tables.boards(tables.records_in(ROOT / "docs" / "boards"))
-
-
-def session_text(name: str) -> str:
-    """Return what a term's sessions say: plan, goals, labs, marks and so on."""
-    return str(getattr(tennis_sessions, name)(load_sessions()))
-
-
 MAKERS: dict[str, Callable[..., str]] = {
-    "boards": boards,
+    "boards": lambda: tables.boards(tables.records_in(ROOT / "docs" / "boards")),
     "check-list": tables.check_list,
     "command": command_table,
     "commands": command_list,
     "manifest": manifest_table,
     "module": module_text,
-    "sessions": session_text,
+    "sessions": lambda name: str(getattr(tennis_sessions, name)(load_sessions())),
     "settings": settings_table,
     "settings-of": settings_of,
     "symptoms": tables.symptoms,
