@@ -91,7 +91,7 @@ RALLY = {
     "--command-line init=/bin/sh": "is the bench's",
     "--priorities best": "neither one of default",
     "--kernel tree --top-half explicit --bottom-half thread": "takes the interrupt's thread",
-    "--memory cortex-a99": "use none or cortex-a53 or",
+    "--memory cortex-a99": "use none or beaglebone or",
     "--memory cortex-a72 --processors 2": "the model has the caches of one",
     "--memory cortex-a72 --instrument pico": "nobody has tried",
     "--shots 0": "shots",

@@ -127,7 +127,7 @@ def test_ones_own_application_plays(tmp_path, hog):
     assert np.array_equal(answers(rally), answers(hog))
     assert rally.manifest.target.module == "racquet, one's own"
     assert check_rally(rally.path, racquet=source).balls == 500
-    with pytest.raises(UsageError, match="was not played with the kit"):
+    with pytest.raises(UsageError, match="its file is not here"):
         check_rally(rally.path)
     # a bottom half that is as high as the top half runs behind it all the same
     other = own(tmp_path, header="FREE_LINE(0), 2 -> FREE_LINE(0), 3")

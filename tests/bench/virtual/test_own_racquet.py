@@ -37,8 +37,9 @@ def test_it_is_played_again_with_its_own_source(played, tmp_path):
     # another source, however little is changed in what it does, is found out
     other = tmp_path / "other.c"
     lowers = "gpiod_set_value(racquet.reply, 0);"
-    other.write_text(RIGHT.replace(lowers, f"ndelay(500);\n\t{lowers}"))
-    assert other.read_text() != RIGHT
+    slower = RIGHT.replace(lowers, f"ndelay(500);\n\t{lowers}")
+    assert slower != RIGHT
+    other.write_text(f"#include <linux/delay.h>\n{slower}")
     code, said = tennis(*again, "--racquet", other)
     assert code != 0
     code, said = tennis("explain", played / "own", "--racquet", other)
