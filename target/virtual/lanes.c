@@ -46,7 +46,7 @@ struct lane {
 	bool of_program; /* the task */
 	uint64_t last_pc; /* of the block before */
 	uint64_t task;
-	char name[16]; /* when it was switched to: user space may have no kernel mapped (KPTI) */
+	struct context switched_to; /* as it was then: the kernel is not read from user space */
 	struct frame frames[FRAMES_MAX]; /* the outermost first */
 	int depth;
 	/* the calling context tree of a phase */
@@ -114,7 +114,7 @@ bool lanes_connect(void)
 		lane->events = malloc(EVENTS_MAX * sizeof(*lane->events));
 		if (!lane->segments || !lane->events)
 			return false;
-		strcpy(lane->name, "?");
+		strcpy(lane->switched_to.name, "?");
 		lane_forget(lane);
 		lanes[lane_count++] = lane;
 	}
@@ -244,13 +244,26 @@ static int32_t real_time_priority(struct lane *lane, uint64_t task)
 	return !found.rt_priority && found.normal_prio == found.static_prio ? 0 : -1;
 }
 
+/* Besides its task and name. */
+static void read_context(struct lane *lane, struct context *context)
+{
+	context->priority = real_time_priority(lane, context->task);
+	context->of_program = is_programs(lane, context->task);
+	if (allowed_offset >= 0)
+		read_memory(lane->cpu, context->task + allowed_offset, &context->allowed,
+			    sizeof(context->allowed));
+}
+
 void lane_switches(struct lane *lane)
 {
 	if (name_offset < 0)
 		find_names(lane, read_register(lane->cpu, 0));
 	lane->task = read_register(lane->cpu, 1);
-	if (!read_name(lane, lane->task, lane->name))
-		strcpy(lane->name, "?");
+	lane->switched_to = (struct context){ .task = lane->task };
+	if (read_name(lane, lane->task, lane->switched_to.name))
+		read_context(lane, &lane->switched_to);
+	else
+		strcpy(lane->switched_to.name, "?");
 	lane->root = -1; /* looked up when the next block begins */
 }
 
@@ -288,10 +301,11 @@ static int32_t child(struct lane *lane, int32_t parent, int32_t function)
 static void enter_task(struct lane *lane)
 {
 	struct context context = { .task = lane->task };
+	bool is_read = read_name(lane, lane->task, context.name);
 	size_t c;
 
-	if (!read_name(lane, lane->task, context.name))
-		memcpy(context.name, lane->name, sizeof(context.name));
+	if (!is_read)
+		context = lane->switched_to;
 	for (c = 0; c < lane->context_count; c++) {
 		if (lane->contexts[c].task == context.task &&
 		    !memcmp(lane->contexts[c].name, context.name, sizeof(context.name)))
@@ -301,11 +315,8 @@ static void enter_task(struct lane *lane)
 		if (lane->context_count == ELEMENTS(lane->contexts))
 			c--; /* so many tasks in one wait: the last one stands for the rest */
 		else {
-			context.priority = real_time_priority(lane, context.task);
-			context.of_program = is_programs(lane, context.task);
-			if (allowed_offset >= 0)
-				read_memory(lane->cpu, context.task + allowed_offset,
-					    &context.allowed, sizeof(context.allowed));
+			if (is_read)
+				read_context(lane, &context);
 			lane->contexts[lane->context_count++] = context;
 		}
 	}

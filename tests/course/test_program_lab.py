@@ -106,4 +106,4 @@ def test_a_program_that_knows_its_balls_is_late_with_others(tmp_path, monkeypatc
     spec.loader.exec_module(checks)
     here = replace(work, rallies=PlayedHere(work, plays))
     with pytest.raises(Wrong, match=r"^with other balls, 1 of [0-9]+ balls: later than 100 µs"):
-        checks.check_in_time(here, plays)
+        checks.check_in_time(here, plays, print)
