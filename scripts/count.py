@@ -18,7 +18,7 @@ from tennis.cli import cli
 
 ROOT = Path(__file__).parent.parent
 SOURCES = ("*.py", "*.c", "*.h", "*.mjs", "*.js", "*.sh", "*.yml")
-LIMITS = {"lines": 135_000, "commands": 45, "options": 230, "public names": 1_300}
+LIMITS = {"lines": 140_000, "commands": 45, "options": 230, "public names": 1_300}
 
 
 def lines() -> int:
