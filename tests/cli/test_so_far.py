@@ -91,7 +91,7 @@ def test_an_interval_is_as_sure_as_it_says(boots):
 @pytest.mark.more
 @pytest.mark.virtual
 def test_the_demo_plays_a_boot_of_each_cell_first():
-    names = [one.name for one in demonstration(6000, 10, 1).scheduled]
+    names = [one.name for one in demonstration(6000, 10).scheduled]
     assert len(set(names)) == 50
     assert not any(re.search(r"-r\d+$", name) for name in names[:5])
     assert all(name.endswith("-r2") for name in names[5:10])

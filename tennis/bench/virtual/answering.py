@@ -78,7 +78,7 @@ def built(plan: Plan, kernel: Kernel, application: Path | None) -> Answerer:
     if plan.program:
         code = read_program(Path(plan.program))
         brought = own_program.built(code, program_packages.root_of(code.about.build_packages))
-        taken_mb = max(own_program.memory_of(one) for one in brought.files.values()) >> 20
+        taken_mb = max(map(own_program.memory_of, brought.files.values()), default=0) >> 20
         if taken_mb >= MEMORY_MB // 2:  # the root is in it, too
             raise UsageError(
                 f"{plan.program} takes {taken_mb:,} MB before it begins, as large arrays do; "
