@@ -107,7 +107,7 @@ def encode(kind, sequence, payload):
 def decode_one(data, start=0):
     """Read the frame that begins at ``start``.
 
-    Returns (kind, sequence, payload, end), None if the data end too early, and False if
+    Returns (kind, sequence, payload, end), None where the data end too early, and False where
     no frame begins there.
     """
     have = len(data) - start
