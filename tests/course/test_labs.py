@@ -149,7 +149,7 @@ def test_recorded_figures_are_those_of_the_evidence(core):
     rows = {
         f"{core}_stress": f"| `racquet_{core}`, out-of-band | stress |",
         f"{core}_hog": f"| `racquet_{core}`, out-of-band | hog |",
-        f"{core}_xload": f"| `racquet_{core}`, out-of-band | `xload`, see below |",
+        f"{core}_xload": f"| `racquet_{core}`, out-of-band | `xload`",
     }
     told = {name.removesuffix("_interrupt_us") for name in lab.parameters if name.startswith(core)}
     told = {name.removesuffix("_scheduling_us") for name in told}
