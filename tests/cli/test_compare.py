@@ -46,18 +46,6 @@ def run(*words):
     return CliRunner().invoke(cli, ["compare", *map(str, words)], terminal_width=120)
 
 
-def test_a_process_that_was_pinned_is_not_one_that_was_not(sides, tmp_path):
-    """In a folder the two would be boots of one kind; on two sides it is what differs."""
-    user = {"bottom_half": "user", "times": 1.5}
-    pinned = side(tmp_path / "pinned", bottom_half_cpu=1, **user)
-    said = " ".join(run(sides / "before", pinned, "--no-explain").output.split())
-    assert "differs: bottom half's CPU: - before, 1 after" in said
-    other = side(tmp_path / "other", seeds=range(100, 200), **user)
-    shutil.copytree(other / "100", pinned / "100")
-    said = str(run(sides / "before", pinned, "--no-explain").exception)
-    assert "differ in bottom half's CPU" in said
-
-
 def test_worse_is_1_and_says_what_differs(sides, tmp_path):
     out = tmp_path / "new" / "page"
     done = run(sides / "before", sides / "later", "--no-explain", "--out", out)
@@ -185,19 +173,6 @@ def test_one_side_after_the_other_is_said_with_its_condition(tmp_path):
     turns = board(tmp_path / "turns", at=[4 * pair + 1 + place for pair, place in pairs], times=1.5)
     even = board(tmp_path / "even", at=[4 * pair + 3 * place for pair, place in pairs])
     assert "Worse: interrupt latency" in " ".join(run(even, turns, "--no-explain").output.split())
-
-
-def test_a_board_that_drifted_decides_nothing(tmp_path):
-    """One per cent a boot was a difference between sides of one kernel in 69 of 100."""
-    before = board(tmp_path / "before", drift=0.03)
-    after = board(tmp_path / "after", drift=0.03, first=12)
-    done = run(before, after, "--no-explain")
-    words = " ".join(done.output.split())
-    assert done.exit_code == 3, words
-    assert "before: the interrupt latency's median drifted" in words
-    assert (
-        "not played in turns: what changed with time is in the difference, and it drifted" in words
-    )
 
 
 def test_boots_of_two_lengths_are_compared_at_the_shorter(tmp_path):

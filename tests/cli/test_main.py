@@ -14,7 +14,6 @@ from tennis.kit import wire
 from tennis.rally.disk import write_whole
 from tests.support.plans import plan_of
 from tests.support.processes import run_to_end
-from tests.support.synthetic import make_rally
 from tests.support.terminal import TENNIS, tennis
 
 pytestmark = pytest.mark.slow
@@ -64,17 +63,6 @@ def test_a_stage_that_is_missing_is_named(tmp_path, module, words, stage):
     assert len(done.stderr.splitlines()) == 1
 
 
-@pytest.mark.parametrize("words", [[], ["umpire"], ["kernels"]], ids=str)
-def test_a_group_alone_prints_its_help_as_it_is_laid_out(words):
-    done = tennis(*words)
-    said = done.stdout + done.stderr
-    if words != ["kernels"]:  # which lists them
-        assert done.returncode == 2
-        assert said.startswith(f"Usage: {' '.join(['tennis', *words])} ")
-        assert len(said.splitlines()) > 10
-    assert max(map(len, said.splitlines())) <= 80
-
-
 def test_no_kernels_and_no_qemu_here(tmp_path, monkeypatch):
     monkeypatch.setenv("TENNIS_CACHE", str(tmp_path / "cache"))
     monkeypatch.setenv("PATH", "/nowhere")
@@ -85,24 +73,6 @@ def test_no_kernels_and_no_qemu_here(tmp_path, monkeypatch):
     assert done.returncode == 1
     assert "qemu-system-aarch64 is not installed" in done.stdout
     assert "run 'make setup'" in done.stdout
-
-
-def test_output_that_nobody_takes(tmp_path):
-    rally = make_rally(tmp_path / "r", balls=100).path
-    with Path("/dev/full").open("w") as full:
-        for words in (["stats", rally], ["stats", "--json", rally], ["kernels"]):
-            done = program(*words, capture_output=False, stdout=full, stderr=subprocess.PIPE)
-            assert done.returncode == 1
-            assert done.stderr.splitlines() == ["tennis: output: No space left on device"]
-    shell = f"set -o pipefail; {TENNIS} stats {rally} | head -n 1 > /dev/null"
-    done = subprocess.run(["bash", "-c", shell], capture_output=True, text=True, check=False)
-    assert done.stderr == ""  # whoever closed the pipe has seen enough
-
-
-def test_a_terminal_without_unicode(tmp_path):
-    rally = make_rally(tmp_path / "r", balls=100, kernel="核心").path
-    done = program("stats", rally, env={**os.environ, "PYTHONIOENCODING": "ascii"})
-    assert done.returncode == 0, done.stderr
 
 
 def test_an_unfinished_rally_that_somebody_made_up(tmp_path):

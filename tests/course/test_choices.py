@@ -64,14 +64,6 @@ def test_each_number_is_right_as_often_as_chance_has_it():
         assert all(by_chance(found[n], len(seeds), share) for n in numbers), f"{lab.slug}: {found}"
 
 
-def test_one_students_questions_have_orders_of_their_own():
-    numbers = {
-        next(n for n, name in numbered(lab.slug, q, 7).items() if name == right.answer)
-        for lab, q, right in ASKED
-    }
-    assert len(numbers) == 4
-
-
 def test_a_number_names_a_choice():
     numbers = numbered(LAB.slug, QUESTION, 5)
     for number, name in numbers.items():

@@ -11,8 +11,6 @@ from types import ModuleType
 
 import pytest
 
-from tennis.course import load_course
-from tennis.course.labs import LabError
 from tennis.kit.checkout import ROOT
 
 
@@ -49,15 +47,6 @@ def anchors(text: str) -> set[str]:
     return {re.sub(r"[^\w\- ]", "", one.lower()).replace(" ", "-") for one in headings}
 
 
-def test_thirty_two_questions_of_each_kind():
-    assert len(EXAM) == 32
-    assert len({one.id for one in EXAM}) == 32
-    for kind in PAGES.KINDS:
-        assert sum(one.kind == kind for one in EXAM) >= 5, kind
-    labs = {lab.number for lab in load_course()[1]}
-    assert {one.lab for one in EXAM} <= labs
-
-
 @pytest.mark.parametrize("one", EXAM, ids=lambda one: one.id)
 def test_a_reference_answers_the_question(one):
     """Its pages and headings exist, and hold each figure that was taken from them."""
@@ -87,14 +76,6 @@ def test_what_is_computed_is_right(one):
         assert any(value == pytest.approx(number, rel=0.005) for number in numbers), value
 
 
-def test_a_mistake_in_the_file_is_named(tmp_path):
-    text = PAGES.QUESTIONS.read_text()
-    broken = tmp_path / "questions.toml"
-    broken.write_text(text.replace('kind = "compute"', 'kind = "guess"', 1))
-    with pytest.raises(LabError, match=r"questions\[0\]\.kind"):
-        PAGES.load_exam(broken)
-
-
 def test_the_paper_holds_no_answer(tmp_path):
     """And both pages build without a warning."""
     command = [sys.executable, "-m", "sphinx", "-q", "-W", ROOT / "exam", tmp_path]
@@ -112,18 +93,3 @@ def test_the_paper_holds_no_answer(tmp_path):
     assert "Answer. " not in paper
     assert answers.count("Answer. ") == len(EXAM)
     assert PAGES.paper(EXAM).count("![picture") == sum(one.picture is not None for one in EXAM)
-
-
-def test_the_catalogue_names_questions_of_each_lab():
-    page = (ROOT / "docs/syllabus.md").read_text()
-    table = page.partition("## For a catalogue")[2].partition("\n## ")[0]
-    rows = re.findall(r"(?m)^\| (\d+)\. ([^|]+) \| [^|]+ \| ([^|]+) \|$", table)
-    assert [(int(number), title) for number, title, _ in rows] == [
-        (lab.number, lab.title) for lab in load_course()[1]
-    ]
-    labs = {question.id: question.lab for question in EXAM}
-    for number, _, named in rows:
-        questions = re.findall(r"`([^`]+)`", named)
-        assert {labs[name] for name in questions} <= {int(number)}
-        # "no question yet" is true
-        assert bool(questions) == (int(number) in labs.values())

@@ -56,17 +56,6 @@ def test_values_questions_and_commands(tmp_path):
         assert html.count(f'id="question-{question.id}"') == 1
 
 
-def test_what_comes_before_and_what_is_done_at_home(tmp_path):
-    name = "11-the-report"
-    (planned,) = (one for one in load_sessions() if one.session.slug == name)
-    html, said = build(tmp_path, PAGE + "```{lab-facts}\n```\n" + ALL, name)
-    assert said == ""
-    assert planned.session.needs
-    assert planned.home_minutes
-    assert "Lab 5, 7." in html
-    assert f" minutes ({planned.home_minutes} of them at home) · " in html
-
-
 @pytest.mark.parametrize(
     ("text", "message"),
     [
@@ -102,13 +91,3 @@ def test_commands_find_the_trees_files_from_a_lab_folder(slug):
         assert not re.search(rf"\s({folders})/", command), command
         for path in re.findall(r"\s\.\./([^\s`]+)", command):
             assert (ROOT / path).exists(), command
-
-
-def test_the_book_needs_nothing_from_elsewhere(tmp_path):
-    """The students' book works without a network: no page loads anything from outside."""
-    command = [sys.executable, "-m", "sphinx", "-q", "-W", ROOT / "handouts", tmp_path]
-    subprocess.run(command, check=True, capture_output=True)
-    for page in tmp_path.glob("*.html"):
-        html = page.read_text()
-        for attribute in ('src="http', 'src="//', 'rel="stylesheet" href="http', "@import"):
-            assert attribute not in html, f"{page.name}: {attribute}"

@@ -11,12 +11,8 @@ import pytest
 from tennis.course import load_lab
 from tennis.course.checking.evidence import PlayedHere
 from tennis.course.checking.plays import Plays, draw_for, key_of, plan_of_rally
-from tennis.course.checking.running import Facts, Mark, Report
 from tennis.course.checks import Wrong
 from tennis.course.work import read
-from tennis.grading import pages as grades
-from tennis.grading.judged import Graded
-from tennis.grading.marks import Marked, Person
 from tennis.kit.checkout import ROOT
 from tennis.kit.gaps import gap_ns
 from tests.support.hand_ins import make_work
@@ -60,24 +56,6 @@ def test_what_nobody_knows_is_drawn_once_for_each_file_of_a_class(tmp_path):
     assert drawn[0] == drawn[1] != drawn[2]
     assert draw_for(Plays(tmp_path / "a"), other) not in drawn
     assert draw_for(None, one) == draw_for(None, one) != draw_for(None, other)
-
-
-def test_a_page_says_which_file_is_the_answer_and_that_one_is_not(tmp_path):
-    question = next(one for one in LAB.questions if one.file)
-    said = []
-    for completed in ({question.file: "0" * 64}, {}):
-        facts = {"lab": LAB.slug, "student": "zoe", "minutes": 1, "rallies": {}, "texts": {}}
-        marks = [Mark(question=question.id, points=0, of=question.points, why="")]
-        report = Report(facts=Facts(**facts, files=completed, answers={}), results=[], marks=marks)
-        graded = Graded(file="z.zip", sha256="1" * 64, checks_sha256="2" * 64, student="zoe")
-        one = Marked(graded.model_copy(update={"report": report}), Person({}, ""))
-        grades.write(tmp_path, LAB, [one])
-        (page,) = (tmp_path / grades.FEEDBACK).iterdir()
-        said.append(page.read_text())
-    assert f"The answer is the file <code>{question.file}</code> of the hand-in." in said[0]
-    assert "There is no answer." not in said[0]
-    assert "There is no answer." in said[1]
-    assert "is the file" not in said[1]
 
 
 @pytest.mark.virtual

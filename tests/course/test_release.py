@@ -127,13 +127,6 @@ def test_lab_1_runs_in_the_students_tree(tree, tmp_path):
     assert "60 balls, 0 misses" in done.stdout
 
 
-def test_the_instructors_tree_is_all_of_it(tmp_path):
-    words = ["course", "release", "instructor", "--out", str(tmp_path / "t")]
-    assert CliRunner().invoke(cli, words).exit_code == 0
-    assert (tmp_path / "t/labs/04-under-load/solution.toml").is_file()
-    assert os.access(tmp_path / "t/scripts/setup.sh", os.X_OK)
-
-
 @pytest.mark.parametrize(
     ("out", "words"), [("here", "exists"), (str(ROOT / "build-student"), "in the tree itself")]
 )

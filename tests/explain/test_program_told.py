@@ -10,13 +10,9 @@ import pytest
 from tennis.bench.kernels import own_program
 from tennis.bench.virtual import elf
 from tennis.explain.causes import common_kind
-from tennis.explain.explanation import Explanation
-from tennis.explain.page import about
-from tennis.explain.replayed import policies_of
 from tennis.explain.segments import Names
 from tennis.explain.telling import tell
 from tennis.kit.checkout import ROOT
-from tennis.rally.manifest import Priority
 from tennis.rally.phases import (
     ASKS,
     CALLS,
@@ -31,10 +27,7 @@ from tennis.rally.phases import (
     Symbol,
 )
 from tennis.rally.program import read
-from tennis.rally.statistics.summary import summarize
-from tests.support.hand_ins import answered
 from tests.support.phases import made_phase, thread_of
-from tests.support.synthetic import make_rally, saying
 
 FUNCTIONS = [
     Symbol(0x1000, "main", PROGRAM),
@@ -149,11 +142,6 @@ def test_its_moments_are_those_of_a_program():
             [*CAME, (TAKEN_IN_WRITE, 0, 50), (ELSEWHERE, 0, 1_000_000)],
             "and lost the processor for 1.00 ms within its system call write; most of the time",
         ),
-        # it was away more than once: what took longest is told, and for how long that was
-        (
-            [*CAME, (TAKEN_IN_FAULT, 1, 50), (ELSEWHERE, 0, 90_000), *2 * PAGE_WAITED],
-            "waited 400 µs for a page of its memory, touched in main, and lost the processor for",
-        ),
         # its own lock
         (
             [*WAY, (IN_MAIN, 0, 100), (LOCKS, 0, 50), (ELSEWHERE, 0, 1_000_000), (IN_MAIN, 0, 9)],
@@ -171,13 +159,6 @@ def test_its_moments_are_those_of_a_program():
                 "priority; wanted in main; most"
             ),
         ),
-        (
-            [*CAME, (LENT, 0, 50), (HELPS, 0, 200_000), (IN_MAIN, 0, 9)],
-            (
-                "for a lock of its own (futex), which another thread of it had, helper (no "
-                "real-time priority); wanted in main; most of the time the processor was in"
-            ),
-        ),
         # CPython
         (
             [*WAY, (RESTORED, 0, 9), (LOCKS, 0, 50), (HELPS, 0, 200_000), (INTERPRETS, 0, 9)],
@@ -186,24 +167,6 @@ def test_its_moments_are_those_of_a_program():
         (
             [*WAY, (INTERPRETS, 0, 9_000), (COLLECTS, 0, 300_000), (RAISES, 0, 2000)],
             "300 µs of the program's own code in answer: garbage collection, most in",
-        ),
-        (
-            [*WAY, (INTERPRETS, 0, 90_000), (RAISES, 0, 2000)],
-            "90.0 µs of the program's own code in answer: Python's interpreter, most in",
-        ),
-        # what the collector calls is a part of it, until the interpreter goes on
-        (
-            [
-                *WAY,
-                (TRAVERSES, 0, 5_000),
-                (COLLECTED, 0, 10_000),
-                (TRAVERSES, 0, 200_000),
-                (COLLECTED, 0, 10_000),
-                (INTERPRETS, 0, 5_000),
-                (TRAVERSES, 0, 20_000),
-                (RAISES, 0, 2000),
-            ],
-            "220 µs of the program's own code in answer: garbage collection, most in",
         ),
         # pages that it fills
         (
@@ -234,10 +197,6 @@ def test_its_moments_are_those_of_a_program():
                 "called in main), and did not get to "
                 "its own code for 210 µs after its line's thread had the ping; most"
             ),
-        ),
-        (
-            [*WAY, (ELSEWHERE, 0, 200_000), (FAULTS, 0, 900), (IN_MAIN, 0, 100), (RAISES, 0, 2000)],
-            "(FIFO 50) was still at something else when the ping came (page fault, touched in",
         ),
         (
             [
@@ -419,20 +378,6 @@ FUTEX_CALL, SLEEP_CALL = 98 << 32, 115 << 32
             "its system call write, on a pipe that was full, called in write < main; most of",
             "system call write, on a pipe that was full, called in write < main",
         ),
-        (
-            "wait4",
-            "__arm64_sys_wait4",
-            0,
-            "called in wait4 < main, which was at the program's own code in helper: work_on_it for",
-            "system call wait4, called in wait4 < main",
-        ),
-        (
-            "sched_yield",
-            "__arm64_sys_sched_yield",
-            0,
-            "gave the processor away for 90.0 µs (system call sched_yield, called in sched_yield",
-            "system call sched_yield, called in sched_yield < main",
-        ),
     ],
 )
 def test_what_a_program_waits_for_is_named_in_full(user, kernel, result, said, kind):
@@ -569,22 +514,6 @@ def test_a_sleep_says_what_was_asked_for(asks, said):
     assert said in sentence
 
 
-def test_policies_are_those_of_the_manifests_real_time_tasks(tmp_path):
-    tasks = [
-        Priority(task=task, policy=f"SCHED_{policy}", priority=priority)
-        for task, policy, priority in (
-            ("answer", "OTHER", 0),
-            ("two", "FIFO", 50),
-            ("two", "RR", 51),
-            ("ksoftirqd/0", "OTHER", 0),
-        )
-    ]
-    made = make_rally(tmp_path / "made", balls=3)
-    settings = {**answered(ROOT / "target/programs/answer.c"), "tasks": tasks}
-    rally = saying(made, target=settings)
-    assert policies_of(rally) == {("two", 50): "FIFO", ("two", 51): "RR"}
-
-
 CHAIN = 4400
 
 
@@ -617,17 +546,6 @@ def test_a_long_chain_of_wakes_has_an_end(whom):
     told = tell(3, 1000, (ends + 3000, ends + 5900), [*lanes, *falls], names)
     assert (told.parts[0].woken_by, told.parts[0].processor) == (0, 1)
     assert told.top_half == ends
-
-
-@pytest.mark.parametrize(("pulse_ns", "said"), [(1_000, False), (250_000, True)])
-def test_what_follows_a_long_ping_falls_later_and_that_is_said(tmp_path, pulse_ns, said):
-    made = make_rally(tmp_path / "made", balls=3)
-    by_racquet = saying(made, protocol={"pulse_ns": pulse_ns})
-    rally = saying(by_racquet, target=answered(ROOT / "target/programs/answer.c"))
-    words = "a ping was up for 250 µs, and the time to the fall of a program that follows it"
-    told = about(Explanation(rally, "", [story(*CAME, (RAISES, 0, 2000))], 3, []))
-    assert [words in " ".join(summarize(rally).claims()), words in told] == [said, said]
-    assert words not in " ".join(summarize(by_racquet).claims())
 
 
 def test_a_program_s_functions_are_those_of_its_symbols(tmp_path):

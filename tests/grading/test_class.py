@@ -22,7 +22,6 @@ from tennis.course import work as folders
 from tennis.course.checking.running import run_checks
 from tennis.grading import hand_in, judged
 from tennis.rally.manifest import Fault
-from tests.support.forging import reseal
 from tests.support.hand_ins import make_work, right_answers, written, zipped
 
 # one class, marked once: all on one worker
@@ -333,22 +332,6 @@ def test_a_student_does_lab_1(tmp_path, monkeypatch):
     assert {verdict for verdict, _ in found.values()} == {"pass"}, found
     (row,) = rows(tmp_path / "in-marks").values()
     assert (row["so_far"], row["open"]) == ("5", "2")
-
-
-@pytest.mark.virtual
-def test_a_rally_of_somebody_else_is_found_out(tmp_path):
-    """Whole, sealed anew, with the right seed in it: only playing it again tells."""
-    made = make_work(tmp_path / "w", LAB, "zoe", rallies={r.name: None for r in LAB.rallies})
-    words = ("--kernel", "rt", "--balls", 5000, "--seed", 1)
-    done = run("rally", *words, "--out", made / "rt-idle")
-    assert done.exit_code == 0, done.output
-    reseal(made / "rt-idle", protocol__seed=folders.seed_of(LAB, "zoe"))
-    report = run_checks(made, blind=False, plays=tmp_path / "played")
-    found = {result.check: result for result in report.results}
-    assert found["check_rally[rt-idle]"].verdict == "pass"
-    assert found["check_honest[rt-idle]"].verdict == "fail"
-    assert "rt-idle does not repeat: ball 0" in found["check_honest[rt-idle]"].message
-    assert [name for name, one in found.items() if one.in_doubt] == ["check_honest[rt-idle]"]
 
 
 def test_packing_is_complete_or_refused(tmp_path, monkeypatch):

@@ -90,20 +90,6 @@ def test_a_folder_is_marked_as_it_was_unpacked(form, tmp_path):
     assert {downloads.label(path, root) for path in found} == plain_names(FORMS[form])
 
 
-def test_names_of_an_archive_without_their_flag(tmp_path):
-    """As Explorer and old programs pack: UTF-8, or a code page of DOS, and nothing says which."""
-    for encoding, shown in (("utf-8", "Zoë"), ("cp437", "Zoë"), ("cp866", None)):
-        name = "Задача" if shown is None else shown
-        data = packed({"x" * len(f"{name}/lab.zip".encode(encoding)): ADA})
-        octets = f"{name}/lab.zip".encode(encoding)
-        archive = tmp_path / "class.zip"
-        archive.write_bytes(data.replace(b"x" * len(octets), octets))
-        with downloads.opened(archive) as root:
-            (found,) = downloads.files(root)
-            assert found.read_bytes() == ADA
-            assert shown is None or downloads.label(found, root) == f"{shown}/lab.zip"
-
-
 def test_what_is_no_zip_file_is_named_and_what_is_a_hand_in_of_another_kind_is_kept(tmp_path):
     more = {
         "Class/Di_4_assignsubmission_file_/answers.toml": b"",  # refused when it is marked
@@ -203,18 +189,6 @@ def test_what_is_no_class(tmp_path):
     ):
         with pytest.raises(UsageError, match=words), downloads.opened(tmp_path / name) as root:
             downloads.files(root)
-
-
-def test_the_same_name_in_two_forms_is_one(tmp_path):
-    """And two files that only differ in that are both marked."""
-    once = "Zoë_1_assignsubmission_file_"
-    apart = unicodedata.normalize("NFD", once)
-    (tmp_path / apart).mkdir()
-    assert downloads.label(tmp_path / apart, tmp_path) == once
-    (tmp_path / once).mkdir()
-    labels = {downloads.label(tmp_path / name, tmp_path) for name in (apart, once)}
-    assert len(labels) == 2
-    assert once in labels
 
 
 NAMES = {

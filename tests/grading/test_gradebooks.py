@@ -341,22 +341,3 @@ def test_a_number_or_an_address_that_is_none_is_refused(tmp_path, option, value,
     words = ["lab", "start", "1", "--as", "Zoë", "--out", str(tmp_path / "w"), option, value]
     assert said in str(CliRunner().invoke(cli, words).exception)
     assert not (tmp_path / "w").exists()
-
-
-@pytest.mark.parametrize(
-    ("number", "address"),
-    [
-        ("04711/b", "zoë.o'b+lab@cs.example.org"),
-        ("АБ 12 345", "_zoe@example.org"),  # as registers and postmasters give them
-        ("ÅÄ-1", "max&moritz@example.org"),
-    ],
-)
-def test_a_number_and_an_address_are_kept_and_make_the_seed(tmp_path, number, address):
-    words = ["lab", "start", "1", "--as", "Zoë", "--number", number, "--email", address]
-    done = CliRunner().invoke(cli, [*words, "--out", str(tmp_path / "w")])
-    assert done.exit_code == 0, done.output
-    seed = work.seed_of(LAB, "Zoë", number)
-    assert f"your seed is {seed}" in done.output
-    assert str(seed) in (tmp_path / "w/README.md").read_text()
-    answers = work.read_answers(tmp_path / "w/answers.toml")
-    assert (answers.number, answers.email, answers.seed) == (number, address, seed)

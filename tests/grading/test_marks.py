@@ -11,7 +11,6 @@ import signal
 import subprocess
 import sys
 import tomllib
-import unicodedata
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -37,7 +36,6 @@ from tennis.grading.marks import (
 )
 from tennis.kit.errors import BenchError, DiskFullError, NotBuiltError, TennisError, UsageError
 from tennis.rally import open_rally
-from tennis.rally.edited import write_readable
 from tests.support.hand_ins import make_work, zipped
 from tests.support.made_up_class import hand_in_of, packed
 from tests.support.processes import run_to_end
@@ -343,32 +341,6 @@ def test_rules_are_kept_for_the_next_time(tmp_path):
     (tmp_path / "in/ada.zip").write_bytes(hand_in_of("ada"))
     assert run("grade", tmp_path / "in", "--lab", "01", "--no-replay", "--boards").exit_code == 0
     assert read_rules(tmp_path / "in-marks") == ClassRules(boards=True)
-
-
-@pytest.mark.usefixtures("quick_judge")
-def test_one_name_in_two_forms_of_unicode_does_not_end_marking(tmp_path):
-    """Both files lie in one folder; the sheet is read again, and nothing is added twice."""
-    (tmp_path / "in").mkdir()
-    for form in ("NFC", "NFD"):
-        name = unicodedata.normalize(form, "ö.zip")
-        (tmp_path / "in" / name).write_bytes(hand_in_of(f"student {form}", minutes=7))
-    sheet = tmp_path / "in-marks/marks.toml"
-    done = run("grade", tmp_path / "in", "--lab", "01")
-    assert done.exit_code == 0, done.output
-    assert len(tomllib.loads(sheet.read_text())) == 2
-    sheet.write_text(re.sub(r'(?m)^edges = ""', "edges = 1", sheet.read_text()))
-    before = sheet.read_text()
-    for _ in range(2):
-        assert run("grade", tmp_path / "in", "--lab", "01").exit_code == 0
-        assert sheet.read_text() == before
-    # what nobody could read again is not written
-    with pytest.raises(TennisError, match=r"marks\.toml was not written: it has a twice"):
-        write_readable(sheet, b"[a]\n[a]\n")
-    assert sheet.read_text() == before
-    # written in another form, it is the same entry
-    people = read_sheet(tmp_path / "in-marks", LAB)
-    sheet.write_text(unicodedata.normalize("NFD", before))
-    assert read_sheet(tmp_path / "in-marks", LAB) == people
 
 
 @pytest.mark.parametrize("line", ["number = 0x{}", "members = [{{name = 'x', number = 0x{}}}]",

@@ -217,34 +217,6 @@ def test_a_program_has_remedies_of_its_own(sentence, had, settings):
     assert [one.setting for one in remedies(said, {**OF_PROGRAM, **had})] == settings
 
 
-def test_without_a_setting_the_reason_comes_before_what_was_tried(tmp_path, monkeypatch):
-    make_rally(tmp_path / "made", balls=3)
-    boots = boots_of(tmp_path, (20, 0), pairs=1)
-    sentence = "Ball 3 waited 2.93 ms: answer (no real-time priority) ran after 9 µs"
-    found = [("priorities=program=40", "it then runs first"), ("", "mlockall")]
-    asked = []
-
-    def tries(_rally, settings, **_more):
-        asked.append(settings)
-        return compared(boots, settings[-1], None)
-
-    monkeypatch.setattr("tennis.explain.remedy_trial.suggested", lambda *_: (sentence, found))
-    monkeypatch.setattr("tennis.explain.remedy_trial.try_setting", tries)
-    words = ["explain", "try", str(tmp_path / "made"), "program=answer.c", "--boots", "1"]
-    shown = CliRunner().invoke(cli, words)
-    assert shown.exit_code == 0, shown.output
-    assert asked == [["program=answer.c", "priorities=program=40"]]
-    assert shown.output.index("2.93 ms") < shown.output.index("priorities=program=40")
-    assert "1.00 ms -> 4.00 µs" in shown.output
-    assert "not tried" in shown.output
-    data = json.loads(CliRunner().invoke(cli, [*words, "--json"]).output)
-    assert data["sentence"] == sentence
-    tried, said = data["tried"]
-    assert (tried["latest_ns"][0], tried["verdict"]) == (1_000_000, "undecided")
-    assert tried["latest_ns"][1] < 10_000
-    assert (said["setting"], said["verdict"]) == ("", None)
-
-
 def test_what_a_program_answered_is_tried_with_that_program(tmp_path):
     made = make_rally(tmp_path / "made", balls=3)
     rally = saying(made, target=answered(ROOT / "target/programs/answer.c"))

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from tennis.kit import wire
 from tennis.kit.errors import RallyError
 from tennis.kit.units import ticks_to_ns
-from tennis.rally import Tally, balls, rows, tally
+from tennis.rally import balls, rows, tally
 from tennis.rally.tally import Counter
 from tennis.rally.text import plain
 
@@ -124,14 +124,6 @@ def test_counting_settles(monkeypatch):
     found = counter.tally()
     assert found.values.tolist() == values.tolist()
     assert found.counts.tolist() == counts.tolist()
-
-
-def test_ranks_of_a_tally():
-    found = Tally.of(np.array([3, 1, 3, 9], np.uint32))
-    assert [found.at(rank) for rank in (1, 2, 3, 4)] == [1, 3, 3, 9]
-    for rank in (0, 5):
-        with pytest.raises(IndexError):
-            found.at(rank)
 
 
 def test_plain_text_cannot_move_the_cursor():

@@ -13,7 +13,7 @@ from click.testing import CliRunner
 from tennis.cli.replicate import replicate
 from tennis.kit.errors import RallyError
 from tennis.match import folder
-from tennis.match.folder import MatchRecord, open_match
+from tennis.match.folder import open_match
 from tennis.rally import open_rally
 from tennis.rally.manifest import Fault, Target
 from tennis.replicate.match_page import match_report, rows_of_rallies
@@ -77,20 +77,6 @@ def test_the_thesis_confirms_itself(maker):
         assert number in page
 
 
-def test_what_the_thesis_stress_test_alone_says_of_c3(maker):
-    """docs/match.md remarks it: 653 µs are nearer to 268 than to 17194."""
-    for kernel, priorities, worst in (
-        ("rt", "default", 653_000),
-        ("rt", "chrt", 268_000),
-        ("mainline", "default", 17_194_000),
-    ):
-        for load_name in ("stress", "network"):
-            maker.cell(kernel, priorities, load_name, bursts(worst))
-    found = claim(maker.sealed(), "c3")
-    assert found.verdict == "contradicted"
-    assert found.parts[0].interval[0] > 0
-
-
 def test_every_conclusion_is_accounted_for():
     listed = [rule.id for rule in (*rules(), *replication().unaddressable)]
     assert len(set(listed)) == len(listed)
@@ -119,25 +105,6 @@ def test_c1(maker, mainline, rt, verdict, words):
     assert [side.boots for side in part.sides] == [10, 10]
     assert part.sides[0].levels[1].level == rt
     assert part.sides[0].exceedance_bound_95 == 3 / 30_000
-
-
-def noisy(seed, *, high=100_000, balls=3000):
-    return np.random.default_rng(seed).integers(1000, high, balls)
-
-
-def noisy_cell(maker, kernel, priorities, load_name, seed, **about):
-    """Make boots that differ: the late balls of some are twice as late as of others."""
-    for number in range(1, 11):
-        late = noisy(seed + number, high=100_000 * (1 + (number * seed) % 3))
-        maker.rally(kernel, priorities, load_name, late, repetition=number, **about)
-
-
-def test_an_interval_that_holds_both_is_inconclusive(maker):
-    noisy_cell(maker, "mainline", "default", "idle", 1)
-    noisy_cell(maker, "rt", "chrt", "idle", 101)
-    found = claim(maker.sealed(), "c1")
-    assert found.verdict == "inconclusive"
-    assert "the interval holds both" in found.why
 
 
 def test_the_advice_is_a_command_with_enough_boots(maker):
@@ -227,12 +194,6 @@ def test_rarer_balls_on_the_other_side_leave_it_open(maker):
     assert "the interval holds both: 1.17 to 150" in part.why
 
 
-def test_one_late_ball_of_one_boot_decides_nothing(maker):
-    idle_pair(maker, bursts(5000), bursts(6000))
-    late_in(maker, 1, kernel="rt", usual=7000, balls=1)
-    assert claim(maker.sealed(), "c2").parts[1].verdict == "confirmed"
-
-
 def test_c2_needs_all_of_its_parts(maker):
     for kernel, priorities, idle, stress in (
         ("mainline", "default", 5000, 500_000),
@@ -245,20 +206,6 @@ def test_c2_needs_all_of_its_parts(maker):
     assert [part.verdict for part in found.parts] == ["confirmed", "confirmed", "another cause"]
     assert found.verdict == "another cause"
     assert "the same order, by another cause: the tasklet of a forced handler runs" in found.why
-
-
-def test_one_part_that_is_contradicted_contradicts(maker):
-    for kernel, priorities, idle, stress in (
-        ("mainline", "default", 5000, 1_000_000),
-        ("rt", "chrt", 6000, 60_000),
-    ):
-        maker.cell(kernel, priorities, "idle", bursts(idle))
-        maker.cell(kernel, priorities, "stress", bursts(stress))
-    found = claim(maker.sealed(), "c2")
-    assert found.verdict == "contradicted"
-    assert [part.verdict for part in found.parts] == ["confirmed", "contradicted", "contradicted"]
-    assert claim(maker.sealed(), "table7.4-stress-interrupt").verdict == "confirmed"
-    assert claim(maker.sealed(), "table7.2-stress-interrupt").verdict == "contradicted"
 
 
 def test_rt_is_judged_as_the_thesis_played_it_with_hard_top_halves_beside(maker):
@@ -436,15 +383,6 @@ def test_a_part_of_the_loads_cannot_decide(maker):
     assert "play the load network too" in found.parts[0].next
 
 
-def test_sides_that_are_equal_leave_c3_open(maker):
-    for kernel, priorities in (("rt", "default"), ("rt", "chrt"), ("mainline", "default")):
-        for load_name in ("stress", "network"):
-            maker.cell(kernel, priorities, load_name, bursts(5000))
-    found = claim(maker.sealed(), "c3")
-    assert found.verdict == "inconclusive"
-    assert "the interval holds both: 0 to 0, and it must be below 0: nearer" in found.why
-
-
 @pytest.mark.parametrize("mainline", [0, 5000])
 def test_latencies_of_nothing_and_balls_that_all_missed_break_nothing(maker, mainline):
     for load_name in ("idle", "stress", "network"):
@@ -536,16 +474,6 @@ def test_a_match_json_from_somebody_else(maker, change, words):
     with pytest.raises(RallyError, match=re.escape(words)) as error:
         open_match(maker.path)
     assert "\n" not in str(error.value)
-
-
-def test_folders_that_are_no_match(tmp_path):
-    with pytest.raises(RallyError, match=r"holds no match\.json"):
-        open_match(tmp_path)
-    with pytest.raises(RallyError, match="is not a folder"):
-        open_match(tmp_path / "nothing")
-    (tmp_path / "match.json").mkdir()
-    with pytest.raises(RallyError, match="not a plain file"):
-        open_match(tmp_path)
 
 
 def test_words_of_others_stay_words_on_the_page(maker):
@@ -693,20 +621,6 @@ def test_what_is_no_number_gets_words(maker):
     assert network.ratio.endswith("): 1 in 1,000 of mainline, network had no answer")
 
 
-def test_nothing_that_was_published_is_about_two_kernels_of_ones_own(maker):
-    for kernel in ("before", "after"):
-        maker.cell(kernel, "default", "idle", bursts(5000), added="threadirqs")
-    page = match_report(Replication(maker.sealed()))
-    shown = CliRunner().invoke(replicate, [str(maker.path)]).stdout
-    for text in (page, shown):
-        said = " ".join(text.split())
-        assert "No published statement is about this match" in said
-        assert "kernels after, before; loads idle; command lines threadirqs" in said
-        assert "tennis compare BEFORE AFTER" in said
-        assert "Chapter 7" not in said
-        assert "The thesis' conclusions" not in said
-
-
 def two_kinds(late, balls=10_000):
     """Return latencies of which so many wait for a lock."""
     found = np.full(balls, 5000)
@@ -721,13 +635,6 @@ def test_between_two_kinds_of_balls_a_level_is_no_time(maker):
     part = claim(maker.sealed(), "c2").parts[0]
     assert part.verdict == "inconclusive"
     assert part.estimate == 400
-
-
-def test_match_json_survives_the_round_trip(maker):
-    idle_pair(maker, bursts(5000), bursts(6000))
-    match = maker.sealed()
-    assert MatchRecord.read(maker.path) == match.record
-    assert [path.name for path in maker.path.iterdir() if path.name.startswith(".")] == []
 
 
 @pytest.mark.parametrize("tasks", ["posix", None])
@@ -746,18 +653,6 @@ def test_tasks_of_linux_do_not_load_xenomais_core(maker, tasks):
         assert (tasks or "does not say") in entry.why
 
 
-def test_other_rallies_speak_for_those_with_tasks_of_linux(maker):
-    answers = bursts(100_000), bursts(100_000)
-    maker.cell("xenomai", "native", "xload", *answers, tasks="alchemy")
-    maker.rally("xenomai", "native", "xload", *answers, tasks="posix", repetition=11)
-    maker.cell("rt", "chrt", "network", *answers)
-    entry = claim(maker.sealed(), "c5")
-    assert [part.verdict for part in entry.parts] == ["confirmed", "another cause"]
-    assert (
-        "without xenomai-xload-native-thread-r11 had tasks of the kind posix" in entry.parts[0].why
-    )
-
-
 def test_a_match_of_many_large_rallies_is_bounded(maker, monkeypatch):
     """Each of them may be within its own limit: all are open at once."""
     idle_pair(maker, bursts(51_000), bursts(98_000))
@@ -765,16 +660,6 @@ def test_a_match_of_many_large_rallies_is_bounded(maker, monkeypatch):
     found = Replication(maker.sealed())
     assert "different latencies" in found.match.trouble("mainline-idle-default-tasklet")
     assert found.claim(KNUTSSON, "c1").verdict == "inconclusive"
-
-
-@pytest.mark.parametrize(
-    ("free", "most"), [(None, 1 << 23), (1 << 30, 1 << 23), (1 << 34, 1 << 26)]
-)
-def test_how_many_latencies_fit_depends_on_the_machine(monkeypatch, free, most):
-    folder.distinct_max.cache_clear()
-    monkeypatch.setattr(folder, "free_memory_bytes", lambda: free)
-    assert folder.distinct_max() == most
-    folder.distinct_max.cache_clear()
 
 
 def test_only_whole_cycles_of_a_load_are_judged(maker):
