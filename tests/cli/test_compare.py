@@ -36,7 +36,6 @@ def sides(tmp_path_factory):
     side(here / "before")
     side(here / "later", times=1.5, release="6.13.0-synthetic")
     side(here / "alike", times=1.01, added="nohz=off")
-    side(here / "moved", processors=2, interrupt_cpu=1)
     side(here / "few", times=1.5, boots=2)
     side(here / "elsewhere", bench="pi", time_note="nanoseconds of a crystal")
     return here

@@ -101,7 +101,6 @@ def story(*until_the_rise, names=None, priorities=PRIORITIES):
 
 WAY = [(IDLES, 0, 200), (TAKEN, 1, 800), (HANDLED, 1, 400), (THREADED, 0, 9000)]
 CAME = [*WAY, (IN_MAIN, 0, 100)]
-PAGE_WAITED = [(WAITS, 0, 50), (HOLDS, 0, 200_000)]
 
 
 def test_its_moments_are_those_of_a_program():
