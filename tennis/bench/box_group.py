@@ -65,7 +65,7 @@ def memory_group(memory_bytes: int, proc: Path = PROC) -> Iterator[Group]:
     folders: list[Path] = []
     try:
         for controller, settings in (("cpu", CPU), ("memory", memory)):
-            folder = controller_folder(controller, name, proc)
+            folder = _controller_folder(controller, name, proc)
             if folder is not None and _set(folder, settings) and folder not in folders:
                 folders.append(folder)
         yield Group(folders) if folders else _scope(memory_bytes)
@@ -73,7 +73,7 @@ def memory_group(memory_bytes: int, proc: Path = PROC) -> Iterator[Group]:
         _remove(folders)
 
 
-def controller_folder(controller: str, name: str, proc: Path) -> Path | None:
+def _controller_folder(controller: str, name: str, proc: Path) -> Path | None:
     """Return a folder for a controller in this process's own group; None if it cannot be made."""
     own = next(control_groups(proc, controller), None)
     if own is None:

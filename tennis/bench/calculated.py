@@ -88,10 +88,10 @@ class CalculatedBench(ABC):
             "pyarrow": pa.__version__,
         }
 
-    def start(self, plan: Plan, folder: Path) -> "CalculatedSession":
+    def start(self, plan: Plan, folder: Path) -> "_CalculatedSession":
         """Begin to play."""
         (folder / CONSOLE).write_text("there is no target\n", encoding="utf-8")
-        return CalculatedSession(plan.protocol, self.answers(plan))
+        return _CalculatedSession(plan.protocol, self.answers(plan))
 
     def circumstances(self, plan: Plan, folder: Path) -> RunRecord:
         """Return who took part: nobody. Settings are recorded that the bench takes or has."""
@@ -117,7 +117,7 @@ class CalculatedBench(ABC):
         return RunRecord(instrument, target, LoadRecord(name=plan.load, command=""))
 
 
-class CalculatedSession:
+class _CalculatedSession:
     """A rally that is calculated."""
 
     doing = ""

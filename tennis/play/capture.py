@@ -2,22 +2,17 @@
 # SPDX-License-Identifier: MIT
 """A rally's capture while it is played: by an analyser, or made from the rally itself."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
-
-import pyarrow as pa
 
 from tennis.bench.instruments import sigrok
 from tennis.bench.instruments.acquisition import capturing
 from tennis.kit.errors import UsageError
 from tennis.kit.log import log
-from tennis.rally.folder import CAPTURE, Rally
+from tennis.rally.folder import CAPTURE
 from tennis.rally.plan import Plan
 from tennis.rally.text import plain
-from tennis.report.umpire.agreement.rally_balls import plain_balls
 from tennis.report.umpire.analyser import Analyser
 from tennis.report.umpire.rally import SIMULATED
 from tennis.report.umpire.simulate import SimulatedRally, simulate
@@ -27,17 +22,7 @@ LONGER, MARGIN_S = 1.1, 5.0  # answers take their time, too, and so does the ana
 SIMULATED_PPM = 20.0
 
 
-@dataclass(frozen=True)
-class JustPlayed:
-    """A rally that was played on the virtual bench, and is not sealed yet."""
-
-    plan: Plan
-    tick_hz: int
-    events: list[dict[str, Any]]
-    balls: Callable[[], Iterator[pa.RecordBatch]]
-
-
-def needed_s(plan: Plan) -> float:
+def _needed_s(plan: Plan) -> float:
     """Return about how long a rally or drill takes, from the first sample to the last answer."""
     length_ns = plan.protocol.length_ns
     if plan.drill:
@@ -67,7 +52,7 @@ def watching(plan: Plan, part: Path) -> Iterator[list[str]]:
     if not plan.umpire or plan.bench == "virtual":
         yield trouble
         return
-    seconds = needed_s(plan)
+    seconds = _needed_s(plan)
     chosen = _chosen(plan, seconds)
     for warning in chosen.warnings(plan.protocol.pulse_ns, seconds):
         log.warning(warning)
@@ -79,28 +64,8 @@ def watching(plan: Plan, part: Path) -> Iterator[list[str]]:
         trouble.append(capture.trouble)
 
 
-def simulated(part: Path, rally: JustPlayed) -> str:
-    """Write the capture of a rally that was just played on the virtual bench.
-
-    Return a note about it.
-    """
-    plan = rally.plan
-    seen = SimulatedRally(
-        plan.protocol,
-        rally.tick_hz,
-        rally.events,
-        plain_balls(rally.balls()),
-        pinged=plan.drill is None,
-    )
-    return _written(part, seen)
-
-
-def simulated_again(rally: Rally, scratch: Path) -> str:
-    """Write the capture of a sealed rally into a folder; return a note about it."""
-    return _written(scratch, SimulatedRally.of(rally))
-
-
-def _written(folder: Path, played: SimulatedRally) -> str:
+def simulated(folder: Path, played: SimulatedRally) -> str:
+    """Write the capture of a rally of the virtual bench into a folder; return a note about it."""
     out = folder / CAPTURE
     out.unlink(missing_ok=True)
     try:

@@ -49,6 +49,7 @@ from tennis.rally.journal import Frame
 from tennis.rally.manifest import Manifest, StrictModel
 from tennis.rally.plan import Plan
 from tennis.rally.text import plain, quoted
+from tennis.report.umpire.simulate import SimulatedRally
 
 # fields of the manifest that no replay can tell: when, and by whom
 NOT_COMPARED = ("created", "operator")
@@ -260,7 +261,7 @@ def compare(
         return found, []
     known = None if whole else run_record()  # the console is no stranger's any more
     expected = again.manifest if known is None else _cut(rally, again, known)
-    found = _events(rally, again, known, scratch) or first_difference(
+    found = _events(rally, again, known, scratch) or _first_difference(
         rally.manifest, expected, changed
     )
     if not whole:
@@ -280,7 +281,7 @@ def compare(
     return found, [*left_out, f"{' and '.join(there)}: only the player knows"]
 
 
-def first_difference(claimed: Manifest, replayed: Manifest, changed: Iterable[str]) -> str:
+def _first_difference(claimed: Manifest, replayed: Manifest, changed: Iterable[str]) -> str:
     """Say which field of a manifest a replay contradicts; empty: none of those compared."""
     # a build that differs is named among the versions
     builds = {"racquet_sha256": "module_sha256", "kernel_config_sha256": "config_sha256"}
@@ -480,7 +481,7 @@ def _umpired(rally: Rally, scratch: Path) -> list[str]:
     told = CAPTURE in rally.manifest.files or any(
         event.get("what") == "umpire" for event in rally.each_event()
     )
-    return [capture.simulated_again(rally, scratch)] if told else []
+    return [capture.simulated(scratch, SimulatedRally.of(rally))] if told else []
 
 
 def _capture(rally: Rally, scratch: Path) -> str:

@@ -18,7 +18,6 @@ from tennis.kit import wire
 from tennis.kit.errors import RallyError
 from tennis.kit.units import format_count, ticks_to_ns
 from tennis.play import capture
-from tennis.play.capture import JustPlayed
 from tennis.play.progress import Progress
 from tennis.rally.balls import batches_from_frames, records
 from tennis.rally.folder import CONSOLE, Rally
@@ -29,6 +28,8 @@ from tennis.rally.manifest import PROGRAM, Counts, Fault, Manifest, OnProcessor,
 from tennis.rally.plan import Plan
 from tennis.rally.sealing import seal
 from tennis.rally.text import plain
+from tennis.report.umpire.agreement.rally_balls import plain_balls
+from tennis.report.umpire.simulate import SimulatedRally
 
 # what the instrument's reasons for an early end mean for the people at the bench
 REASONS = {
@@ -101,7 +102,9 @@ def seal_played(bench: Bench, in_play: RallyInPlay, outcome: Ending) -> Rally:
     words = outcome.umpire
     if plan.umpire and plan.bench == "virtual" and totals.balls:
         events = list(_events(record, journal, tick_hz))
-        played = JustPlayed(plan, tick_hz, events, balls)
+        played = SimulatedRally(
+            plan.protocol, tick_hz, events, plain_balls(balls()), pinged=plan.drill is None
+        )
         words = [*words, capture.simulated(in_play.part, played)]
     notes = ({"what": "umpire", "text": text} for text in words)
     every = itertools.chain(_events(record, journal, tick_hz), notes)
@@ -169,9 +172,11 @@ def _outcome_of_run(
     yield from _unasked(plan, totals)
     is_program = plan.bottom_half == PROGRAM
     # what a target's side counts elsewhere for a Racquet is a fault of its own words
-    yield from counted_elsewhere(plan, _where(plan, record, totals) if is_program else totals.where)
+    yield from _counted_elsewhere(
+        plan, _where(plan, record, totals) if is_program else totals.where
+    )
     if is_program:
-        yield from raised_elsewhere(plan, totals.where)
+        yield from _raised_elsewhere(plan, totals.where)
 
 
 def _manifest(
@@ -253,12 +258,12 @@ def _totals(journal: Journal) -> _Totals:
                 backwards += int((served[1:] < served[:-1]).sum()) + bool(served[0] < last)
                 last = served[-1]
         elif frame.kind == wire.PLACES:
-            where = places_of(frame.payload)
+            where = _places_of(frame.payload)
     rested_up = first_ball[0] < first_stray < first_ball[1]
     return _Totals(balls, misses, backwards, noted, where, rested_up)
 
 
-def places_of(payload: bytes) -> list[OnProcessor]:
+def _places_of(payload: bytes) -> list[OnProcessor]:
     """Return the records of a PLACES frame. Raises RallyError."""
     places = enumerate(_records(wire.PLACE, payload, "processors"))
     return [
@@ -302,7 +307,7 @@ def _unasked(plan: Plan, totals: "_Totals") -> Iterator[Fault]:
         yield Fault(code="unasked_answers", message=f"{words}: {text}")
 
 
-def counted_elsewhere(plan: Plan, where: list[OnProcessor]) -> Iterator[Fault]:
+def _counted_elsewhere(plan: Plan, where: list[OnProcessor]) -> Iterator[Fault]:
     """Yield faults for pings or replies that were counted on another processor than asked."""
     pings = {one.processor: one.pings or 0 for one in where}
     replies = {one.processor: one.replies or 0 for one in where}
@@ -317,7 +322,7 @@ def counted_elsewhere(plan: Plan, where: list[OnProcessor]) -> Iterator[Fault]:
             yield Fault(code="counted_elsewhere", message=text)
 
 
-def raised_elsewhere(plan: Plan, where: list[OnProcessor]) -> Iterator[Fault]:
+def _raised_elsewhere(plan: Plan, where: list[OnProcessor]) -> Iterator[Fault]:
     """Yield a fault if a program raised its line on a wrong processor, as ``where`` shows."""
     elsewhere = [one for one in where if one.pings and one.processor != plan.bottom_half_cpu]
     if plan.bottom_half_cpu is not None and elsewhere:

@@ -90,16 +90,16 @@ def _batch(first: int, balls: NDArray[np.void], tick_hz: int) -> pa.RecordBatch:
         )
     return pa.record_batch(
         [
-            column_of(np.arange(first, first + balls.size, dtype=np.uint32)),
-            column_of(ticks_to_ns(served.astype(np.int64), tick_hz)),
-            column_of(np.where(no_rise, 0, rise).astype(np.uint32), no_rise),
-            column_of(np.where(no_fall, 0, fall).astype(np.uint32), no_fall),
+            _column_of(np.arange(first, first + balls.size, dtype=np.uint32)),
+            _column_of(ticks_to_ns(served.astype(np.int64), tick_hz)),
+            _column_of(np.where(no_rise, 0, rise).astype(np.uint32), no_rise),
+            _column_of(np.where(no_fall, 0, fall).astype(np.uint32), no_fall),
         ],
         schema=schema(tick_hz),
     )
 
 
-def column_of(values: NDArray[Any], missing: NDArray[np.bool_] | None = None) -> pa.Array:
+def _column_of(values: NDArray[Any], missing: NDArray[np.bool_] | None = None) -> pa.Array:
     """Return a column. ``pa.array`` would import pandas: half a second of each ``tennis rally``."""
     there = None if missing is None else pa.py_buffer(np.packbits(~missing, bitorder="little"))
     buffers = [there, pa.py_buffer(np.ascontiguousarray(values))]
@@ -144,7 +144,7 @@ def write(
     # Columns that cannot hold nulls are read faster, and most rallies have no miss: they are
     # written until there is one, then all is written again.
     nulls = False
-    writer = open_writer(path, schema(tick_hz, nulls=nulls))
+    writer = _open_writer(path, schema(tick_hz, nulls=nulls))
     try:
         for group in _regroup(balls, schema(tick_hz)):
             if not nulls and any(group[name].null_count for name in LATENCY_COLUMNS):
@@ -159,7 +159,7 @@ def write(
     return _Written(rows, misses)
 
 
-def open_writer(path: Path, columns: pa.Schema) -> pq.ParquetWriter:
+def _open_writer(path: Path, columns: pa.Schema) -> pq.ParquetWriter:
     """Return what writes a table of balls to ``path``, group by group."""
     # Statistics read the latencies, so these are stored for speed: their high bytes are all alike
     # and split off, which LZ4 unpacks twice as fast as zstd at nearly the same size; its level 3
@@ -183,7 +183,7 @@ def _rewriter(path: Path, columns: pa.Schema) -> pq.ParquetWriter:
     """Return a writer that has written again, with other columns, what ``path`` holds."""
     before = path.with_name(path.name + ".before")
     path.replace(before)
-    writer = open_writer(path, columns)
+    writer = _open_writer(path, columns)
     with pq.ParquetFile(before) as file:
         for group in range(file.num_row_groups):
             writer.write_table(file.read_row_group(group).cast(columns), GROUP_ROWS)

@@ -100,6 +100,12 @@ class StrictModel(BaseModel):
 
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
 
+    def sealed_text(self) -> bytes:
+        """Return the text of its file, with a seal: the same model gives the same bytes."""
+        content = self.model_dump(mode="json")
+        content["seal"] = seal_of(content)
+        return (json.dumps(content, indent=2, sort_keys=True, ensure_ascii=False) + "\n").encode()
+
 
 # a figure of a health check
 Measure = Annotated[float, Field(ge=-(10**15), le=10**15, allow_inf_nan=False)]

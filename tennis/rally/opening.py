@@ -112,7 +112,7 @@ def open_folder(path: Path) -> Rally:
 
 def open_unjudged(path: Path) -> Rally:
     """Open the sealed folder ``path`` and check all of it. Raises RallyError."""
-    manifest = read_manifest(path)
+    manifest = _read_manifest(path)
     beside = {name for name in SIZE_LIMITS if name != MANIFEST and os.path.lexists(path / name)}
     for name in {**manifest.files, **dict.fromkeys(sorted(beside))}:
         check_file(path, name)
@@ -228,7 +228,7 @@ def _file_sha256(path: Path) -> str:
         ) from error
 
 
-def read_manifest(path: Path) -> Manifest:
+def _read_manifest(path: Path) -> Manifest:
     """Read and check ``manifest.json``. Raises RallyError."""
     try:
         return _manifest_of(path, _record(path).read())

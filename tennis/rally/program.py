@@ -145,7 +145,7 @@ def read(path: Path) -> Brought:
             f"--program {path}: neither C nor C++ ({', '.join(SOURCES)}), nor an executable (ELF)",
             next_step=f"name one of these, or a folder with {TOML}",
         )
-    check_executable(path.name, content, static=True)
+    _check_executable(path.name, content, static=True)
     about = _ProgramFile(command=f"./{shlex.quote(path.name)}", files=[path.name])
     return Brought(path, "executable", about, {path.name: content})
 
@@ -220,7 +220,7 @@ def _of_folder(folder: Path) -> Brought:
         files[place] = _content(folder, place, left)
         left -= len(files[place])
         if files[place].startswith(ELF):
-            check_executable(place, files[place], static=False)
+            _check_executable(place, files[place], static=False)
     return Brought(folder, "folder", about, files)
 
 
@@ -253,7 +253,7 @@ REBUILD = "build it with aarch64-linux-gnu-gcc -static, or bring its source"
 _INTERPRETER = 3  # a program header: it is linked when it is started
 
 
-def check_executable(name: str, content: bytes, *, static: bool) -> None:
+def _check_executable(name: str, content: bytes, *, static: bool) -> None:
     """Raise UsageError for an ELF file that a target of arm64 cannot start.
 
     ``static``: nor one that wants libraries.

@@ -30,7 +30,7 @@ from tennis.rally.folder import (
     Rally,
 )
 from tennis.rally.in_play import can_go_on, part_path, remove_part
-from tennis.rally.manifest import Manifest, seal_of
+from tennis.rally.manifest import Manifest
 from tennis.rally.opening import open_folder, open_interrupted, open_unjudged
 
 
@@ -74,7 +74,7 @@ def seal(
                 "files": {name: sha256_of(sealed / name) for name in names},
             }
         )
-        (sealed / MANIFEST).write_bytes(manifest_bytes(manifest))
+        (sealed / MANIFEST).write_bytes(manifest.sealed_text())
         rally = open_unjudged(sealed)  # what could not be opened again must not be sealed
         if os.path.lexists(out):
             shutil.rmtree(earlier, ignore_errors=True)
@@ -117,13 +117,6 @@ def finished(out: Path) -> Rally | None:
 
 def _line(event: Mapping[str, Any]) -> str:
     return json.dumps(event, sort_keys=True, separators=(",", ":"), allow_nan=False) + "\n"
-
-
-def manifest_bytes(manifest: Manifest) -> bytes:
-    """Return the text of manifest.json: the same manifest gives the same bytes."""
-    content = manifest.model_dump(mode="json")
-    content["seal"] = seal_of(content)
-    return (json.dumps(content, indent=2, sort_keys=True, ensure_ascii=False) + "\n").encode()
 
 
 def _rename(sealed: Path, out: Path) -> None:

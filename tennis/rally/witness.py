@@ -185,7 +185,7 @@ def samples(rally: Rally) -> list[Samples]:
         )
     path = rally.file(CONSOLE)
     console = path.read_text(errors="replace") if path else ""
-    told = read_samples(rally, console)
+    told = _read_samples(rally, console)
     found = READERS[witness](told)
     if not found or not all(one.latency.size for one in found):
         raise RallyError(f"{rally.path}: {witness} reported no sample", next_step="play it again")
@@ -225,7 +225,7 @@ def _ready_offset(rally: Rally, console: str) -> int:
     return ready - int(match[1])
 
 
-def read_samples(rally: Rally, console: str) -> str:
+def _read_samples(rally: Rally, console: str) -> str:
     """Return the witness's report, unpacked."""
     _, begin, rest = console.partition("tennis: witness begins")
     encoded, end, _ = rest.partition("tennis: witness ends")

@@ -243,7 +243,7 @@ def _ancestors(process: Path) -> list[str]:
 
 # of this process alone: each worker of a test run does the same at the same moment
 _NAME = f"tennis-test-{os.getpid()}"
-HAS = [box_group.controller_folder(name, _NAME, box_group.PROC) for name in ("cpu", "memory")]
+HAS = [box_group._controller_folder(name, _NAME, box_group.PROC) for name in ("cpu", "memory")]
 for created in dict.fromkeys(filter(None, HAS)):
     created.rmdir()
 

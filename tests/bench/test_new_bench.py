@@ -109,7 +109,7 @@ def test_a_reply_later_than_the_timeout_did_not_come():
 
 def test_it_ends_when_it_is_told_to():
     protocol = plan_of(balls=5000).protocol
-    session = calculated.CalculatedSession(protocol, repeat((1, 2)))
+    session = calculated._CalculatedSession(protocol, repeat((1, 2)))
     kinds = []
     for frame in session.frames():
         kinds.append(frame.kind)

@@ -12,7 +12,7 @@ from xml.etree import ElementTree
 import pyarrow as pa
 import pytest
 
-from tennis.bench.virtual.symbols import table_of
+from tennis.bench.virtual.symbols import _table_of
 from tennis.cli.explain import _print
 from tennis.cli.numbers import time_ns
 from tennis.explain.explanation import Explanation
@@ -244,13 +244,13 @@ def test_kallsyms_are_read():
         "garbage\n"
     )
     facts = {"at_kernel": "ffffa12345670000", "at_hog": "0xffffa00000001000"}
-    assert [(str(one), hex(one.address)) for one in table_of(text, facts)] == [
+    assert [(str(one), hex(one.address)) for one in _table_of(text, facts)] == [
         ("hog_fire [hog]", "0xffffa00000001008"),
         ("_text", "0xffffa12345670000"),
         ("short", "0xffffa12345680000"),
     ]
     with pytest.raises(BenchError, match="does not say where hog was in memory"):
-        table_of(text, {"at_kernel": "ffffa12345670000"})
+        _table_of(text, {"at_kernel": "ffffa12345670000"})
 
 
 # --- what cannot be explained ---

@@ -13,8 +13,8 @@ import pytest
 
 from tennis.bench.protocol import RunRecord
 from tennis.kit.errors import RallyError
-from tennis.play.capture import simulated_again
-from tennis.play.check import COMPARED_OTHERWISE, NOT_COMPARED, compare, first_difference
+from tennis.play.capture import simulated
+from tennis.play.check import COMPARED_OTHERWISE, NOT_COMPARED, _first_difference, compare
 from tennis.play.repeat import compare_balls
 from tennis.rally import open_folder
 from tennis.rally.balls import RECORD
@@ -32,6 +32,7 @@ from tennis.rally.folder import (
 )
 from tennis.rally.manifest import Fault, Health, Manifest, StrictModel
 from tennis.rally.opening import SIZE_LIMITS
+from tennis.report.umpire.simulate import SimulatedRally
 from tests.support.forging import reseal
 from tests.support.synthetic import make_rally, manifest, saying
 
@@ -84,7 +85,7 @@ def test_the_same_folder_twice_and_one_with_more_or_less(tmp_path):
 def test_each_field_of_the_manifest_is_compared_or_named(name):
     """A field that somebody adds is compared from then on."""
     replayed = manifest(balls=10)
-    assert not first_difference(replayed, replayed, [])
+    assert not _first_difference(replayed, replayed, [])
     value = getattr(replayed, name)
     if name in NOT_COMPARED or name in COMPARED_OTHERWISE:
         return
@@ -95,7 +96,7 @@ def test_each_field_of_the_manifest_is_compared_or_named(name):
             for key in type(value).model_fields
         ]
     for claimed in altered:
-        assert f"its {name}" in first_difference(claimed, replayed, [])
+        assert f"its {name}" in _first_difference(claimed, replayed, [])
 
 
 def test_served_ticks_of_another_clock_are_compared_in_nanoseconds():
@@ -154,17 +155,17 @@ def test_invented_counts_faults_and_ends(tmp_path):
 def test_a_capture_is_the_one_that_is_made_of_the_balls(tmp_path):
     again = made(tmp_path / "b")
     rally = made(tmp_path / "a")
-    text = simulated_again(rally, rally.path)
+    text = simulated(rally.path, SimulatedRally.of(rally))
     with (rally.path / EVENTS).open("a") as lines:
         lines.write(json.dumps({"what": "umpire", "text": text}) + "\n")
     rally = sealed_again(rally)
     assert difference(rally, again) == ""
     other = made(tmp_path / "c", seed=2)
     (rally.path / CAPTURE).unlink()
-    simulated_again(other, rally.path)
+    simulated(rally.path, SimulatedRally.of(other))
     assert "its capture.sr is not the one" in difference(sealed_again(rally), again)
     (rally.path / CAPTURE).unlink()
-    simulated_again(rally, rally.path)
+    simulated(rally.path, SimulatedRally.of(rally))
     events = (rally.path / EVENTS).read_text()
     (rally.path / EVENTS).write_text(events.replace(text, "the umpire agrees"))
     assert "the umpire agrees" in difference(sealed_again(rally), again)

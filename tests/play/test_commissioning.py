@@ -20,7 +20,7 @@ from tennis.kit.errors import AlteredError, TennisError, UsageError
 from tennis.kit.log import listening
 from tennis.play.commissioning import measure as measuring
 from tennis.play.commissioning.commissioning import Commissioning, share
-from tennis.play.commissioning.equipment import Boards
+from tennis.play.commissioning.equipment import _Boards
 from tennis.play.commissioning.measure import Outcome, Work, measure
 from tennis.play.commissioning.record import PAGE, RECORD, read_record
 from tennis.play.commissioning.request import Amount, CommissionRequest
@@ -83,7 +83,7 @@ def test_an_evening_with_an_emulated_pico_and_a_virtual_target(tmp_path):
     edited = [
         r.model_copy(update={"numbers": wrong}) if r.name == "idle" else r for r in record.steps
     ]
-    (out / RECORD).write_bytes(record.model_copy(update={"steps": edited}).text())
+    (out / RECORD).write_bytes(record.model_copy(update={"steps": edited}).sealed_text())
     with pytest.raises(AlteredError, match="interrupt median of the step idle is not its rally's"):
         share(out, tmp_path / "forged.json")
     assert not (tmp_path / "forged.json").exists()
@@ -186,7 +186,7 @@ def measured(step: str, out: Path, **asked) -> Outcome:
     with FakeBrickwall(ball=ball) as fake:
         fake.wires = wires(reply=(0, 0))
         request = CommissionRequest(**{"target": HOST, "port": fake.port, **asked})
-        return measure(step, Work(Boards(request), out, Watch()))
+        return measure(step, Work(_Boards(request), out, Watch()))
 
 
 @pytest.mark.parametrize(("every", "failure"), [(1, ""), (2, "wrong count"), (99, "wrong count")])

@@ -21,7 +21,6 @@ from tennis.rally.folder import CONSOLE
 from tennis.rally.in_play import part_path
 from tennis.rally.inside import HEADER, MARK, read_inside
 from tennis.rally.manifest import Manifest, seal_of
-from tennis.rally.sealing import manifest_bytes
 from tennis.rally.statistics.drill import spans_of, summarize_drill
 from tests.support.patience import wait_until
 from tests.support.shared import made_once
@@ -170,7 +169,7 @@ def sealed_again(folder: Path, console: bytes):
     manifest = json.loads((folder / "manifest.json").read_text())
     manifest["files"][CONSOLE] = hashlib.sha256(console).hexdigest()
     manifest["seal"] = seal_of(manifest)
-    (folder / "manifest.json").write_bytes(manifest_bytes(Manifest.model_validate(manifest)))
+    (folder / "manifest.json").write_bytes(Manifest.model_validate(manifest).sealed_text())
     return open_folder(folder)
 
 

@@ -11,7 +11,7 @@ from tennis.bench.kernels import catalogue
 from tennis.kit.checkout import ROOT
 from tennis.kit.digests import sha256_of
 from tennis.kit.errors import UsageError
-from tennis.play.check import first_difference
+from tennis.play.check import _first_difference
 from tennis.play.repeat import changes, plan_again
 from tennis.rally import open_rally
 from tennis.report.plots.compare import names
@@ -69,8 +69,8 @@ def test_a_path_is_no_difference_and_a_name_of_today_is(old):
     named = {"kernel": "a built tree, evl-5.10.0-x", "kernel_name": "evl-5.10.0-x"}
     assert changes(old, versions | named) == []
     replayed = saying(old, target={"kernel": "evl-5.10.0-x"}).manifest
-    assert first_difference(old.manifest, replayed, []) == ""
+    assert _first_difference(old.manifest, replayed, []) == ""
     today = with_versions(old, named)
     assert changes(today, versions | named) == []
     assert changes(today, versions) == ["kernel", "kernel_name"]
-    assert "its target kernel is evl, and was" in first_difference(today.manifest, replayed, [])
+    assert "its target kernel is evl, and was" in _first_difference(today.manifest, replayed, [])

@@ -30,11 +30,11 @@ def on(processor, pings, replies=None):
 
 def test_a_frame_has_a_record_for_each_processor():
     payload = struct.pack("<6I", 1, 2, 3, 4, 5, 6)
-    first, second = sealing.places_of(payload)
+    first, second = sealing._places_of(payload)
     assert (first.processor, first.pings, first.replies, first.busy) == (0, 1, 2, 3)
     assert (second.processor, second.pings, second.replies, second.busy) == (1, 4, 5, 6)
     with pytest.raises(RallyError, match="13 bytes, not a whole number of processors"):
-        sealing.places_of(payload[:13])
+        sealing._places_of(payload[:13])
 
 
 @pytest.mark.parametrize(
@@ -51,24 +51,24 @@ def test_a_part_of_a_targets_counts_is_none(told, kept):
 
 def test_pings_elsewhere_are_a_fault_where_a_place_was_asked_for():
     asked = plan_of(processors=4, interrupt_cpu=1)
-    (fault,) = sealing.counted_elsewhere(asked, [on(0, 7), on(1, 90), on(2, 0), on(3, 3)])
+    (fault,) = sealing._counted_elsewhere(asked, [on(0, 7), on(1, 90), on(2, 0), on(3, 3)])
     assert fault.code == "counted_elsewhere"
     assert fault.message.endswith("taken elsewhere: 7 on processor 0, 3 on processor 3")
-    assert not list(sealing.counted_elsewhere(asked, [on(0, 0), on(1, 100)]))
-    assert not list(sealing.counted_elsewhere(asked, []))
-    assert not list(sealing.counted_elsewhere(plan_of(processors=4), [on(0, 7), on(1, 90)]))
+    assert not list(sealing._counted_elsewhere(asked, [on(0, 0), on(1, 100)]))
+    assert not list(sealing._counted_elsewhere(asked, []))
+    assert not list(sealing._counted_elsewhere(plan_of(processors=4), [on(0, 7), on(1, 90)]))
 
 
 def test_replies_elsewhere_are_one_where_the_process_was_pinned():
     """A board counts no replies: nothing is supposed of them."""
     asked = plan_of(processors=2, bottom_half="user", bottom_half_cpu=0)
-    (fault,) = sealing.counted_elsewhere(asked, [on(0, 0, 98), on(1, 100, 2)])
+    (fault,) = sealing._counted_elsewhere(asked, [on(0, 0, 98), on(1, 100, 2)])
     assert fault.code == "counted_elsewhere"
     assert fault.message == (
         "--bottom-half-cpu 0, and replies were given elsewhere: 2 on processor 1"
     )
-    assert not list(sealing.counted_elsewhere(asked, [on(0, 0, 100), on(1, 100, 0)]))
-    assert not list(sealing.counted_elsewhere(asked, [on(1, 100)]))
+    assert not list(sealing._counted_elsewhere(asked, [on(0, 0, 100), on(1, 100, 0)]))
+    assert not list(sealing._counted_elsewhere(asked, [on(1, 100)]))
 
 
 def test_only_the_target_knows_where_a_program_was_interrupted():
@@ -83,13 +83,13 @@ def test_only_the_target_knows_where_a_program_was_interrupted():
         assert found == [on(0, None, 1), on(1, None, 99)]
     racquet = plan_of(processors=2)
     assert sealing._where(racquet, told, totals) == seen
-    (fault,) = sealing.raised_elsewhere(asked, seen)
+    (fault,) = sealing._raised_elsewhere(asked, seen)
     assert fault.code == "counted_elsewhere"
     assert fault.message == (
         "--bottom-half-cpu 1, and the line was raised elsewhere: 1 on processor 0"
     )
-    assert not list(sealing.raised_elsewhere(asked, [on(0, 0, 5), on(1, 100, 95)]))
-    assert not list(sealing.raised_elsewhere(plan_of(program=ANSWER, processors=2), seen))
+    assert not list(sealing._raised_elsewhere(asked, [on(0, 0, 5), on(1, 100, 95)]))
+    assert not list(sealing._raised_elsewhere(plan_of(program=ANSWER, processors=2), seen))
 
 
 def test_what_nobody_counted_is_not_said(tmp_path):

@@ -36,14 +36,14 @@ def test_columns_are_those_of_pyarrow(size):
     values = np.arange(size, dtype=np.uint32) * 3
     for missing in (values % 2 == 1, values < 0, values >= 0):
         theirs = pa.array(values, mask=missing)
-        ours = balls.column_of(values, missing)
+        ours = balls._column_of(values, missing)
         ours.validate(full=True)
         assert ours.equals(theirs)
         assert ours.null_count == missing.sum()
         for part in (ours, ours.slice(3), ours.slice(5, 11)):
             expected = [NONE if one is None else one for one in part.to_pylist()]
             assert rows.filled(part, NONE).tolist() == expected
-    served = balls.column_of(values.astype(np.int64))
+    served = balls._column_of(values.astype(np.int64))
     assert rows.filled(served.slice(1), -1).tolist() == values[1:].tolist()
 
 

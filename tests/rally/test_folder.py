@@ -349,7 +349,7 @@ def test_a_fifo_does_not_block(rally, name, listed):
 
 def forge(rally, columns, **options):
     """Replace the balls by another table, in the form that tennis writes, with a true hash."""
-    with balls.open_writer(rally / "balls.parquet", columns.schema) as writer:
+    with balls._open_writer(rally / "balls.parquet", columns.schema) as writer:
         writer.write_table(columns, **options)
     reseal(rally)
 
@@ -407,7 +407,7 @@ def test_a_small_file_that_unpacks_to_millions_of_latencies(command, rally, tmp_
     """A stranger's 1.4 MB are 12 million different latencies; 1 GB of address space is enough."""
     rows = balls.MAX_GROUP_ROWS
     columns = balls.schema(10**9, nulls=False)
-    with balls.open_writer(rally / "balls.parquet", columns) as writer:
+    with balls._open_writer(rally / "balls.parquet", columns) as writer:
         for first in range(0, 3 * rows, rows):
             number = np.arange(first, first + rows, dtype=np.int64)
             ticks = [pa.array((k * number).astype(np.uint32)) for k in (1, 2)]

@@ -35,7 +35,7 @@ class EmulatedPico:
 
     def __init__(self, *arguments: str, flash: Path | None = None) -> None:
         self._arguments = arguments
-        self._flash = flash or emulated.flash_image()
+        self._flash = flash or emulated._flash_image()
         self._port = self._clock = 0
         self.power_on()
 

@@ -14,7 +14,7 @@ from pathlib import Path
 from tennis.bench.instruments import emulated
 from tennis.bench.instruments.brickwall import Brickwall
 from tennis.bench.patience import Patience
-from tennis.play.commissioning.equipment import RISE, WIDTH, Count, Emulation
+from tennis.play.commissioning.equipment import RISE, WIDTH, Count, _Emulation
 from tennis.play.commissioning.measure import Outcome, Work, measure
 from tennis.play.commissioning.request import Amount, CommissionRequest
 from tennis.play.rally import Watch
@@ -155,7 +155,7 @@ def desk(step: str, faults: Sequence[str] = ()) -> Desk:
     return made
 
 
-class SharedPico(Emulation):
+class SharedPico(_Emulation):
     """One emulated Pico whose wires are plugged again for each step: it boots once."""
 
     def __init__(self, folder: Path) -> None:

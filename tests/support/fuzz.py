@@ -566,7 +566,7 @@ def programs_of_ones_own(scratch: Path) -> Run:
 def commissionings(scratch: Path) -> Run:
     """Damage a commissioning record that somebody sent, seal it again, and read and show it."""
     place = scratch / commissioning.RECORD
-    whole = made_up_record().text()
+    whole = made_up_record().sealed_text()
 
     def run(rng: random.Random) -> None:
         data = damaged(whole, rng)

@@ -21,9 +21,8 @@ from tennis.rally.balls import write
 from tennis.rally.command_line import file_name
 from tennis.rally.folder import BALLS, MANIFEST
 from tennis.rally.manifest import BottomHalf, Drill, Priorities, TopHalf, Witness
-from tennis.rally.opening import read_manifest
+from tennis.rally.opening import _read_manifest
 from tennis.rally.plan import Plan
-from tennis.rally.sealing import manifest_bytes
 from tests.support.synthetic import TIME_NOTE, make_rally, table
 from tests.support.synthetic_drill import make_drill
 
@@ -175,7 +174,7 @@ class MatchMaker:
         for number in range(2, boots + 1):
             folder = self.path / f"{name}-r{number}"
             shutil.copytree(self.path / first.name, folder)
-            manifest = read_manifest(folder)
+            manifest = _read_manifest(folder)
             balls = pq.read_table(folder / BALLS)
             if first.plan.drill:
                 served = pc.add(balls["served_ns"], number - 1)
@@ -187,7 +186,7 @@ class MatchMaker:
             digest = hashlib.sha256((folder / BALLS).read_bytes()).hexdigest()
             files = {**manifest.files, BALLS: digest}
             update = {"protocol": protocol, "files": files}
-            (folder / MANIFEST).write_bytes(manifest_bytes(manifest.model_copy(update=update)))
+            (folder / MANIFEST).write_bytes(manifest.model_copy(update=update).sealed_text())
             plan = first.plan.model_copy(update={"protocol": protocol})
             about = {"name": folder.name, "repetition": number, "plan": plan}
             self.scheduled.append(first.model_copy(update=about))

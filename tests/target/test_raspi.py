@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from tennis.bench.kernels import boards, catalogue
-from tennis.bench.kernels.gpio_lines import RacquetLines, racquet_lines
+from tennis.bench.kernels.gpio_lines import _RacquetLines, racquet_lines
 from tennis.bench.kernels.kernel import Kernel
 from tennis.bench.qemu.plugins import find_qemu
 from tennis.bench.targets import snapshot
@@ -87,7 +87,7 @@ def test_a_pi_boots_from_its_card_and_has_the_racquet(name, tmp_path):
     assert loaded.command_line.endswith(" panic=10")
     # probe: the driver of the board's GPIO controller gives the lines that config.txt names
     lines = {"ping": PINGS, "reply": REPLIES}
-    assert racquet_lines(seen) == RacquetLines(pi.driver, lines)
+    assert racquet_lines(seen) == _RacquetLines(pi.driver, lines)
     log = told(said, "tennis: log ")
     assert any(line.startswith("racquet racquet: interrupt ") for line in log)
     # a Pi 3's interrupts stay on its first processor: the doctor says so of this one, too

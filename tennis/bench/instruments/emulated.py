@@ -69,7 +69,7 @@ def _sources() -> list[Path]:
     return sorted(path for path in FOLDER.glob("*.mjs") if not path.name.endswith(".test.mjs"))
 
 
-def flash_image() -> Path:
+def _flash_image() -> Path:
     """Return the whole flash of a Pico with MicroPython and this checkout's firmware."""
     interpreter = micropython.firmware()
     files = firmware.files()
@@ -118,7 +118,7 @@ def start(
     to QEMU. ``log``: the file for the emulator's standard error.
     """
     check()
-    flash = flash_image()
+    flash = _flash_image()
     from_host, to_pico = os.pipe()
     from_pico, to_host = os.pipe()
     descriptors = [from_host, to_host, *(linked or ())]

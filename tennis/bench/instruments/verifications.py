@@ -23,7 +23,7 @@ def _folder() -> Path:
     return Path(base) / "tennis" / "verifications"
 
 
-def path_of(serial: str) -> Path:
+def _path_of(serial: str) -> Path:
     """Return the file of an instrument."""
     if not re.fullmatch(r"[0-9A-Za-z_-]{1,64}", serial):
         raise TennisError(
@@ -34,7 +34,7 @@ def path_of(serial: str) -> Path:
 
 def read(serial: str) -> VerificationRecord | None:
     """Return an instrument's last verification record; None if none is readable."""
-    path = path_of(serial)
+    path = _path_of(serial)
     # Tennis 0.1 called them certificates
     for candidate in (path, path.parents[1] / "certificates" / path.name):
         try:
@@ -62,6 +62,6 @@ def prepare() -> None:
 def write(record: VerificationRecord) -> Path:
     """Keep a verification record in place of an earlier one; return its file."""
     prepare()
-    path = path_of(record.serial)
+    path = _path_of(record.serial)
     write_whole(path, (record.model_dump_json(indent=2) + "\n").encode(), force=True)
     return path

@@ -23,7 +23,7 @@ NAME = "debug"
 NEEDED_MB = 4000  # the source takes 1.6 GB, the build 0.5 GB
 
 
-def linux_source() -> Path:
+def _linux_source() -> Path:
     """Return the archive with Debian's source; downloaded once for each version (150 MB)."""
     suite = Suite(SUITE, "arm64")
     suite.update()
@@ -59,7 +59,7 @@ def build(*, again: bool = False) -> Kernel:
                 f"needs {NEEDED_MB} MB while it is built",
                 next_step="free some, or set TENNIS_CACHE",
             )
-        archive = linux_source()
+        archive = _linux_source()
         source = packages.tarball_source(archive)
         tree = folder / "build"
         tree.mkdir()

@@ -20,7 +20,7 @@ PAGE = "docs/other-boards.md"
 
 
 @dataclass(frozen=True)
-class GpioChip:
+class _GpioChip:
     """A GPIO chip as /sys/kernel/debug/gpio shows it."""
 
     label: str
@@ -29,14 +29,14 @@ class GpioChip:
 
 
 @dataclass(frozen=True)
-class RacquetLines:
+class _RacquetLines:
     """The lines that a loaded Racquet holds."""
 
     chip: str
     offsets: Mapping[str, int]  # in the chip, of "ping" and "reply"
 
 
-def gpio_chips(snapshot: Snapshot) -> list[GpioChip]:
+def _gpio_chips(snapshot: Snapshot) -> list[_GpioChip]:
     """Return the chips of a target; none if it does not tell them (root reads debugfs)."""
     return [chip for chip, _ in _chips(snapshot)]
 
@@ -52,7 +52,7 @@ def check_lines(snapshot: Snapshot) -> Finding:
     nodes = [line for line in named if line.startswith("device-tree ")]
     if nodes:
         return Finding("good", "lines", "the device tree names them")
-    chips = gpio_chips(snapshot)
+    chips = _gpio_chips(snapshot)
     options = dict(_OPTION.findall(" ".join(_options(named, snapshot.module))))
     if "gpiochip" in options:
         return _check_options(options, chips)
@@ -87,7 +87,7 @@ def _options(named: list[str], module: str) -> list[str]:
     return [options for name, _, options in split if name == module]
 
 
-def _check_options(options: dict[str, str], chips: list[GpioChip]) -> Finding:
+def _check_options(options: dict[str, str], chips: list[_GpioChip]) -> Finding:
     label = options["gpiochip"]
     chip = next((chip for chip in chips if chip.label == label), None)
     lines = [
@@ -120,14 +120,14 @@ def _check_options(options: dict[str, str], chips: list[GpioChip]) -> Finding:
     return Finding("good", "lines", said)
 
 
-def _chip_names(chips: list[GpioChip]) -> str:
+def _chip_names(chips: list[_GpioChip]) -> str:
     shown = [f"{plain(chip.label, 40)} ({chip.lines} lines)" for chip in chips[:6]]
     return ", ".join(shown) + (", ..." if len(chips) > len(shown) else "")
 
 
-def _chips(snapshot: Snapshot) -> Iterator[tuple[GpioChip, list[tuple[str, int]]]]:
+def _chips(snapshot: Snapshot) -> Iterator[tuple[_GpioChip, list[tuple[str, int]]]]:
     """Yield each chip, and which of its lines a Racquet holds: name and offset."""
-    found: list[tuple[GpioChip, list[tuple[str, int]]]] = []
+    found: list[tuple[_GpioChip, list[tuple[str, int]]]] = []
     base = 0
     for line in snapshot.lines("gpio"):
         head = _CHIP.match(line.strip())
@@ -135,16 +135,16 @@ def _chips(snapshot: Snapshot) -> Iterator[tuple[GpioChip, list[tuple[str, int]]
             first, last, count, names, sleeps = head.groups()
             base = int(first or 0)
             lines = int(count) if count else int(last) - base + 1
-            found.append((GpioChip(names.rpartition(", ")[2], lines, bool(sleeps)), []))
+            found.append((_GpioChip(names.rpartition(", ")[2], lines, bool(sleeps)), []))
         elif (held := _LINE.match(line)) and found:
             found[-1][1].append((held[2], int(held[1]) - base))
     yield from found
 
 
-def racquet_lines(snapshot: Snapshot) -> RacquetLines | None:
+def racquet_lines(snapshot: Snapshot) -> _RacquetLines | None:
     """Return the lines that a loaded Racquet holds; None if the target reports none."""
     for chip, lines in _chips(snapshot):
         offsets = dict(lines)
         if {"ping", "reply"} <= offsets.keys():
-            return RacquetLines(plain(chip.label, 60), offsets)
+            return _RacquetLines(plain(chip.label, 60), offsets)
     return None

@@ -210,7 +210,7 @@ def package(flavour: str, source: _Source, base: str, fragments: Sequence[Path])
         with _kept_tree(f"{flavour}-{key}") as tree:
             local = f'CONFIG_LOCALVERSION="-tennis-{flavour}-{key[:VERSION_LENGTH]}"'
             options = f"{wanted}\n{local}\n# CONFIG_LOCALVERSION_AUTO is not set"
-            configure(flavour, source, base if is_target else base_file, options, tree)
+            _configure(flavour, source, base if is_target else base_file, options, tree)
             log.info(f"{flavour}: building {source.origin} (tens of minutes)")
             targets = ["Image", "modules"]
             if "CONFIG_ARCH_BCM2835=y" in (tree / ".config").read_text():
@@ -303,7 +303,7 @@ def check_taken(tree: Path, fragment: Path) -> None:
         raise BenchError(f"{fragment.name}: Linux did not take {', '.join(lost)}")
 
 
-def configure(flavour: str, source: _Source, base: str | Path, options: str, tree: Path) -> None:
+def _configure(flavour: str, source: _Source, base: str | Path, options: str, tree: Path) -> None:
     """Write .config: the base and the wanted options; check that they were accepted."""
     config = tree / ".config"
     if isinstance(base, str):

@@ -58,7 +58,7 @@ def functions(parts: Parts, facts: Mapping[str, str]) -> list[Symbol]:
     ``at_racquet``). Each line of a user's Racquet is a symbol of its own.
     """
     answerer = parts.answerer
-    both = table_of(_kernel(parts), facts) + table_of(_modules(parts), facts)
+    both = _table_of(_kernel(parts), facts) + _table_of(_modules(parts), facts)
     if answerer.program:
         both += elf.functions(program.executables(answerer.program))
     if parts.plan.racquet:
@@ -68,7 +68,7 @@ def functions(parts: Parts, facts: Mapping[str, str]) -> list[Symbol]:
 
 def variables(parts: Parts, facts: Mapping[str, str]) -> list[Symbol]:
     """Return the variables of a target's modules by address, as ``functions``."""
-    return table_of(_modules(parts), facts, _VARIABLE)
+    return _table_of(_modules(parts), facts, _VARIABLE)
 
 
 def _by_lines(symbols: Sequence[Symbol], source: Path, kernel: Kernel) -> list[Symbol]:
@@ -124,7 +124,7 @@ def fixed(parts: Parts) -> tuple[list[Symbol], int, dict[str, int]]:
             f"Linux {parts.kernel.release} does not say where its lists of modules and tasks are",
             next_step="build it with CONFIG_KALLSYMS_ALL=y",
         )
-    return table_of(text, {"at_kernel": text[:16]}), int(text[:16], 16), heads
+    return _table_of(text, {"at_kernel": text[:16]}), int(text[:16], 16), heads
 
 
 def in_place(kernel: Kernel) -> str:
@@ -150,7 +150,7 @@ def _kernel(parts: Parts) -> str:
     )
 
 
-def table_of(text: str, facts: Mapping[str, str], kind: re.Pattern[str] = _LINE) -> list[Symbol]:
+def _table_of(text: str, facts: Mapping[str, str], kind: re.Pattern[str] = _LINE) -> list[Symbol]:
     """Return the functions that a target printed, at the addresses of a rally's boot.
 
     ``kind``: of the lines that count, by default those of functions.

@@ -28,9 +28,7 @@ from tennis.play.commissioning.record import (
     Number,
     Record,
     StepResult,
-    check_files,
     read_record,
-    write_record,
 )
 from tennis.play.commissioning.request import CommissionRequest
 from tennis.play.commissioning.sharing import to_share
@@ -129,7 +127,7 @@ class Commissioning:
             self._state = self._state.model_copy(update={"target": self._target})
         # the page is written behind the record: it may be missing after a crash
         files = {name: digest for name, digest in record.files.items() if name != PAGE}
-        check_files(self.out, record.model_copy(update={"files": files}))
+        record.model_copy(update={"files": files}).check_files(self.out)
         flashed = record.result("firmware")
         if flashed and flashed.facts.get("firmware_sha256", firmware.sha256()) != firmware.sha256():
             log.info(
@@ -293,7 +291,7 @@ class Commissioning:
                     files[f"{name}/{MANIFEST}"] = sha256_of(manifest)
         self.record = self.record.model_copy(update={"files": files})
         write_whole(self.out / STATE, (self._state.model_dump_json() + "\n").encode(), force=True)
-        write_record(self.out, self.record)
+        write_whole(self.out / RECORD, self.record.sealed_text(), force=True)
         write_whole(self.out / PAGE, text, force=True)
 
 
@@ -304,11 +302,11 @@ def share(folder: Path, out: Path | None = None) -> tuple[Path, Record]:
     Raises RallyError, AlteredError, UsageError.
     """
     record = read_record(folder / RECORD)
-    check_files(folder, record)
+    record.check_files(folder)
     for name in RALLIES[:2]:
         _check_medians(folder, record, name)
     sent = to_share(record)
-    text = sent.text()
+    text = sent.sealed_text()
     number = hashlib.sha256(text).hexdigest()[:8]
     place = out or Path(f"tennis-commissioning-{record.created}-{number}.json")
     write_whole(place, text)

@@ -121,7 +121,7 @@ class Equipment(Protocol):
         ...
 
 
-class Boards:
+class _Boards:
     """A real Pico on a port (or one behind a socket), and a board, or none that is managed."""
 
     def __init__(self, request: CommissionRequest) -> None:
@@ -260,7 +260,7 @@ class Boards:
         return bench_for(plan, Access(asked.port, target)), plan
 
 
-class Emulation:
+class _Emulation:
     """An emulated Pico with a scripted target on its wires, and the virtual bench.
 
     ``wires`` are arguments of the emulator in place of those of sound wires.
@@ -356,7 +356,7 @@ def equipment_for(request: CommissionRequest) -> Equipment:
         raise UsageError(
             "two Picos are there, and either may be the Brickwall", next_step="name it with --port"
         )
-    return Emulation(request) if virtual else Boards(request)
+    return _Emulation(request) if virtual else _Boards(request)
 
 
 def _refuse_what_is_plugged_in() -> None:

@@ -16,7 +16,7 @@ from pydantic import Field
 
 from tennis.kit.errors import AlteredError, RallyError
 from tennis.play.commissioning.steps import names, step
-from tennis.rally.disk import open_below, write_whole
+from tennis.rally.disk import open_below
 from tennis.rally.manifest import Sha256, StrictModel, Text, seal_of
 from tennis.rally.record_file import RecordFile
 from tennis.rally.text import plain
@@ -111,11 +111,19 @@ class Record(StrictModel):
             words += f", {len(left)} left out"
         return words
 
-    def text(self) -> bytes:
-        """Return the file's text, with its seal."""
-        content = self.model_dump(mode="json")
-        content["seal"] = seal_of(content)
-        return (json.dumps(content, indent=2, sort_keys=True, ensure_ascii=False) + "\n").encode()
+    def check_files(self, folder: Path) -> None:
+        """Check the other files in its folder. Raises AlteredError."""
+        for name, sha256 in self.files.items():
+            try:
+                with open_below(folder, name) as file:
+                    same = hashlib.file_digest(file, "sha256").hexdigest() == sha256
+            except OSError:
+                same = False
+            if not same:
+                raise AlteredError(
+                    f"{folder / plain(name, 80)} is not what was sealed",
+                    next_step="do its step again, or use the original folder",
+                )
 
 
 def read_record(path: Path) -> Record:
@@ -147,23 +155,3 @@ def read_record(path: Path) -> Record:
                 next_step="use the original",
             )
     return record
-
-
-def check_files(folder: Path, record: Record) -> None:
-    """Check the other files in a record's folder. Raises AlteredError."""
-    for name, sha256 in record.files.items():
-        try:
-            with open_below(folder, name) as file:
-                same = hashlib.file_digest(file, "sha256").hexdigest() == sha256
-        except OSError:
-            same = False
-        if not same:
-            raise AlteredError(
-                f"{folder / plain(name, 80)} is not what was sealed",
-                next_step="do its step again, or use the original folder",
-            )
-
-
-def write_record(folder: Path, record: Record) -> None:
-    """Write ``record.json``, whole or not at all. Raises DiskFullError, RallyError."""
-    write_whole(folder / RECORD, record.text(), force=True)

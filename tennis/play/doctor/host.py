@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 """Checks of this machine: each reports its finding and what to do about it."""
 
+import importlib.util
 import os
 import platform
 import shutil
@@ -14,6 +15,7 @@ from pathlib import Path
 
 from tennis.bench.debian import host_architecture
 from tennis.bench.findings import Finding
+from tennis.bench.instruments import emulated, sigrok
 from tennis.bench.kernels import catalogue, modules
 from tennis.bench.qemu import plugins as instrument
 from tennis.bench.virtual import initramfs
@@ -27,22 +29,17 @@ from tennis.kit.units import format_count
 from tennis.play.doctor.folder import examine_folder
 from tennis.rally.text import quoted
 
-# of what needs more than the virtual bench: Python packages that are optional may be missing
-MORE = (
-    "tennis.play.doctor.emulator:examine_emulator",
-    "tennis.play.doctor.analyser:examine_analyser",
-    "tennis.play.doctor.pico:examine_plugged",
-)
-
 
 def examine() -> Iterator[Finding]:
     """Yield the findings, one at a time: of the virtual bench, of boards, of other packages."""
     yield from _examine_virtual()
     yield from examine_folder(Path.cwd())
-    for named in MORE:
-        # what an extra adds is not missed by those who did not install it; --port asks for it
-        with suppress(EntryError):
-            yield from load(named)()
+    # nobody misses an extra that is not installed; --port asks for it
+    if importlib.util.find_spec("littlefs"):
+        yield _mild(_looked("emulated Pico", emulated.check))
+    yield _mild(_looked("sigrok-cli", sigrok.version))
+    with suppress(EntryError):
+        yield from map(_mild, load("tennis.play.doctor.pico:examine_ports")(None))
     for entry in entries.entries("tennis"):
         try:
             entry.load()
@@ -52,12 +49,12 @@ def examine() -> Iterator[Finding]:
 
 def _examine_virtual() -> Iterator[Finding]:
     """Yield what there is to say about the virtual bench."""
-    yield looked("Python", lambda: sys.version.split()[0])
-    yield looked("machine", lambda: f"{platform.system()} {host_architecture()}")
+    yield _looked("Python", lambda: sys.version.split()[0])
+    yield _looked("machine", lambda: f"{platform.system()} {host_architecture()}")
     yield _cores()
-    yield looked("QEMU", lambda: instrument.find_qemu().version)
-    yield looked("arm64 compiler", modules.compiler_version)
-    yield looked("instrument", lambda: instrument.build(instrument.find_qemu()).name)
+    yield _looked("QEMU", lambda: instrument.find_qemu().version)
+    yield _looked("arm64 compiler", modules.compiler_version)
+    yield _looked("instrument", lambda: instrument.build(instrument.find_qemu()).name)
     for tool in ("make", "nm", "dpkg-deb", "apt-get"):
         if not shutil.which(tool):
             yield Finding("bad", tool, "not installed", f"run '{SETUP}'")
@@ -66,10 +63,10 @@ def _examine_virtual() -> Iterator[Finding]:
         advice = "set TENNIS_CACHE to a folder that you can write"
         yield Finding("bad", "cache folder", f"somebody else owns {home}", advice)
         return
-    yield looked("target's programs", lambda: f"stress {initramfs.package_versions()['stress']}")
+    yield _looked("target's programs", lambda: f"stress {initramfs.package_versions()['stress']}")
     for name in catalogue.catalogue():
         if catalogue.is_fetched(name):
-            yield looked(f"kernel {name}", partial(_release, name))
+            yield _looked(f"kernel {name}", partial(_release, name))
         elif name in {"mainline", "rt"}:
             advice = f"run 'tennis kernels fetch {name}'"
             yield Finding("bad", f"kernel {name}", "not fetched", advice)
@@ -111,7 +108,7 @@ def _of_more(cores: int) -> str:
     return f" may be used of {there}" if there > cores else ""
 
 
-def looked(what: str, look: Callable[[], str]) -> Finding:
+def _looked(what: str, look: Callable[[], str]) -> Finding:
     """Run a check; return its result, or why it failed, as a finding."""
     try:
         return Finding("good", what, look())
@@ -122,6 +119,6 @@ def looked(what: str, look: Callable[[], str]) -> Finding:
         return Finding("bad", what, problem, advice)
 
 
-def mild(finding: Finding) -> Finding:
+def _mild(finding: Finding) -> Finding:
     """Return a finding as a note if it is bad: the virtual bench plays without."""
     return replace(finding, verdict="note") if finding.verdict == "bad" else finding

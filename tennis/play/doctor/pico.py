@@ -14,17 +14,11 @@ from tennis.bench.instruments.ports import bootsel, picos, the_port
 from tennis.bench.instruments.serial_link import SerialLink
 from tennis.kit.errors import TennisError
 from tennis.kit.wiring import wiring
-from tennis.play.doctor.host import mild
 from tennis.rally.calibration import doubt
 from tennis.rally.manifest import Instrument
 
 EXPECTED_HZ = 125_000_000
 PLUG = "the loop-back plug (the far ends of ping, reply and GP6 joined)"
-
-
-def examine_plugged() -> Iterator[Finding]:
-    """Yield what there is to say about the Picos that are plugged in, for a look at all."""
-    yield from map(mild, examine_ports(None))
 
 
 def examine_ports(port: str | None) -> Iterator[Finding]:
@@ -41,10 +35,10 @@ def examine_ports(port: str | None) -> Iterator[Finding]:
             else "play on the virtual bench, or plug one in",
         )
     for name in candidates:
-        yield from examine_pico(name)
+        yield from _examine_pico(name)
 
 
-def examine_pico(port: str) -> Iterator[Finding]:
+def _examine_pico(port: str) -> Iterator[Finding]:
     """Yield what there is to say about the Brickwall on a port."""
     try:
         brickwall = Brickwall(SerialLink(the_port(port)))
@@ -63,7 +57,7 @@ def examine_pico(port: str) -> Iterator[Finding]:
             )
         else:
             brickwall.command("quiet")  # a verification that was killed left the generator on
-            yield from wire_findings(brickwall.wires(), hello.board)
+            yield from _wire_findings(brickwall.wires(), hello.board)
     except TennisError as error:
         yield _bad("Brickwall", error)
     finally:
@@ -128,7 +122,7 @@ def _identity(hello: Hello, port: str) -> Iterator[Finding]:
     )
 
 
-def wire_findings(levels: dict[str, Any], board: str = "") -> Iterator[Finding]:
+def _wire_findings(levels: dict[str, Any], board: str = "") -> Iterator[Finding]:
     """Yield what the Brickwall's pads tell about the wires; ``levels`` is what ``wires`` answers.
 
     ``board`` is what the Brickwall calls itself: some have a resistor on the reply line.

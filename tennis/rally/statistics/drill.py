@@ -166,7 +166,7 @@ def _periods_in(intervals: Spans, period_ns: int) -> NDArray[np.int64]:
     return np.rint(intervals / period_ns).astype(np.int64)
 
 
-def overruns_seen(intervals: Spans, period_ns: int) -> int:
+def _overruns_seen(intervals: Spans, period_ns: int) -> int:
     """Return how many periods passed without a repetition, as the instrument saw it."""
     return int(np.maximum(_periods_in(intervals, period_ns) - 1, 0).sum())
 
@@ -178,7 +178,7 @@ def jitter_ns(intervals: Spans, period_ns: int) -> tuple[Spans, int]:
     up for one that came late is as early as that.
     """
     periods = np.maximum(_periods_in(intervals, period_ns), 1)
-    return np.abs(intervals - periods * period_ns), overruns_seen(intervals, period_ns)
+    return np.abs(intervals - periods * period_ns), _overruns_seen(intervals, period_ns)
 
 
 def drift_ns(intervals: Spans, period_ns: int) -> float | None:
@@ -228,7 +228,7 @@ def summarize_drill(rally: Rally) -> DrillSummary:
         period_ns=drill.period_ns,
         repetitions=rally.balls,
         suspect=manifest.suspect,
-        overruns=inside.overruns if inside else overruns_seen(between, drill.period_ns),
+        overruns=inside.overruns if inside else _overruns_seen(between, drill.period_ns),
         page_faults=measured.page_faults if measured else None,
         failures=inside.failures if inside else 0,
         clock_ns=inside.clock_ns if inside else None,

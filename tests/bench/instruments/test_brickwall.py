@@ -22,7 +22,7 @@ from tennis.kit.errors import BenchError, TennisError
 from tennis.kit.gaps import gap_ns
 from tennis.kit.wiring import wiring
 from tennis.play.commissioning.request import Amount
-from tennis.play.doctor.pico import examine_pico, wire_findings
+from tennis.play.doctor.pico import _examine_pico, _wire_findings
 from tennis.play.loop_delay import Clocks, Loop
 from tennis.play.rally import Watch, play, resume
 from tennis.play.verification import Verification
@@ -360,7 +360,7 @@ def test_a_verification_ends_the_play_of_a_host_that_was_killed(fake):
     fake.balls_a_second = 100
     next(brickwall.play(play_of(plan_of(bench="pi", balls=100_000).protocol)))
     brickwall.close()
-    (*_, wires_of_it) = examine_pico(fake.port)
+    (*_, wires_of_it) = _examine_pico(fake.port)
     assert "whose host is gone" in wires_of_it.found
     fake.balls_a_second = 1e9
     assert verify(Brickwall(SerialLink(fake.port)), amount=FEW).verdict == "pass"
@@ -532,14 +532,14 @@ def test_a_record_of_the_first_release_is_read_and_a_damaged_one_is_none():
     path.write_text("{}")
     assert verifications.read("e6") is None
     with pytest.raises(TennisError, match="is not a serial number"):
-        verifications.path_of("../../etc/passwd")
+        verifications._path_of("../../etc/passwd")
 
 
 # --- the doctor ---
 
 
 def findings(seen: dict[str, object]) -> str:
-    return "\n".join(f"{f.verdict} {f.what}: {f.found}" for f in wire_findings(seen))
+    return "\n".join(f"{f.verdict} {f.what}: {f.found}" for f in _wire_findings(seen))
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ import pytest
 from tennis.bench.instruments import sigrok
 from tennis.bench.instruments.acquisition import capturing, wait
 from tennis.kit.errors import UsageError
-from tennis.play.capture import needed_s, watching
+from tennis.play.capture import _needed_s, watching
 from tennis.report.umpire import open_capture
 from tests.support.captures import sigrok as run_sigrok
 from tests.support.plans import plan_of
@@ -82,7 +82,7 @@ def test_an_analyser_that_is_unplugged_leaves_what_it_saw(tmp_path, path_of, sec
 def test_a_rally_on_a_physical_bench_is_watched(tmp_path):
     """The demo driver stands for an analyser: the capture begins and ends with the rally."""
     plan = plan_of(bench="pi", umpire=True, analyser="demo", balls=100)
-    assert 3 < needed_s(plan) < 10
+    assert 3 < _needed_s(plan) < 10
     with watching(plan, tmp_path) as trouble:
         time.sleep(0.2)
     assert trouble == []

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tennis.bench.kernels.gpio_lines import GpioChip, check_lines, gpio_chips
+from tennis.bench.kernels.gpio_lines import _gpio_chips, _GpioChip, check_lines
 from tennis.bench.targets import snapshot
 from tests.support.processes import run_to_end
 
@@ -33,12 +33,12 @@ def seen(gpio: str = PC, lines: str = "", config: str = "") -> snapshot.Snapshot
 
 
 def test_chips_of_old_and_new_kernels():
-    intel, expander = gpio_chips(seen())
-    assert intel == GpioChip("INTC1055:00", 88, can_sleep=False)
-    assert expander == GpioChip("1-0020", 16, can_sleep=True)
-    assert gpio_chips(seen(OF_6_15)) == [GpioChip("pinctrl-bcm2711", 54, can_sleep=False)]
-    assert gpio_chips(seen("gpiochip0: (dangling chip)")) == []
-    assert len(gpio_chips(seen(f"{OF_6_15}\n" * 100))) == 64
+    intel, expander = _gpio_chips(seen())
+    assert intel == _GpioChip("INTC1055:00", 88, can_sleep=False)
+    assert expander == _GpioChip("1-0020", 16, can_sleep=True)
+    assert _gpio_chips(seen(OF_6_15)) == [_GpioChip("pinctrl-bcm2711", 54, can_sleep=False)]
+    assert _gpio_chips(seen("gpiochip0: (dangling chip)")) == []
+    assert len(_gpio_chips(seen(f"{OF_6_15}\n" * 100))) == 64
 
 
 @pytest.mark.parametrize(("base", "head"), [(512, PC), (0, OF_6_15)])

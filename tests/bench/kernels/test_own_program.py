@@ -7,7 +7,7 @@ import pytest
 from tennis.bench.kernels import own_program
 from tennis.kit.checkout import ROOT
 from tennis.kit.errors import NotBuiltError
-from tennis.rally.program import check_executable, read
+from tennis.rally.program import _check_executable, read
 
 PROGRAMS = sorted((ROOT / "target/programs").glob("*.c"))
 
@@ -22,7 +22,7 @@ def build(folder, text, name="a.c"):
 def test_the_kit_s_programs_are_static_and_need_nothing(source):
     built = own_program.built(read(source))
     assert list(built.files) == [f"/program/{source.stem}"]
-    check_executable(source.stem, built.files[f"/program/{source.stem}"], static=True)
+    _check_executable(source.stem, built.files[f"/program/{source.stem}"], static=True)
 
 
 def test_the_same_source_gives_the_same_bytes(tmp_path, monkeypatch):

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tennis.bench.kernels import packages
-from tennis.bench.kernels.debugging import linux_source
+from tennis.bench.kernels.debugging import _linux_source
 from tennis.bench.kernels.requirements import fragment
 from tennis.kit.errors import BenchError
 from tests.support.small_kernel import SMALL
@@ -80,20 +80,20 @@ def test_an_archive_is_its_bytes(tree, tmp_path):
 @pytest.mark.parametrize(("flavour", "base"), [("mainline", "defconfig"), ("rt", "allnoconfig")])
 def test_the_source_of_debian_takes_what_a_flavour_wants(flavour, base, tmp_path):
     """Kconfig drops an option without a word where another one is missing."""
-    source = packages.tarball_source(linux_source())
+    source = packages.tarball_source(_linux_source())
     wanted = f"{SMALL.read_text()}\n{fragment(flavour)}"
-    packages.configure(flavour, source, base, wanted, tmp_path)
+    packages._configure(flavour, source, base, wanted, tmp_path)
     taken = (tmp_path / ".config").read_text()
     assert ("CONFIG_PREEMPT_RT=y\n" in taken) == (flavour == "rt")
     with pytest.raises(BenchError, match="the configuration is not one of"):
         refused = wanted.replace("CONFIG_MODULES=y", "CONFIG_MODULES=n")
-        packages.configure(flavour, source, "allnoconfig", refused, tmp_path)
+        packages._configure(flavour, source, "allnoconfig", refused, tmp_path)
 
 
 @pytest.fixture(scope="module")
 def built():
     """Debian's linux-source with a small configuration, as the kernel role builds it."""
-    source = packages.tarball_source(linux_source())
+    source = packages.tarball_source(_linux_source())
     return packages.package("rt", source, "allnoconfig", [SMALL])
 
 

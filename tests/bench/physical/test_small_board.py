@@ -188,7 +188,7 @@ def test_a_witness_looks_on_and_leaves_the_board_as_it_was(target, tmp_path):
     rally = played(tmp_path / "r", rate=100, load="stress", witness="cyclictest", balls=300)
     manifest = rally.manifest
     assert (rally.balls, manifest.faults, manifest.target.witness) == (300, [], "cyclictest")
-    told = witness.read_samples(rally, rally.file(CONSOLE).read_text())
+    told = witness._read_samples(rally, rally.file(CONSOLE).read_text())
     (inside,) = witness.READERS["cyclictest"](told)
     assert inside.began[-1] - inside.began[0] > 2_500_000_000  # 300 balls in 3 s
     # an emulated board beside other work leaves wake-ups out

@@ -10,7 +10,7 @@ import pytest
 from tennis.explain.replayed import explain
 from tennis.kit.checkout import ROOT
 from tennis.rally import open_folder
-from tennis.rally.statistics.drill import drift_ns, overruns_seen, summarize_drill
+from tennis.rally.statistics.drill import _overruns_seen, drift_ns, summarize_drill
 from tests.support.terminal import run
 
 PROGRAMS = ROOT / "target/programs"
@@ -72,7 +72,7 @@ def drill(out, brought, *words):
 )
 def test_what_the_instrument_sees_of_a_loop(intervals, overruns, drift):
     spans = np.array(intervals, np.float64)
-    assert overruns_seen(spans, PERIOD_NS) == overruns
+    assert _overruns_seen(spans, PERIOD_NS) == overruns
     assert drift_ns(spans, PERIOD_NS) == (None if drift is None else pytest.approx(drift))
 
 

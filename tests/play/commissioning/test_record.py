@@ -15,9 +15,7 @@ from tennis.play.commissioning.record import (
     PAGE,
     RECORD,
     Record,
-    check_files,
     read_record,
-    write_record,
 )
 from tennis.play.commissioning.steps import steps
 from tennis.rally.manifest import seal_of
@@ -29,14 +27,14 @@ def folder(tmp_path):
     record = made_up_record()
     (tmp_path / PAGE).write_text(page(record))
     record = record.model_copy(update={"files": {PAGE: sha256_of(tmp_path / PAGE)}})
-    write_record(tmp_path, record)
+    (tmp_path / RECORD).write_bytes(record.sealed_text())
     return tmp_path
 
 
 def test_a_record_comes_back_as_it_was_written(folder):
     record = read_record(folder / RECORD)
     assert record.model_copy(update={"files": {}}) == made_up_record()
-    check_files(folder, record)
+    record.check_files(folder)
 
 
 def test_every_edit_of_a_number_is_found_out(folder):
@@ -52,7 +50,7 @@ def test_a_page_that_was_edited_is_found_out(folder):
     place = folder / PAGE
     place.write_text(place.read_text().replace("nothing drives", "something drives"))
     with pytest.raises(AlteredError, match=r"index\.html is not what was sealed"):
-        check_files(folder, read_record(folder / RECORD))
+        read_record(folder / RECORD).check_files(folder)
 
 
 @pytest.mark.parametrize(

@@ -116,7 +116,7 @@ def with_words(rng: random.Random) -> Record:
 def test_no_word_of_a_folder_is_in_what_is_sent():
     """Folders with other words and the same numbers are one file: nothing seeped through."""
     rng = random.Random(53)  # noqa: S311
-    sent = {to_share(with_words(rng)).text() for _ in range(300)}
+    sent = {to_share(with_words(rng)).sealed_text() for _ in range(300)}
     assert len(sent) == 1
     (text,) = sent
     kept = json.loads(text)
@@ -149,7 +149,7 @@ def test_the_version_leaves(version):
 def test_what_is_sent_is_a_record_that_can_be_read(tmp_path):
     place = tmp_path / "sent.json"
     sent = to_share(with_words(random.Random(1)))  # noqa: S311
-    place.write_bytes(sent.text())
+    place.write_bytes(sent.sealed_text())
     assert read_record(place) == sent
     # and once more is the same
-    assert to_share(sent).text() == sent.text()
+    assert to_share(sent).sealed_text() == sent.sealed_text()
