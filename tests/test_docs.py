@@ -10,7 +10,7 @@ from pathlib import Path
 import click
 import pytest
 
-from tennis.cli import cli, names
+from tennis.cli import _names, cli
 from tennis.course import load_course
 from tennis.course.lab_files import solved
 from tennis.kit.checkout import ROOT
@@ -29,7 +29,7 @@ REFERENCE = {page.stem: page.read_text() for page in (ROOT / "docs/commands").gl
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 
 
-@pytest.mark.parametrize("name", names())
+@pytest.mark.parametrize("name", _names())
 def test_every_command_is_in_the_reference(name):
     """A part of its page is made of its help: usage and all options."""
     part = rf"^# tennis {name}$.*?^{reference.BEGIN}command {name} -->$(.*?)^{reference.END}$"
@@ -41,7 +41,7 @@ def test_every_command_is_in_the_reference(name):
     assert re.search(rf"^{name}$", REFERENCE["index"], re.MULTILINE)
 
 
-@pytest.mark.parametrize("name", names())
+@pytest.mark.parametrize("name", _names())
 def test_every_command_and_option_says_what_it_does(name):
     command = cli.get_command(click.Context(cli), name)
     todo = [command]
@@ -69,7 +69,7 @@ def test_a_part_that_is_not_what_the_code_says_is_found():
 
 
 def test_the_reference_has_no_command_too_many():
-    assert set(REFERENCE) == {"index", *names()}
+    assert set(REFERENCE) == {"index", *_names()}
 
 
 def commands_of(page: Path) -> list[list[str]]:

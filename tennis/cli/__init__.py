@@ -12,21 +12,23 @@ import os
 import resource
 import signal
 import sys
+from collections.abc import Iterator
 
 import click
 from click.shell_completion import CompletionItem
 
-from tennis.cli import plugged, streams
-from tennis.cli.removed import REMOVED, instead_of
+from tennis.cli import streams
+from tennis.cli.removed import OPTIONS, REMOVED
 from tennis.cli.streams import QUIET
 from tennis.kit import entries, environment, scratch
 from tennis.kit.edition import VERSION
+from tennis.kit.entries import Entry, EntryError
 from tennis.kit.errors import TennisError, UsageError
 from tennis.start import cut_off
 
 # heading -> command -> one line of help; the module tennis.cli.<command> holds a click command of
 # that name. Modules are imported when they are asked for, so that --help is quick.
-# Other packages add theirs as entry points: plugged.py.
+# Other packages add theirs as entry points.
 CORE = {
     "Play": {
         "rally": "Serve balls to a target, and keep every one of them.",
@@ -65,7 +67,25 @@ CORE = {
         "commission": "Go through the first evening with a board, step by step.",
     },
 }
+GROUP = "tennis.commands"  # entry points of packages
 CORE_COMMANDS = {name: text for group in CORE.values() for name, text in group.items()}
+
+
+def _plugged() -> Iterator[tuple[str, Entry]]:
+    """Yield the heading and the entry of each command that another package adds.
+
+    ``tennis.commands.read`` lists a command under Read.
+    """
+    for entry in entries.entries(GROUP):
+        yield entry.group.removeprefix(GROUP).removeprefix(".").capitalize() or "More", entry
+
+
+def _load(entry: Entry) -> click.Command:
+    """Import and return a command. Raises EntryError."""
+    command = entry.load()
+    if not isinstance(command, click.Command):
+        raise EntryError(f"{entry} is no command of click's", next_step=entry.repair)
+    return command
 
 
 def listed() -> tuple[dict[str, dict[str, str]], list[str]]:
@@ -75,11 +95,11 @@ def listed() -> tuple[dict[str, dict[str, str]], list[str]]:
     """
     groups = {heading: dict(commands) for heading, commands in CORE.items()}
     trouble = []
-    for heading, entry in plugged.commands():
+    for heading, entry in _plugged():
         if entry.name in CORE_COMMANDS:
             continue
         try:
-            line = plugged.load(entry).get_short_help_str(limit=80)
+            line = _load(entry).get_short_help_str(limit=80)
         except TennisError as error:
             trouble.append(str(error))
         else:
@@ -87,31 +107,31 @@ def listed() -> tuple[dict[str, dict[str, str]], list[str]]:
     return groups, trouble
 
 
-def names() -> list[str]:
+def _names() -> list[str]:
     """Return the names of all commands."""
-    return list(dict.fromkeys([*CORE_COMMANDS, *(entry.name for _, entry in plugged.commands())]))
+    return list(dict.fromkeys([*CORE_COMMANDS, *(entry.name for _, entry in _plugged())]))
 
 
-def command_of(name: str) -> click.Command | None:
+def _command_of(name: str) -> click.Command | None:
     """Import and return a command, or None for an unknown name. Raises EntryError."""
     if name in CORE_COMMANDS:
         command = getattr(importlib.import_module(f"tennis.cli.{name}"), name)
         assert isinstance(command, click.Command)  # noqa: S101
         return command
-    entry = entries.find(plugged.GROUP, name)
-    return plugged.load(entry) if entry else None
+    entry = entries.find(GROUP, name)
+    return _load(entry) if entry else None
 
 
-class Commands(click.Group):
+class _Commands(click.Group):
     """A group that imports a command when it is needed and prints errors as one line."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002
         """Return the commands in the order in which people need them."""
-        return names()
+        return _names()
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
         """Import and return a command. Raises UsageError for a command that was removed."""
-        command = command_of(cmd_name)
+        command = _command_of(cmd_name)
         if command is None and cmd_name in REMOVED:
             raise UsageError(f"there is no tennis {cmd_name} now", next_step=REMOVED[cmd_name])
         return command
@@ -125,7 +145,7 @@ class Commands(click.Group):
         try:
             return super().resolve_command(ctx, args)
         except click.UsageError as error:
-            if close := difflib.get_close_matches(args[0], names(), 1, 0.7):
+            if close := difflib.get_close_matches(args[0], _names(), 1, 0.7):
                 meant = f"{error.message} Did you mean '{close[0]}'?"
                 raise click.UsageError(meant, ctx) from error
             raise
@@ -150,7 +170,7 @@ class Commands(click.Group):
             _say(line)
 
 
-@click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(VERSION, prog_name="tennis")
 @click.option(
     "--quiet", is_flag=True, help="Show no progress; results, warnings and errors remain."
@@ -272,10 +292,15 @@ def _is_short(error: BaseException) -> bool:
     return limited or isinstance(error, MemoryError)
 
 
+def _instead_of(command: str, option: str) -> str:
+    """Return what to do instead of an option that a command had; empty: it never had it."""
+    return OPTIONS.get(f"{command} {option}") or OPTIONS.get(option, "")
+
+
 def _misused(error: click.UsageError) -> str:
     command = error.ctx.command_path if error.ctx else "tennis"
     if isinstance(error, click.NoSuchOption):
-        instead = instead_of(command.removeprefix("tennis "), error.option_name)
+        instead = _instead_of(command.removeprefix("tennis "), error.option_name)
         if instead:
             return f"{command} has no {error.option_name} now: {instead}"
     return f"{error.format_message()} ({command} --help)"
@@ -289,7 +314,7 @@ def _defect(error: BaseException) -> str:
     if isinstance(error, ModuleNotFoundError) and entries.is_optional(error):
         return f"tennis {command} {entries.missing(error)}: {entries.how_to_get(error)}"
     what = f"{type(error).__name__}: {error}"
-    if command not in CORE_COMMANDS and (added := entries.find(plugged.GROUP, command)):
+    if command not in CORE_COMMANDS and (added := entries.find(GROUP, command)):
         return f"{added} failed: {what} (TENNIS_DEBUG=1 shows where): {added.repair}"
     return f"a defect of tennis: {what} (TENNIS_DEBUG=1 shows where); please report it"
 

@@ -59,7 +59,7 @@ def benches(ctx: click.Context, as_json: bool) -> None:
 benches.add_command(boot)
 
 
-@benches.command(short_help="Hold a bench: nobody else can play on it.")
+@benches.command("lease", short_help="Hold a bench: nobody else can play on it.")
 @click.argument("name")
 @click.option(
     "--for",
@@ -69,7 +69,7 @@ benches.add_command(boot)
     metavar="TIME",
     help="How long: 90m, 2h, 1d; a minute to 14 days.",
 )
-def lease(name: str, duration: str) -> None:
+def _lease(name: str, duration: str) -> None:
     """Hold bench NAME, or hold it longer: nobody else can play on it until the time is over.
 
     You can use a bench after your lease has expired, until somebody else wants it. Then your data
@@ -98,9 +98,9 @@ def lease(name: str, duration: str) -> None:
         warn(f"{name}: {skew}")
 
 
-@benches.command(short_help="Give a bench back.")
+@benches.command("release", short_help="Give a bench back.")
 @click.argument("name")
-def release(name: str) -> None:
+def _release(name: str) -> None:
     """Give bench NAME back; data that were left on it are put aside, on the bench.
 
     \b
@@ -116,12 +116,12 @@ def release(name: str) -> None:
     echo(f"{name}: {'free' if held else 'free already: nobody held it'}")
 
 
-@benches.command(short_help="Return a bench to its known state.")
+@benches.command("restore", short_help="Return a bench to its known state.")
 @click.argument("name")
 @click.option(
     "--check", is_flag=True, help="Only show what differs; the exit code is 1 if it does."
 )
-def restore(name: str, check: bool) -> None:
+def _restore(name: str, check: bool) -> None:
     """Return bench NAME to its known state: its data are put aside, then it is provisioned.
 
     That is ansible/site.yml for this one bench; it says what it changes. A kernel that somebody

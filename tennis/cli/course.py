@@ -25,10 +25,10 @@ def course() -> None:
     """
 
 
-@course.command(short_help="Copy this tree for students, or for those who teach.")
+@course.command("release", short_help="Copy this tree for students, or for those who teach.")
 @click.argument("audience", type=click.Choice(["student", "instructor"]))
 @click.option("--out", type=Folder(), required=True, help="The new folder, outside of this one.")
-def release(audience: "Audience", out: Path) -> None:
+def _release(audience: "Audience", out: Path) -> None:
     """Copy this tree for students, without answers, or for those who teach.
 
     AUDIENCE is student or instructor. Students' tree lacks solutions, wrong answers and

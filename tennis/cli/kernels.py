@@ -56,12 +56,12 @@ def kernels(ctx: click.Context) -> None:
 kernels.add_command(uf2)
 
 
-@kernels.command(short_help="Fetch kernels by name, and the target's programs.")
+@kernels.command("fetch", short_help="Fetch kernels by name, and the target's programs.")
 @click.argument("names", nargs=-1)
 @click.option(
     "--again", is_flag=True, help="Fetch even what is here: there may be a newer version."
 )
-def fetch(names: tuple[str, ...], again: bool) -> None:
+def _fetch(names: tuple[str, ...], again: bool) -> None:
     """Fetch the kernels NAMES and the target's programs; build what they need.
 
     Without NAMES, it fetches mainline and rt.
@@ -94,7 +94,9 @@ def fetch(names: tuple[str, ...], again: bool) -> None:
             echo(f"{kernel.name}: Linux {kernel.release} is ready, of {kernel.origin}")
 
 
-@kernels.command(short_help="Print what a flavour needs of a .config, or compare one with it.")
+@kernels.command(
+    "check", short_help="Print what a flavour needs of a .config, or compare one with it."
+)
 @click.argument("flavour", type=click.Choice(["mainline", "rt", "evl", "cobalt"]))
 @click.argument("config", type=click.Path(path_type=Path), required=False)
 @click.option(
@@ -104,7 +106,7 @@ def fetch(names: tuple[str, ...], again: bool) -> None:
     show_default=True,
     help="The bench for it: the virtual bench needs the drivers of QEMU's machine.",
 )
-def check(flavour: str, config: Path | None, bench: BenchKind) -> None:
+def _check(flavour: str, config: Path | None, bench: BenchKind) -> None:
     """Compare CONFIG, a kernel's `.config`, with what FLAVOUR, and a bench, need.
 
     The exit code is 1 if a required option is missing or a forbidden one is set. Without CONFIG, it
@@ -129,7 +131,7 @@ def check(flavour: str, config: Path | None, bench: BenchKind) -> None:
         sys.exit(1)
 
 
-@kernels.command(short_help="Build a Debian package of Linux for a flavour.")
+@kernels.command("package", short_help="Build a Debian package of Linux for a flavour.")
 @click.argument("flavour")
 @click.argument("source")
 @click.option(
@@ -146,7 +148,7 @@ def check(flavour: str, config: Path | None, bench: BenchKind) -> None:
     help="A file of CONFIG_NAME=VALUE lines to merge into it; can be repeated.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
-def package(
+def _package(
     flavour: str, source: str, base: str, fragments: tuple[Path, ...], as_json: bool
 ) -> None:
     """Build a Debian package of Linux for a FLAVOUR (mainline, rt, evl, cobalt) of arm64 targets.

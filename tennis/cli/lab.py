@@ -66,7 +66,7 @@ def lab(ctx: click.Context) -> None:
     Console().print(course)
 
 
-@lab.command(short_help="Make your own folder for a lab.")
+@lab.command("start", short_help="Make your own folder for a lab.")
 @click.argument("number", metavar="LAB")
 @click.option(
     "--as",
@@ -93,7 +93,7 @@ def lab(ctx: click.Context) -> None:
     help="Your e-mail address at the school. In a group, one for each --as.",
 )
 @click.option("--out", type=Folder(), help="The folder. [default: lab-NN]")
-def start(
+def _start(
     number: str,
     names: tuple[str, ...],
     numbers: tuple[str, ...],
@@ -148,7 +148,7 @@ def _of_each(names: tuple[str, ...], option: str, values: tuple[str, ...]) -> tu
 @click.argument("number", metavar="LAB")
 @in_option
 @click.option("--browser/--no-browser", default=True, help="Open it in a browser. [default: yes]")
-def open_lab(number: str, folder: Path | None, *, browser: bool) -> None:
+def _open_lab(number: str, folder: Path | None, *, browser: bool) -> None:
     """Open JupyterLab on your folder, with the lab's notebook; Ctrl-C ends it.
 
     \b
@@ -172,10 +172,10 @@ def open_lab(number: str, folder: Path | None, *, browser: bool) -> None:
         raise TennisError(f"JupyterLab ended with {code}: the lines above say why")
 
 
-@lab.command(short_help="Write the capture with an error to find.")
+@lab.command("plant", short_help="Write the capture with an error to find.")
 @click.argument("number", metavar="LAB")
 @in_option
-def plant(number: str, folder: Path | None) -> None:
+def _plant(number: str, folder: Path | None) -> None:
     """Write a capture of your rally with a planted error. Each student gets another error.
 
     \b
@@ -198,11 +198,11 @@ def plant(number: str, folder: Path | None) -> None:
     echo(f"{quoted(out)}; now: tennis umpire check {rally} --capture {quoted(out)}")
 
 
-@lab.command(short_help="Say what is right and what is missing.")
+@lab.command("check", short_help="Say what is right and what is missing.")
 @click.argument("number", metavar="LAB")
 @in_option
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
-def check(number: str, folder: Path | None, *, as_json: bool) -> None:
+def _check(number: str, folder: Path | None, *, as_json: bool) -> None:
     """Show what you have answered, what is right, what was not run, and what `submit` will refuse.
 
     These are your teacher's checks, except those that know the answers: an answer that is there may
@@ -237,12 +237,12 @@ def check(number: str, folder: Path | None, *, as_json: bool) -> None:
         raise TennisError(f"{failed} of {len(report.results)} checks say no")
 
 
-@lab.command(short_help="Make the one file to hand in.")
+@lab.command("submit", short_help="Make the one file to hand in.")
 @click.argument("number", metavar="LAB")
 @in_option
 @click.option("--out", type=Folder(), metavar="FILE", help="The file. [default: LAB-NAME.zip]")
 @click.option("--partial", is_flag=True, help="Hand in what is there, and do not ask: for scripts.")
-def submit(number: str, folder: Path | None, out: Path | None, *, partial: bool) -> None:
+def _submit(number: str, folder: Path | None, out: Path | None, *, partial: bool) -> None:
     """Make the one file to hand in: answers, notebook and rallies.
 
     If something is missing, the command asks whether to hand in the rest. The notebook is run once

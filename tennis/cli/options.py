@@ -11,7 +11,6 @@ from annotated_types import Ge, Gt, Le, Lt
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
-from tennis.cli.completion import BenchWord
 from tennis.cli.numbers import Real, Whole
 from tennis.kit.share import free_memory_bytes, processors
 from tennis.rally.manifest import StrictModel
@@ -108,10 +107,26 @@ def fields_options(model: type[BaseModel], but: Collection[str] = ()) -> list[st
     return [f"--{name.replace('_', '-')}" for name in model.model_fields if name not in but]
 
 
+class _BenchWord(click.Choice[str]):
+    """The word of a bench: one of the kit's own, or of a package's bench."""
+
+    def __init__(self) -> None:
+        super().__init__(["virtual", "pi"])
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Take a word that is not the kit's if a bench is here that has it."""
+        if value not in self.choices:
+            from tennis.bench.registry import kinds
+
+            there = (kind for kind in kinds() if kind != "replay")
+            self.choices = tuple(dict.fromkeys([*self.choices, *there]))
+        return super().convert(value, param, ctx)
+
+
 def bench_option(text: str) -> Callable[[Command], Command]:
     """Return a decorator that gives a command the option ``--bench``; ``text``: its help."""
     return click.option(
-        "--bench", type=BenchWord(), default="virtual", show_default=True, help=text
+        "--bench", type=_BenchWord(), default="virtual", show_default=True, help=text
     )
 
 

@@ -81,8 +81,3 @@ OPTIONS = {
     "rally --resume": "run 'tennis resume DIR'",
     "rally --sections": "run 'tennis explain shots DIR'",
 }
-
-
-def instead_of(command: str, option: str) -> str:
-    """Return what to do instead of an option that a command had; empty: it never had it."""
-    return OPTIONS.get(f"{command} {option}") or OPTIONS.get(option, "")

@@ -9,9 +9,10 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import click
+from click.shell_completion import CompletionItem
 
 from tennis.bench import loads
-from tennis.cli import completion
+from tennis.cli.completion import Folder, Items
 from tennis.cli.options import UsualOption, given, type_of
 from tennis.kit import entries
 from tennis.kit.errors import UsageError
@@ -21,13 +22,36 @@ from tennis.rally.serving import Serving
 from tennis.rally.settings import SETTINGS, Setting, Taker, option_of, rows_of
 
 Command = TypeVar("Command", bound=Callable[..., Any])
-COMPLETED = {
-    "kernel": completion.kernels,
-    "load": completion.loads,
-    "instrument": completion.instruments,
-}
 LOAD_OPTIONS = "load_options"  # NAME=NUMBER each
 FILLED = {"load", "memory"}  # whose help names what there is
+
+
+def _kernels(ctx: click.Context, parameter: click.Parameter, incomplete: str) -> Items:
+    """Offer the kernels that have a name, or folders once it cannot be one."""
+    from tennis.bench.kernels.catalogue import catalogue
+    from tennis.bench.registry import own_kernels
+
+    named = _beginning([*catalogue(), *own_kernels()], incomplete)
+    return named or Folder().shell_complete(ctx, parameter, incomplete)
+
+
+def _loads(ctx: click.Context, parameter: click.Parameter, incomplete: str) -> Items:  # noqa: ARG001
+    """Offer the loads."""
+    return _beginning({*loads.names(), *loads.names("sloth")}, incomplete)
+
+
+def _instruments(ctx: click.Context, parameter: click.Parameter, incomplete: str) -> Items:  # noqa: ARG001
+    """Offer the instruments."""
+    from tennis.bench.virtual.parts import instruments
+
+    return _beginning(instruments(), incomplete)
+
+
+def _beginning(names: Any, incomplete: str) -> Items:
+    return [CompletionItem(name) for name in names if name.startswith(incomplete)]
+
+
+COMPLETED = {"kernel": _kernels, "load": _loads, "instrument": _instruments}
 
 
 def setting_option(name: str, text: str | None = None) -> Callable[[Command], Command]:

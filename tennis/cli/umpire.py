@@ -40,8 +40,8 @@ def umpire() -> None:
     """
 
 
-@umpire.command(short_help="Install the decoder for sigrok-cli and PulseView.")
-def install() -> None:
+@umpire.command("install", short_help="Install the decoder for sigrok-cli and PulseView.")
+def _install() -> None:
     """Install the protocol decoder for sigrok-cli and PulseView, for this user.
 
     \b
@@ -56,7 +56,7 @@ def install() -> None:
     echo(f"{folder}: sigrok-cli sees it; in PulseView it is the decoder Tennis")
 
 
-@umpire.command(short_help="Capture both wires with a logic analyser.")
+@umpire.command("capture", short_help="Capture both wires with a logic analyser.")
 @new_capture
 @click.option(
     "--analyser",
@@ -82,7 +82,7 @@ def install() -> None:
     cls=UsualOption,
     help="How long to capture. [default: until Ctrl-C]",
 )
-def capture(
+def _capture(
     *,
     out: Path,
     analyser: str | None,
@@ -125,7 +125,7 @@ def capture(
         sys.exit(1)
 
 
-@umpire.command(short_help="Write what an analyser would have seen of a rally.")
+@umpire.command("simulate", short_help="Write what an analyser would have seen of a rally.")
 @click.argument("rally", type=Folder())
 @new_capture
 @click.option(
@@ -138,7 +138,7 @@ def capture(
 @options_of(Analyser, into="analyser", but=APART)
 @click.option("--swap", is_flag=True, help="Swap ping and reply.")
 @click.option("--invert", type=WHICH, help="Invert these wires.")
-def simulate(
+def _simulate(
     rally: Path, *, out: Path, rate_mhz: float, analyser: Analyser, swap: bool, invert: str | None
 ) -> None:
     """Write what a logic analyser would have seen of a rally, as a true sigrok session (.sr).
@@ -159,7 +159,7 @@ def simulate(
     echo(f"{out}; now: tennis umpire check {quoted(rally)} --capture {quoted(out)}")
 
 
-@umpire.command(short_help="Check a rally by a capture of it.")
+@umpire.command("check", short_help="Check a rally by a capture of it.")
 @click.argument("rally", type=Folder())
 @click.option(
     "--capture",
@@ -184,7 +184,7 @@ def simulate(
     "tick, more than wires can cause, the check always fails]",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object; times in ns.")
-def check(
+def _check(
     rally: Path,
     *,
     capture_path: Path | None,

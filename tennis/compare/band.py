@@ -44,7 +44,7 @@ def student(tail: float, degrees: float | Values) -> Values:
     return found
 
 
-def most_balls(count: Values, tail: float) -> Values:
+def _most_balls(count: Values, tail: float) -> Values:
     """Return the largest mean of a Poisson count that is not excluded."""
     found: Values = chdtri(2 * (count + 1), tail) / 2
     return found
@@ -227,7 +227,7 @@ class Band:
         mean, error, degrees = self._difference
         more, fewer = self._apart
         share = self.shares[1]
-        beyond = (most_balls(more, self.tail) - fewer) / self.of.balls
+        beyond = (_most_balls(more, self.tail) - fewer) / self.of.balls
         few = (more + fewer < FEW) & ((more > 0) | (self.balls[1] < FEW))
         found = (mean + student(self.tail, degrees) * error <= 0) & (
             ~few | (beyond <= self.margin * share)
@@ -241,7 +241,7 @@ class Band:
         count = self.balls[0]
         variance = np.maximum(of.var(axis=0, ddof=1) / len(of), (count + 1) / self.of.balls**2)
         ends = of.mean(axis=0) + student(self.tail, float(len(of) - 1)) * np.sqrt(variance)
-        exact = np.where(count < FEW, most_balls(count, self.tail) / self.of.balls, 0.0)
+        exact = np.where(count < FEW, _most_balls(count, self.tail) / self.of.balls, 0.0)
         found: Values = np.maximum(ends, exact)
         return found
 

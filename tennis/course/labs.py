@@ -106,7 +106,7 @@ class Question(StrictPart):
         return self
 
 
-class LabDrill(StrictPart):
+class _LabDrill(StrictPart):
     """A drill: the target's own work, many times, in place of answers."""
 
     name: DrillName
@@ -138,7 +138,7 @@ class LabRally(Settings):
     rate_hz: Annotated[float, Field(gt=0, le=1e6)] | None = None  # an open loop's
     gap_us: Annotated[list[float], Field(min_length=2, max_length=2)] | None = None  # closed: ends
     boot: Annotated[int, Field(ge=0, le=1000)] = 0  # added to the seed: another boot
-    drill: LabDrill | None = None  # what the target does in place of answering
+    drill: _LabDrill | None = None  # what the target does in place of answering
     # the seal of a rally in the lab's own folder `recorded`, the same for all students: it is
     # opened, and never played
     recorded: Sha256 | None = None

@@ -42,7 +42,7 @@ Name = Annotated[str, StringConstraints(max_length=60)]
 Text = Annotated[str, StringConstraints(max_length=TEXT_MAX)]
 
 
-class Seal(BaseModel):
+class _Seal(BaseModel):
     """A prediction at the beginning of a rally; an empty one was not made yet."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -77,8 +77,8 @@ def sealing(out: Path, tell: Callable[[str], None]) -> Iterator[None]:
     ball if a prediction that this rally would seal is empty, or cannot be read.
     """
     folder = out.parent
-    every: list[tuple[Question, Seal]] = []
-    sealed = {seal.question for seal in read_seals(folder) if seal.begun}
+    every: list[tuple[Question, _Seal]] = []
+    sealed = {seal.question for seal in _read_seals(folder) if seal.begun}
     try:
         answers = read_answers(folder / ANSWERS)
         lab = find_lab(answers.lab)
@@ -105,7 +105,7 @@ def standing(work: Work, question: str) -> _Standing:
     """Return the history of a prediction that was handed in."""
     unit = work.lab.question(question).unit or ""
     prediction = work.answers.predictions.get(question, Prediction("", ""))
-    seals = [seal for seal in read_seals(work.folder) if seal.question == question]
+    seals = [seal for seal in _read_seals(work.folder) if seal.question == question]
     first = next((seal for seal in seals if seal.begun), None)
     if first is None:
         return _Standing("nothing", "no rally sealed it: nobody knows when it was made")
@@ -121,7 +121,7 @@ def standing(work: Work, question: str) -> _Standing:
     return _Standing("changed", f"it was another one when {begun}: {then!r}")
 
 
-def read_seals(folder: Path) -> list[Seal]:
+def _read_seals(folder: Path) -> list[_Seal]:
     """Return the seals of a folder, in their order; malformed lines are left out."""
     try:
         with open_below(folder, SEALS) as file:
@@ -131,11 +131,11 @@ def read_seals(folder: Path) -> list[Seal]:
     found = []
     for line in data.splitlines():
         with contextlib.suppress(ValidationError, ValueError, RecursionError):
-            found.append(Seal.model_validate_json(line))
+            found.append(_Seal.model_validate_json(line))
     return found
 
 
-def _now(out: Path, answers: Answers, lab: Lab) -> Iterator[tuple[Question, Seal]]:
+def _now(out: Path, answers: Answers, lab: Lab) -> Iterator[tuple[Question, _Seal]]:
     """Yield what the rally ``out`` seals: nothing if it is not the lab's."""
     if out.name not in _names(lab):
         return
@@ -146,14 +146,14 @@ def _now(out: Path, answers: Answers, lab: Lab) -> Iterator[tuple[Question, Seal
 
 def _seals(
     lab: Lab, predictions: dict[str, Prediction], begun: str, played: list[str]
-) -> Iterator[tuple[Question, Seal]]:
+) -> Iterator[tuple[Question, _Seal]]:
     at = datetime.now(UTC).replace(microsecond=0)
     for question in lab.questions:
         if question.kind == "prediction":
             guess = predictions.get(question.id, Prediction("", ""))
             yield (
                 question,
-                Seal(
+                _Seal(
                     question=question.id,
                     number=str(guess.number),
                     reason=guess.reason,
@@ -164,7 +164,7 @@ def _seals(
             )
 
 
-def _refuse_unreadable(answers: Path, seal: Seal, unit: str) -> None:
+def _refuse_unreadable(answers: Path, seal: _Seal, unit: str) -> None:
     """Raise UsageError if a prediction is not whole, or its number cannot be read."""
     again = "save the file, and give the same command again"
     lacking = [name for name in ("number", "reason") if not getattr(seal, name).strip()]
@@ -199,7 +199,7 @@ def _is_played(out: Path) -> bool:
     return out.is_dir() and any(out.glob(f"*/{MANIFEST}"))
 
 
-def _keep(folder: Path, seals: list[Seal]) -> None:
+def _keep(folder: Path, seals: list[_Seal]) -> None:
     path = folder / SEALS
     lines = "".join(seal.model_dump_json() + "\n" for seal in seals)
     with writing(path):
@@ -209,7 +209,7 @@ def _keep(folder: Path, seals: list[Seal]) -> None:
             file.write(lines)
 
 
-def _same(seal: Seal, prediction: Prediction, unit: str) -> bool:
+def _same(seal: _Seal, prediction: Prediction, unit: str) -> bool:
     """Tell whether a prediction is the sealed one: the same number, in the same words."""
 
     def words(text: str) -> list[str]:

@@ -122,7 +122,7 @@ def grade(  # noqa: PLR0913 (all of them named)
     is wrong, KeyboardInterrupt if ``stop`` says so: finished ones stay.
     """
     load_solution(lab)
-    checks = checks_sha256(lab, replays=replays, boards=boards)
+    checks = _checks_sha256(lab, replays=replays, boards=boards)
     plays = out / plays_of.FOLDER if replays else None
     judge = partial(judged, lab=lab, plays=plays, boards=boards)
     with writing(out):
@@ -238,7 +238,7 @@ def _cached(path: Path, name: str, digest: str, checks: str) -> Graded | None:
     return known
 
 
-def checks_sha256(lab: Lab, *, replays: bool, boards: bool = False) -> str:
+def _checks_sha256(lab: Lab, *, replays: bool, boards: bool = False) -> str:
     """Return a hash of a result's other inputs: the lab, its checks and solution."""
     own = [lab.folder / name for name in (LAB, SOLUTION, CHECKS)]
     own += [source_of(lab, name) for name in lab.files]

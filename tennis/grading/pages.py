@@ -68,7 +68,7 @@ def _page(one: Graded) -> str:
     return f"{one.key}.html"
 
 
-def number(points: float | None) -> str:
+def _number(points: float | None) -> str:
     """Write points as people do: 2, 1.5; empty if nobody knows them yet."""
     return "" if points is None else f"{points:g}"
 
@@ -86,7 +86,7 @@ def _feedback(lab: Lab, one: Marked, counts: str = "") -> dict[str, Any]:
         "later": graded.later,
         "notes": graded.notes,
         "comment": one.person.comment,
-        "points": number(one.so_far),
+        "points": _number(one.so_far),
         "of": lab.points,
         "open": len(one.open),
         "questions": _questions(lab, one),
@@ -150,7 +150,7 @@ def _questions(lab: Lab, one: Marked) -> list[dict[str, Any]]:
                 "text": texts.MARKUP.sub("", lab.fill(question.text)),
                 "answer": answer,
                 "file": question.file if question.file in report.facts.files else None,
-                "points": None if points is None else number(points),
+                "points": None if points is None else _number(points),
                 "of": mark.of,
                 "why": why,
                 "checked": _checked([r for r in report.results if r.question == question.id], why),
@@ -226,7 +226,7 @@ def _class(lab: Lab, marked: Sequence[Marked], out: Path) -> dict[str, Any]:
         "rows": [_row(lab, one, pdfs, twin=names[one.graded.student] > 1) for one in by_name],
         "minutes": lab.minutes,
         "marked": len(whole),
-        "mean": number(round(statistics.fmean(whole), 2)) if whole else "",
+        "mean": _number(round(statistics.fmean(whole), 2)) if whole else "",
         "median_minutes": round(statistics.median(minutes)) if minutes else None,
     }
 
@@ -285,7 +285,9 @@ def _row(lab: Lab, one: Marked, pdfs: Set[str], *, twin: bool) -> dict[str, Any]
         "student": graded.student,
         "page": f"{FEEDBACK}/{_page(graded)}",
         "pdf": f"{PDFS}/{graded.key}.pdf" if graded.key in pdfs else "",
-        "points": f"{number(one.so_far)} of {lab.points}" if stands or one.status == "open" else "",
+        "points": f"{_number(one.so_far)} of {lab.points}"
+        if stands or one.status == "open"
+        else "",
         "status": "" if one.status in {"marked", "open"} else STATUS[one.status],
         "open": len(one.open),
         "minutes": graded.report.facts.minutes if graded.report else "",
@@ -377,12 +379,12 @@ def _table(lab: Lab, marked: Sequence[Marked]) -> list[list[object]]:
         others = [other.file for other in one.others] + place.others
         row = [
             words(graded.file),
-            *(number(one.points), lab.points, number(one.so_far) if known else ""),
+            *(_number(one.points), lab.points, _number(one.so_far) if known else ""),
             *(len(one.open), one.status),
             words("; ".join(finding.words for finding in one.findings)),
             words("; ".join(others)),
             words(graded.refused or "; ".join(graded.waits)),
-            *(number(points) if one.status != "withheld" else "" for points in each),
+            *(_number(points) if one.status != "withheld" else "" for points in each),
         ]
         status = one.status_of(place.name) if place.is_member else one.status
         rows.append([words(place.name), *_of_member(head, row, status)])

@@ -34,7 +34,7 @@ TRIES = 3  # of a rally, each on another bench
 
 
 @dataclass
-class FleetBench:
+class _FleetBench:
     """A bench of a fleet; ``target`` and ``port`` go into the plans that it plays."""
 
     name: str
@@ -58,7 +58,7 @@ class _Job:
     avoid: set[str] = field(default_factory=set)
 
 
-def _fleet_of(names: str) -> list[FleetBench]:
+def _fleet_of(names: str) -> list[_FleetBench]:
     """Return benches of the inventory: ``all``, or names with commas between them.
 
     Raises UsageError for a name that it does not have, or a bench without a port.
@@ -76,7 +76,7 @@ def _fleet_of(names: str) -> list[FleetBench]:
         if port in ports:
             raise UsageError(f"{bench.name} and {ports[port]} have one {PORT}: {port}")
         ports[port] = bench.name
-        found.append(FleetBench(bench.name, PiBench(bench.name, port), bench.name, port))
+        found.append(_FleetBench(bench.name, PiBench(bench.name, port), bench.name, port))
     if len({bench.name for bench in found}) < len(found):
         raise UsageError(f"--targets {plain(names, 80)} names a bench twice")
     return found
@@ -86,7 +86,7 @@ def _fleet_of(names: str) -> list[FleetBench]:
 class FleetCrew:
     """The benches of a fleet: a match's crew on boards."""
 
-    benches: Sequence[FleetBench]
+    benches: Sequence[_FleetBench]
 
     @property
     def at_once(self) -> int:
@@ -100,7 +100,7 @@ class FleetCrew:
         self, scheduled: list[ScheduledRally], out: Path, stop: Stop
     ) -> Iterator[tuple[ScheduledRally, RallyOutcome]]:
         """Play rallies into the folder ``out``; each is yielded when it is there."""
-        yield from seen_by_fleet(self.benches, scheduled, out, stop)
+        yield from _seen_by_fleet(self.benches, scheduled, out, stop)
 
 
 def crew_of(names: str) -> FleetCrew:
@@ -108,8 +108,8 @@ def crew_of(names: str) -> FleetCrew:
     return FleetCrew(_fleet_of(names))
 
 
-def seen_by_fleet(
-    benches: Sequence[FleetBench], scheduled: list[ScheduledRally], out: Path, stop: Stop
+def _seen_by_fleet(
+    benches: Sequence[_FleetBench], scheduled: list[ScheduledRally], out: Path, stop: Stop
 ) -> Iterator[tuple[ScheduledRally, RallyOutcome]]:
     """Play rallies on all benches at once; each is yielded when it is there.
 
@@ -120,11 +120,11 @@ def seen_by_fleet(
 
 
 class _Fleet:
-    def __init__(self, benches: Sequence[FleetBench], out: Path, stop: Stop) -> None:
+    def __init__(self, benches: Sequence[_FleetBench], out: Path, stop: Stop) -> None:
         self._out, self._stop = out, stop
         self._free = {bench.name: bench for bench in benches}
         self._all = dict(self._free)
-        self._came: queue.Queue[tuple[FleetBench, _Job, RallyOutcome | BaseException]] = (
+        self._came: queue.Queue[tuple[_FleetBench, _Job, RallyOutcome | BaseException]] = (
             queue.Queue()
         )
         self._ending = threading.Event()
@@ -206,7 +206,7 @@ class _Fleet:
             yield job.planned, RallyOutcome(f"FAILED: {why}", "failed", why)
         waiting.clear()
 
-    def _play(self, bench: FleetBench, job: _Job) -> None:
+    def _play(self, bench: _FleetBench, job: _Job) -> None:
         player = Player(bench.bench, self._out, lambda: self._stop() or self._ending.is_set())
         seen: RallyOutcome | BaseException
         try:
@@ -215,7 +215,7 @@ class _Fleet:
             seen = error
         self._came.put((bench, job, seen))
 
-    def _judge(self, bench: FleetBench, outcome: RallyOutcome) -> None:
+    def _judge(self, bench: _FleetBench, outcome: RallyOutcome) -> None:
         """Take a bench back, or put it aside."""
         bench.strikes = bench.strikes + 1 if outcome.state == "failed" else 0
         if bench.strikes < STRIKES:
@@ -227,7 +227,7 @@ class _Fleet:
             f"`tennis doctor --target {bench.name}` looks at it"
         )
 
-    def _elsewhere(self, job: _Job, bench: FleetBench) -> bool:
+    def _elsewhere(self, job: _Job, bench: _FleetBench) -> bool:
         """Tell whether a rally that failed may be tried on another bench."""
         job.avoid.add(bench.name)
         return (

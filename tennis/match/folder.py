@@ -177,7 +177,7 @@ class MatchFolder:
     def _unfit(self, rally: Rally, planned: ScheduledRally) -> str:
         """Say why a sound rally is not of this match; empty if it is. Raises RallyError."""
         self._distinct += rally.interrupt.values.size + rally.scheduling.values.size
-        most = distinct_max()
+        most = _distinct_max()
         if self._distinct > most:
             return (
                 f"is one too many: the rallies have over {most:,} different latencies, for which "
@@ -212,7 +212,7 @@ def another(rally: Rally, planned: ScheduledRally) -> str:
 
 
 @functools.cache
-def distinct_max() -> int:
+def _distinct_max() -> int:
     """Return how many different latencies may be open: half of the memory that is free, or 1 GB."""
     return max(MAX_DISTINCT, (free_memory_bytes() or 0) // 2 // BYTES_OF_DISTINCT)
 

@@ -215,7 +215,7 @@ def _begin(
     created = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
     if (out / MATCH).exists():
         before = MatchRecord.read(out)
-        check_same(before, match, scheduled, out)
+        _check_same(before, match, scheduled, out)
         troubles, created = before.troubles, before.created
     record = MatchRecord(
         schema_version=1,
@@ -233,7 +233,7 @@ def _begin(
     return record
 
 
-def check_same(
+def _check_same(
     before: MatchRecord, match: Match, scheduled: list[ScheduledRally], out: Path
 ) -> None:
     """Raise RallyError unless the folder was begun with the same plan and versions."""

@@ -70,7 +70,7 @@ class _DrillRow:
         return f"{self.drill.name}{period}, {self.drill.context}{line}{otherwise}"
 
 
-def drill_rows(match: MatchFolder) -> list[_DrillRow]:
+def _drill_rows(match: MatchFolder) -> list[_DrillRow]:
     """Return a line for each drill of a match that was done; suspect boots are left out."""
     boots: dict[tuple[str, str, str, str], list[Rally]] = {}
     for planned in match.scheduled:
@@ -177,11 +177,11 @@ def write_match_report(
 ) -> Path:
     """Write the page (by default into the match's folder) and return its path."""
     out = replication.match.path / REPORT if out is None else out
-    write_whole(out, match_report(replication).encode(), force=force)
+    write_whole(out, _match_report(replication).encode(), force=force)
     return out
 
 
-def match_report(replicated: Replication) -> str:
+def _match_report(replicated: Replication) -> str:
     """Return the page: self-contained; the same match gives the same bytes."""
     match = replicated.match
     claims, tables = replicated.claims, _tables(replicated)
@@ -195,12 +195,12 @@ def match_report(replicated: Replication) -> str:
         rankings=[claim for claim in claims if claim.kind == "ranking"],
         unaddressable=[claim for claim in claims if not claim.parts],
         thesis=not replicated.strangers or any(table.has_rows for table in tables),
-        drills=drill_rows(match),
+        drills=_drill_rows(match),
         settings=setting_rows(match),
         tables=tables,
         beside=_beside(replicated, tables),
         figures=_figures(replicated),
-        played=rows_of_rallies(match),
+        played=_rows_of_rallies(match),
         not_played=[(plain(e.name, 120), plain(e.why)) for e in match.not_played],
         versions=_versions(match),
         circumstances=circumstances(
@@ -402,7 +402,7 @@ def _health(records: Sequence[Health]) -> str:
     return ", ".join(lines)
 
 
-def rows_of_rallies(match: MatchFolder) -> list[_PlayedRow]:
+def _rows_of_rallies(match: MatchFolder) -> list[_PlayedRow]:
     """Return the page's row for each rally that the match schedules."""
     rows = []
     for entry in match.scheduled:

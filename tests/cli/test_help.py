@@ -11,14 +11,14 @@ from pathlib import Path
 import click
 import pytest
 
-from tennis.cli import cli, command_of, names
+from tennis.cli import _command_of, _names, cli
 from tennis.cli.removed import OPTIONS
 
 
 def commands() -> Iterator[tuple[str, click.Command]]:
     """Yield all commands, those of groups too, each with the words that run it."""
-    for name in names():
-        command = command_of(name)
+    for name in _names():
+        command = _command_of(name)
         assert command
         yield name, command
         if isinstance(command, click.Group):

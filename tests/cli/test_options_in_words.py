@@ -10,7 +10,7 @@ from pathlib import Path
 import click
 import pytest
 
-from tennis.cli import cli, command_of
+from tennis.cli import _command_of, cli
 from tennis.cli.options import Grouped
 from tennis.kit.checkout import ROOT
 from tennis.rally.settings import SETTINGS, option_of, rows_of
@@ -57,7 +57,7 @@ def sentences(path: Path) -> Iterator[str]:
 @pytest.mark.parametrize("name", ["rally", "drill", "sweep"])
 def test_what_plays_asks_for_the_settings_of_the_table(name):
     """Each of them, under a heading: a row reaches them without a line of theirs."""
-    command = command_of(name)
+    command = _command_of(name)
     assert isinstance(command, Grouped)
     asked = {option_of(row.name) for row in rows_of(name)}
     others = {option_of(row.name) for row in SETTINGS.values()} - asked

@@ -13,7 +13,7 @@ from tennis.bench.kernels.own_module import OwnModule
 from tennis.bench.virtual import symbols
 from tennis.bench.virtual.guest import GuestTrace, MemorySample, Occurrence
 from tennis.course.checking import module_trial
-from tennis.course.checking.module_trial import RELOADS, judge, trial
+from tennis.course.checking.module_trial import RELOADS, _judge, trial
 from tennis.course.lab_files import solved
 from tennis.kit.checkout import ROOT
 from tennis.play.repeat import NONE
@@ -157,7 +157,7 @@ class Trial:
     def complaint(self):
         balls = np.array(self.balls, np.int64)
         own = OwnModule(None, None, [], [])
-        return judge(
+        return _judge(
             own, self.lines, balls, [], hang_watch=never_hangs(), trace=self.seen
         ).complaint
 

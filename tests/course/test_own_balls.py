@@ -24,10 +24,10 @@ from tennis.course import load_course, load_lab, work
 from tennis.course.checking import evidence
 from tennis.course.checking.evidence import (
     PlayedHere,
+    _plan_here,
     as_asked,
     compare,
     own_rally,
-    plan_here,
     there,
 )
 from tennis.course.checking.plays import Plays, plan_of_rally
@@ -196,7 +196,7 @@ def test_a_copy_with_another_seed_and_earlier_answers_is_worth_nothing(class_of_
 @pytest.mark.virtual
 def test_a_play_is_kept_and_a_machine_in_trouble_accuses_nobody(class_of_two, tmp_path):
     zoe = opened(class_of_two / "zoe")
-    rally, plan = zoe.handed_in[ASKED.name], plan_here(zoe, ASKED)
+    rally, plan = zoe.handed_in[ASKED.name], _plan_here(zoe, ASKED)
     plays = Plays(tmp_path / "played")
     first = plays.rally(plan)
     times = first.path.stat().st_mtime_ns

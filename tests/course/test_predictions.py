@@ -11,7 +11,7 @@ import pytest
 
 from tennis.course import load_lab, work
 from tennis.course.checking import running as checking
-from tennis.course.predictions import Seal, read_seals, sealing, standing
+from tennis.course.predictions import _read_seals, _Seal, sealing, standing
 from tennis.grading import hand_in
 from tennis.kit.errors import BenchError, UsageError
 from tests.support import terminal
@@ -65,7 +65,7 @@ def test_what_was_sealed_stays_sealed_and_what_was_changed_afterwards_is_shown(f
     assert known(folder)[0] == "unchanged"
     edit(folder, "must be woken", "must be called")
     assert known(folder)[0] == "changed"
-    (seal,) = read_seals(folder)
+    (seal,) = _read_seals(folder)
     assert (seal.number, seal.reason, seal.begun, seal.played) == (
         *GUESS.values(),
         "mainline-idle",
@@ -116,7 +116,7 @@ def test_what_cannot_be_read_is_refused_before_the_first_ball(folder, changes, s
         play(folder, "mainline-idle")
     assert "\n" not in str(refused.value)
     assert not (folder / "mainline-idle").exists()
-    assert read_seals(folder) == []
+    assert _read_seals(folder) == []
     (folder / "answers.toml").write_text(whole)
     play(folder, "mainline-idle")
     assert known(folder)[0] == "unchanged"
@@ -130,7 +130,7 @@ def test_the_command_refuses_an_empty_prediction(folder):
     assert done.returncode == 2, done.stderr
     assert "prediction.number: 'PREEMPT_RT is 3' is not a number" in " ".join(done.stderr.split())
     assert not out.exists()
-    assert read_seals(folder) == []
+    assert _read_seals(folder) == []
 
 
 def test_a_rally_that_did_not_come_about_or_is_not_the_labs_seals_nothing(folder):
@@ -140,7 +140,7 @@ def test_a_rally_that_did_not_come_about_or_is_not_the_labs_seals_nothing(folder
         raise BenchError("no kernel")
     assert known(folder)[0] == "nothing"
     play(folder, "rt-idle", ended="interrupted")
-    assert read_seals(folder) == []
+    assert _read_seals(folder) == []
 
 
 def test_what_nobody_sealed_is_not_called_changed(folder):
@@ -167,7 +167,7 @@ def test_a_sweep_that_was_interrupted_has_sealed(tmp_path):
     with pytest.raises(KeyboardInterrupt), sealing(made / "rates", print):
         make_sweep(made / "rates", lab, "zoe", rates=1)
         raise KeyboardInterrupt
-    (seal,) = read_seals(made)
+    (seal,) = _read_seals(made)
     assert (seal.begun, seal.played) == ("rates", [])
 
 
@@ -184,11 +184,11 @@ def test_a_sweep_that_was_interrupted_has_sealed(tmp_path):
 )
 def test_hostile_seals_are_no_seals(folder, lines):
     (folder / "predictions.jsonl").write_bytes(lines)
-    assert read_seals(folder) == []
+    assert _read_seals(folder) == []
     assert known(folder)[0] == "nothing"
     (folder / "predictions.jsonl").unlink()
     (folder / "predictions.jsonl").symlink_to("/dev/zero")
-    assert read_seals(folder) == []
+    assert _read_seals(folder) == []
 
 
 def test_what_is_sealed_moves_no_cursor(folder):
@@ -205,7 +205,7 @@ def test_whoever_marks_sees_it_and_decides(tmp_path):
     before = checking.run_checks(made, blind=False)
     assert {mark.question: mark.points for mark in before.marks}["prediction"] == 1
     at = "2026-01-01T00:00:00Z"
-    seal = Seal.model_validate(
+    seal = _Seal.model_validate(
         {"question": "prediction", "number": "9", "reason": "", "at": at, "begun": "rt-idle"}
     )
     (made / "predictions.jsonl").write_text(seal.model_dump_json() + "\n")

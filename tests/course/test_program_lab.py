@@ -10,7 +10,7 @@ import pytest
 
 from tennis.course import load_lab
 from tennis.course.checking.evidence import PlayedHere
-from tennis.course.checking.plays import Plays, draw_for, key_of, plan_of_rally
+from tennis.course.checking.plays import Plays, _key_of, draw_for, plan_of_rally
 from tennis.course.checks import Wrong
 from tennis.course.work import read
 from tennis.kit.checkout import ROOT
@@ -40,11 +40,11 @@ def test_a_play_is_kept_by_what_the_program_is(tmp_path):
     keys = []
     for name in ("a", "b"):
         made = make_work(tmp_path / name, LAB, "zoe")
-        keys.append(key_of(plan_of_rally(ASKED, 7, own=made / "answer.c")))
+        keys.append(_key_of(plan_of_rally(ASKED, 7, own=made / "answer.c")))
     assert keys[0] == keys[1]
     lines = tmp_path / "b" / "lines.h"
     lines.write_text(f"{lines.read_text()}\n/* another one */\n")
-    assert key_of(plan_of_rally(ASKED, 7, own=tmp_path / "b" / "answer.c")) != keys[0]
+    assert _key_of(plan_of_rally(ASKED, 7, own=tmp_path / "b" / "answer.c")) != keys[0]
 
 
 def test_what_nobody_knows_is_drawn_once_for_each_file_of_a_class(tmp_path):

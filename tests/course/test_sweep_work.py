@@ -37,7 +37,7 @@ def played(tmp_path_factory) -> Path:
     """Return a student's folder with a real sweep."""
     folder = tmp_path_factory.mktemp("sweep") / "w"
     work.start(LAB, "zoe", folder)
-    asked = sweep_work.sweep_request(SMALL, work.seed_of(LAB, "zoe"))
+    asked = sweep_work._sweep_request(SMALL, work.seed_of(LAB, "zoe"))
     play_sweep(
         bench_for(asked.plan), asked, folder / "rates", lambda _: unobserved(), lambda: False
     )

@@ -18,7 +18,7 @@ import pytest
 from tennis.kit.checkout import ROOT
 from tennis.kit.errors import BenchError, RallyError
 from tennis.kit.log import listening
-from tennis.match.cluster.client import Cluster, sample
+from tennis.match.cluster.client import Cluster, _sample
 from tennis.match.cluster.place import Place
 from tennis.match.playing import Match
 from tennis.rally import open_rally
@@ -185,11 +185,11 @@ def test_a_worker_of_another_version_plays_nothing(scheduler, tmp_path):
 
 def test_which_rallies_are_played_twice():
     names = [f"rally-{number}" for number in range(101)]
-    assert len(sample(names, 50)) == 3
-    assert sample(names, 50) == sample(names[::-1], 50)
-    assert sample(names[:7], 50) <= set(names)
-    assert len(sample(names[:7], 50)) == 1
-    assert sample(names, 0) == set()
+    assert len(_sample(names, 50)) == 3
+    assert _sample(names, 50) == _sample(names[::-1], 50)
+    assert _sample(names[:7], 50) <= set(names)
+    assert len(_sample(names[:7], 50)) == 1
+    assert _sample(names, 0) == set()
 
 
 def test_a_rally_in_the_store_is_whole_or_not_there(tmp_path):

@@ -15,7 +15,7 @@ import pytest
 from tennis.bench.sloth.bench import SlothBench
 from tennis.kit.errors import BenchError
 from tennis.kit.log import listening
-from tennis.match.fleet import FleetBench, FleetCrew, seen_by_fleet
+from tennis.match.fleet import FleetCrew, _FleetBench, _seen_by_fleet
 from tennis.rally import open_rally, part_path
 from tests.support.small_match import silent, small_match
 
@@ -46,7 +46,7 @@ def crew(**boards):
 
 
 def fleet(**boards):
-    return [FleetBench(name, board) for name, board in boards.items()]
+    return [_FleetBench(name, board) for name, board in boards.items()]
 
 
 def hashes(out):
@@ -102,7 +102,9 @@ def test_what_a_bench_began_waits_for_that_bench(tmp_path):
     (part_path(out / name) / "plan.json").write_text(begun.text)
     seen = {
         planned.name: became.words
-        for planned, became in seen_by_fleet(fleet(b=Board()), wanted.scheduled, out, lambda: False)
+        for planned, became in _seen_by_fleet(
+            fleet(b=Board()), wanted.scheduled, out, lambda: False
+        )
     }
     assert "begun on a, which is not among the benches" in seen[name]
     assert seen[wanted.scheduled[1].name].startswith("played, 40 balls")

@@ -14,9 +14,9 @@ import pytest
 
 from tennis.compare.folders import read_side, unlike
 from tennis.course.checking.evidence import as_asked
-from tennis.course.checking.plays import key_of
+from tennis.course.checking.plays import _key_of
 from tennis.course.checks import Wrong
-from tennis.course.labs import LabDrill
+from tennis.course.labs import _LabDrill
 from tennis.kit.edition import KEY
 from tennis.kit.errors import RallyError, UsageError
 from tennis.match.folder import another
@@ -99,7 +99,7 @@ def test_a_lab_takes_what_it_asks_for(folder, name):
     if name == "bottom_half_cpu":
         asked = ASKED.model_copy(update={"bottom_half": "user"})
     if name == "drill":
-        drill = LabDrill(name="periodic", context="kernel", period_us=1000)
+        drill = _LabDrill(name="periodic", context="kernel", period_us=1000)
         asked = ASKED.model_copy(update={"drill": drill})
     handed_in = SimpleNamespace(
         handed_in={ASKED.name: other},
@@ -114,7 +114,7 @@ def test_a_lab_takes_what_it_asks_for(folder, name):
     # and what the marker plays for a lab with that setting is kept in another place
     plan = planned_of(usual).model_copy(update={"versions": {}})
     if name != "racquet":
-        assert key_of(plan) != key_of(with_setting(plan, name, other))
+        assert _key_of(plan) != _key_of(with_setting(plan, name, other))
     if name != "stage":
         handed_in.handed_in = {ASKED.name: usual}
         as_asked(handed_in, asked, boards=False)

@@ -15,7 +15,7 @@ from tennis.kit.errors import BenchError, RallyError, UsageError
 from tennis.match.folder import MATCH, MatchRecord
 from tennis.match.plan import MatchPlan
 from tennis.match.player import Player
-from tennis.match.playing import Match, check_same
+from tennis.match.playing import Match, _check_same
 from tennis.match.sweep.playing import SweepRequest, play_sweep
 from tennis.match.sweep.search import Range
 from tennis.play.planning import bench_again
@@ -108,9 +108,9 @@ def test_a_match_is_not_gone_on_with_in_another_setting(folder, name, tmp_path):
     record.write(tmp_path)
     assert (tmp_path / MATCH).is_file()
     before = MatchRecord.read(tmp_path)
-    check_same(before, Match(one, [listed(plan)], []), [listed(plan)], tmp_path)
+    _check_same(before, Match(one, [listed(plan)], []), [listed(plan)], tmp_path)
     with pytest.raises(RallyError, match=r"was begun with another plan \(r differs\)"):
-        check_same(before, Match(one, [listed(other)], []), [listed(other)], tmp_path)
+        _check_same(before, Match(one, [listed(other)], []), [listed(other)], tmp_path)
 
 
 # a sweep is an open loop, and no drill

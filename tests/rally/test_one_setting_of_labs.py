@@ -8,7 +8,7 @@ Nothing is played: rallies are made up, and what folders say of them is altered.
 import pytest
 
 from tennis.course import load_lab, work
-from tennis.course.checking.sweep_work import sweep_request, whole_sweep
+from tennis.course.checking.sweep_work import _sweep_request, whole_sweep
 from tennis.course.checks import Wrong
 from tennis.match.sweep.folder import SweepRecord
 from tests.support.one_setting import NAMES, SERVED, before_and_after, with_setting
@@ -41,7 +41,7 @@ def other_plan(folder, plan, name):
 
 @ANY
 def test_a_sweep_of_another_setting_is_not_the_labs(folder, work_of_sweep, name):
-    asked = sweep_request(work_of_sweep.lab, work_of_sweep.seed)
+    asked = _sweep_request(work_of_sweep.lab, work_of_sweep.seed)
     place = work_of_sweep.folder / work_of_sweep.lab.sweep.name
     place.mkdir(exist_ok=True)
 

@@ -9,7 +9,7 @@ import pytest
 
 from tennis.match.folder import open_match
 from tennis.rally.manifest import Drill
-from tennis.replicate.match_page import drill_rows, match_report
+from tennis.replicate.match_page import _drill_rows, _match_report
 from tennis.replicate.verdicts import Replication
 from tests.support.forging import reseal
 from tests.support.synthetic_match import MatchMaker, bursts
@@ -34,7 +34,7 @@ def test_drills_are_no_rallies_of_a_match(maker):
     assert [rally.manifest.drill for rally in match.drills()] == [drill]
     found = Replication(match)
     assert found.compared == []
-    rows = drill_rows(match)
+    rows = _drill_rows(match)
     assert [(row.kernel, row.load, row.boots, row.sides.inside.n) for row in rows] == [
         ("rt", "idle", 1, 9)
     ]
@@ -44,7 +44,7 @@ def test_a_drill_of_another_setting_is_named_so(maker):
     drill = periodic("user", 1000)
     done = (np.full(9, 1_000_000), np.full(10, 9))
     maker.drill("rt", "idle", drill, *done, witness="cyclictest", boots=1)
-    (row,) = drill_rows(maker.sealed())
+    (row,) = _drill_rows(maker.sealed())
     assert row.name == "periodic 1000 µs, user, with cyclictest"
 
 
@@ -75,8 +75,8 @@ def test_a_drill_whose_own_times_are_damaged_is_left_out_and_said(maker):
     reseal(first)
     again = open_match(match.path)
     assert "cannot be used" in again.trouble(first.name)
-    assert [row.boots for row in drill_rows(again)] == [1]
-    assert "cannot be used" in match_report(Replication(again))
+    assert [row.boots for row in _drill_rows(again)] == [1]
+    assert "cannot be used" in _match_report(Replication(again))
 
 
 def test_an_open_loop_says_nothing_of_the_thesis(maker):
@@ -87,5 +87,5 @@ def test_an_open_loop_says_nothing_of_the_thesis(maker):
     claim = replicated.claim("knutsson-2008", "c1")
     assert claim.verdict == "not addressed"
     assert "not played in a closed loop" in claim.why
-    page = match_report(replicated)
+    page = _match_report(replicated)
     assert "Tables 7.1 to 7.4" not in page

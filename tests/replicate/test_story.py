@@ -9,7 +9,7 @@ import pytest
 from rich.console import Console
 
 from tennis.cli.story import print_story
-from tennis.replicate.match_page import match_report
+from tennis.replicate.match_page import _match_report
 from tennis.replicate.story import cells, story
 from tennis.replicate.verdicts import Replication
 from tests.support.synthetic_match import MatchMaker, bursts
@@ -92,7 +92,7 @@ def test_what_the_latest_answers_show_comes_first_if_it_differs(maker):
         )
     said = " ".join(text_of(story(replicated), maker.path).split())
     assert f"of all balls. {claim.verdict.upper()} {claim.beside_verdict}".strip() in said
-    assert "do not show what the thesis says about them" in match_report(replicated)
+    assert "do not show what the thesis says about them" in _match_report(replicated)
 
 
 def test_one_number_everywhere(maker):
@@ -111,7 +111,7 @@ def test_one_number_everywhere(maker):
     assert mainline.late == levels[1000] == pytest.approx(500_009, abs=1)
     assert mainline.format_level(mainline.late) == "500 µs"
     assert f"mainline answers {claim.parts[0].ratio} times as late" in told.sentences[1].text
-    page = match_report(replicated)
+    page = _match_report(replicated)
     assert "<strong>500 µs</strong>" in page
     assert f"mainline answers {claim.parts[0].ratio} times as late" in page
 
@@ -144,7 +144,7 @@ def test_a_latest_answer_far_from_all_others_is_a_surprise(maker):
     )
     assert f"tennis explain {maker.path / surprise.explain}" in text_of(told, maker.path)
     assert (maker.path / surprise.explain / "balls.parquet").exists()
-    page = match_report(Replication(maker.sealed()))
+    page = _match_report(Replication(maker.sealed()))
     assert surprise.explain in page
 
 
@@ -163,7 +163,7 @@ def test_no_story_without_both_kernels(maker):
     replicated = Replication(maker.sealed())
     assert story(replicated) is None
     assert [one.balls for one in cells(replicated)] == [2 * BALLS]
-    assert "What was found" in match_report(replicated)
+    assert "What was found" in _match_report(replicated)
 
 
 def test_missed_balls_are_later_than_all_that_came(maker):
@@ -181,7 +181,7 @@ def test_missed_balls_are_later_than_all_that_came(maker):
     shown = text_of(told, maker.path)
     assert "> 100 ms, 300 missed" in shown
     assert "inf" not in shown
-    page = match_report(replicated)
+    page = _match_report(replicated)
     assert "&gt; 100 ms, 300 missed" in page
     assert "<strong>&gt; 100 ms</strong>" in page
     assert "here &gt; 100 ms (300 missed)" in page  # beside the thesis' maxima, in words

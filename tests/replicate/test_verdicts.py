@@ -16,7 +16,7 @@ from tennis.match import folder
 from tennis.match.folder import open_match
 from tennis.rally import open_rally
 from tennis.rally.manifest import Fault, Target
-from tennis.replicate.match_page import match_report, rows_of_rallies
+from tennis.replicate.match_page import _match_report, _rows_of_rallies
 from tennis.replicate.mechanisms import Mechanism, Mechanisms
 from tennis.replicate.verdicts import Replication
 from tennis.report.publications import knutsson_2008
@@ -72,7 +72,7 @@ def test_the_thesis_confirms_itself(maker):
     c3 = found.claim(KNUTSSON, "c3")
     nearness = abs(math.log10(13122 / 17194)) - abs(math.log10(13122 / 273))
     assert c3.parts[0].estimate == pytest.approx(nearness)
-    page = match_report(found)
+    page = _match_report(found)
     for number in ("17.2 ms", "13.1 ms", "51 µs", "337 times"):
         assert number in page
 
@@ -218,7 +218,7 @@ def test_rt_is_judged_as_the_thesis_played_it_with_hard_top_halves_beside(maker)
     assert [side.top_half for side in found.parts[0].sides] == ["forced", "hard"]
     shown = CliRunner().invoke(replicate, [str(maker.path)], terminal_width=200).stdout
     assert "With hard top halves:" in shown
-    assert "With hard top halves:" in match_report(Replication(match))
+    assert "With hard top halves:" in _match_report(Replication(match))
 
 
 def test_two_matches_are_held_against_each_other(tmp_path):
@@ -283,7 +283,7 @@ def test_a_suspect_rally_does_not_speak(maker):
     found = claim(maker.sealed(), "c1")
     assert found.verdict == "inconclusive"
     assert "is suspect (the load ended before the rally)" in found.why
-    assert "suspect: the load ended before the rally" in match_report(Replication(maker.sealed()))
+    assert "suspect: the load ended before the rally" in _match_report(Replication(maker.sealed()))
 
 
 @pytest.mark.parametrize(
@@ -392,7 +392,7 @@ def test_latencies_of_nothing_and_balls_that_all_missed_break_nothing(maker, mai
     found = Replication(maker.sealed())
     assert found.claim(KNUTSSON, "c3").verdict != "confirmed"
     assert json.dumps(found.as_json(), allow_nan=False)
-    assert "every ball was missed" in match_report(found) or mainline
+    assert "every ball was missed" in _match_report(found) or mainline
 
 
 def test_another_bottom_half_takes_no_part(maker):
@@ -482,12 +482,12 @@ def test_words_of_others_stay_words_on_the_page(maker):
     maker.left_out("xenomai", "native", "idle", "<img src=x onerror=alert(1)>")
     match = maker.sealed(title="<b>{{ 6 * 7 }}</b>\x1b[2J")
     match.record.troubles["x"] = "<i>"
-    page = match_report(Replication(match))
+    page = _match_report(Replication(match))
     assert "<script" not in page
     assert "<img src=x" not in page
     assert "&lt;b&gt;{{ 6 * 7 }}&lt;/b&gt;" in page
     assert "\x1b" not in page
-    assert match_report(Replication(match)) == page
+    assert _match_report(Replication(match)) == page
     assert not re.search(r"url\(|@import|https?://", re.sub(r"base64,[^\"]*", "", page))
     for caption in re.findall(r"<figcaption>(.*?)</", page, re.DOTALL):
         assert caption.startswith("Replay bench: synthetic data")
@@ -561,7 +561,7 @@ def shown_of(match):
     """Return what the command prints of a match, its JSON, its page and a demo's story."""
     text = " ".join(CliRunner().invoke(replicate, [str(match.path)]).stdout.split())
     told = CliRunner().invoke(replicate, [str(match.path), "--json"]).stdout
-    return text, json.loads(told)["claims"], match_report(Replication(open_match(match.path)))
+    return text, json.loads(told)["claims"], _match_report(Replication(open_match(match.path)))
 
 
 def test_a_cause_that_nobody_looked_at_is_not_confirmed(maker):
@@ -682,7 +682,7 @@ def test_only_whole_cycles_of_a_load_are_judged(maker):
     words = "has 300 balls, less than a cycle of stress (5 s): 5,084 would do"
     assert mainline.verdict == "inconclusive"
     assert words in mainline.why
-    states = [row.state for row in rows_of_rallies(match)]
+    states = [row.state for row in _rows_of_rallies(match)]
     assert f"complete; it {words}" in states
     assert any(re.fullmatch(r"complete; [56],\d\d\d balls judged", state) for state in states)
     shown = CliRunner().invoke(replicate, [str(match.path)])

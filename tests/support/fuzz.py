@@ -590,7 +590,7 @@ def boxes(_: Path) -> Run:
 
     def run(rng: random.Random) -> None:
         notebook_box._runner_result(damaged(told, rng))
-        notebook_box.read_executed(damaged(book, rng))
+        notebook_box._read_executed(damaged(book, rng))
 
     return run
 

@@ -15,7 +15,7 @@ from tennis.bench.registry import bench_for
 from tennis.bench.virtual.machine import COMMAND_LINE
 from tennis.course import work
 from tennis.course.checking import sweep_work
-from tennis.course.checking.plays import key_of, plan_of_rally
+from tennis.course.checking.plays import _key_of, plan_of_rally
 from tennis.course.choices import numbered
 from tennis.course.lab_files import load_solution, solved, source_of
 from tennis.course.labs import Lab, LabRally
@@ -243,7 +243,7 @@ def make_sweep(
     folder: Path, lab: Lab, own: str, *, student: str = "", rates: int | None = None
 ) -> None:
     """Make up a lab's sweep that breaks at 70 kHz: for ``student`` if it is not one's own."""
-    asked = sweep_work.sweep_request(lab, work.seed_of(lab, student or own))
+    asked = sweep_work._sweep_request(lab, work.seed_of(lab, student or own))
     folder.mkdir()
     record = RecordOfSweep(
         tennis="0",
@@ -318,4 +318,4 @@ def played_by_marker(plays: Path, lab: Lab, student: str, scratch: Path, **about
         own = made / asked.own_file if asked.own_file else None
         plan = plan_of_rally(asked, work.seed_of(lab, student), own=own)
         plan = plan.model_copy(update={"versions": bench_for(plan).versions(plan)})
-        shutil.move(made / asked.name, plays / key_of(plan))
+        shutil.move(made / asked.name, plays / _key_of(plan))

@@ -27,7 +27,7 @@ SESSIONS = LABS / "sessions.toml"
 Minutes = Annotated[int, Field(gt=0, le=600)]
 
 
-class Session(StrictPart):
+class _Session(StrictPart):
     """A session: a talk, work on a lab, a discussion."""
 
     slug: Slug  # the lab's
@@ -50,7 +50,7 @@ class Session(StrictPart):
 class Planned(StrictPart):
     """A session with its lab, and how its time is spent."""
 
-    session: Session
+    session: _Session
     lab: Lab | None
     room_minutes: int  # at the lab, in the room
     home_minutes: int  # at the lab, the rest of it
@@ -72,7 +72,7 @@ class _Effort(StrictPart):
     class_size: Annotated[int, Field(gt=0, le=1000)]
 
 
-class Marks(StrictPart):
+class _Marks(StrictPart):
     """Shares of the mark, in per cent; the report's lab is no part of ``labs``."""
 
     labs: Annotated[int, Field(ge=0, le=100)]
@@ -93,8 +93,8 @@ class Term(StrictPart):
     session_minutes: Minutes
     break_minutes: Minutes
     effort: _Effort
-    marks: Marks
-    sessions: Annotated[list[Session], Field(min_length=1)]
+    marks: _Marks
+    sessions: Annotated[list[_Session], Field(min_length=1)]
 
     def planned(self, labs: list[Lab]) -> list[Planned]:
         """Return the sessions with their labs and times.
@@ -116,7 +116,7 @@ class Term(StrictPart):
             raise LabError(message, next_step="put the sessions into the order of course.toml")
         return [self._plan(session, known.get(session.slug)) for session in self.sessions]
 
-    def _plan(self, session: Session, lab: Lab | None) -> Planned:
+    def _plan(self, session: _Session, lab: Lab | None) -> Planned:
         talked = session.talk_minutes + session.discussion_minutes + self.break_minutes
         work = lab.minutes if lab else int(session.work_minutes or 0)
         room = min(work, self.session_minutes - talked)

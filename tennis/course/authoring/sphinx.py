@@ -134,7 +134,7 @@ class _LabFacts(_LabDirective):
         home = (
             f" ({planned.home_minutes} of them at home)" if planned and planned.home_minutes else ""
         )
-        facts += nodes.Text(f" · {lab.minutes} minutes{home} · {count(lab.points, 'point')}")
+        facts += nodes.Text(f" · {lab.minutes} minutes{home} · {_count(lab.points, 'point')}")
         return [facts, *self.markdown(lab.about), *(self.goals(planned) if planned else [])]
 
     def goals(self, planned: Planned) -> list[nodes.Node]:
@@ -219,7 +219,7 @@ class _LabQuestions(_LabDirective):
             ids=[f"question-{question.id}"],
         )
         box += nodes.title(title, title)
-        facts = f"{count(question.points, 'point')} · {kind} · "
+        facts = f"{_count(question.points, 'point')} · {kind} · "
         line = nodes.paragraph(facts, facts, classes=["lab-question-facts"])
         line += nodes.literal(question.id, question.id)
         box += self.markdown(lab.fill(question.text))
@@ -271,7 +271,7 @@ class _LabExtensions(_LabDirective):
         return self.markdown("\n".join(f"- {lab.fill(text)}" for text in lab.extensions))
 
 
-class Published(GeneratedDirective):
+class _Published(GeneratedDirective):
     """``{published} KERNEL PRIORITIES``: the thesis' maxima for a kernel, a line a load."""
 
     required_arguments = 2
@@ -310,12 +310,12 @@ class _LabTable(GeneratedDirective):
         return [table]
 
 
-def count(number: int, word: str) -> str:
+def _count(number: int, word: str) -> str:
     """Write ``1 point``, ``2 points``."""
     return f"{number} {word}" if number == 1 else f"{number} {word}s"
 
 
-def check(app: "Sphinx", env: "BuildEnvironment") -> None:
+def _check(app: "Sphinx", env: "BuildEnvironment") -> None:
     """Warn about questions that their lab's page asks never, more than once, or in another order.
 
     Slides (a project with that tag) have pages with the labs' names, too, and ask nothing.
@@ -356,8 +356,8 @@ def setup(app: "Sphinx") -> ExtensionMetadata:
         "answer-sheet": _AnswerSheet,
         "lab-extensions": _LabExtensions,
         "lab-table": _LabTable,
-        "published": Published,
+        "published": _Published,
     }.items():
         app.add_directive(name, directive)
-    app.connect("env-check-consistency", check)
+    app.connect("env-check-consistency", _check)
     return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}

@@ -135,7 +135,7 @@ def doubtful_rallies(work: Work, question: Question, *, boards: bool) -> list[st
     return doubtful
 
 
-def plan_here(work: Work, lab_rally: LabRally) -> Plan:
+def _plan_here(work: Work, lab_rally: LabRally) -> Plan:
     """Return the plan of a lab's rally as the marker plays it. Raises TennisError.
 
     The balls are those of the student's folder if they are more than the lab's.
@@ -163,7 +163,7 @@ def compare(work: Work, rally: Rally, lab_rally: LabRally, plays: Plays) -> None
     """Compare a student's rally with the marker's. Raises InDoubt, Inconclusive."""
     only_balls = rally.manifest.bench == "replay"
     try:
-        found = plays.difference(rally, plan_here(work, lab_rally), only_balls=only_balls)
+        found = plays.difference(rally, _plan_here(work, lab_rally), only_balls=only_balls)
     except NotBuiltError as error:
         raise InDoubt(f"it cannot be played again: {plain(str(error), 200)}") from error
     except TennisError as error:
@@ -280,7 +280,7 @@ class PlayedHere(Mapping[str, Rally]):
         if self._asked[name].recorded or handed_in.manifest.bench not in {"virtual", "replay"}:
             return handed_in
         if name not in self._known:
-            plan = plan_here(self._work, self._asked[name])
+            plan = _plan_here(self._work, self._asked[name])
             self._known[name] = self._plays.rally(plan)
         return self._known[name]
 
@@ -289,7 +289,7 @@ class PlayedHere(Mapping[str, Rally]):
 
         Raises TennisError.
         """
-        return self._plays.misplayed(plan_here(self._work, self._asked[name]))
+        return self._plays.misplayed(_plan_here(self._work, self._asked[name]))
 
     def __iter__(self) -> Iterator[str]:
         """Yield the names of the rallies that the folder has."""

@@ -197,7 +197,7 @@ def _tried(own: OwnModule, plan: Plan, pace: Pace) -> Trial:
         faults = [fault.message for fault in rally.manifest.faults if fault.code != "target_ended"]
         balls = balls_of(rally)
         seen = guest.trace()
-        return judge(own, lines, balls, faults, hang_watch=hang_watch, trace=seen, pace=pace)
+        return _judge(own, lines, balls, faults, hang_watch=hang_watch, trace=seen, pace=pace)
 
 
 def _script(plan: Plan, pace: Pace) -> str:
@@ -212,7 +212,7 @@ def _script(plan: Plan, pace: Pace) -> str:
     )
 
 
-def judge(  # noqa: PLR0913 (all that is known of a trial)
+def _judge(  # noqa: PLR0913 (all that is known of a trial)
     own: OwnModule,
     lines: Sequence[str],
     balls: NDArray[np.int64],

@@ -90,7 +90,7 @@ class Plays:
         """
         bench = bench_for(plan)
         plan = plan.model_copy(update={"versions": bench.versions(plan)})
-        key = key_of(plan)
+        key = _key_of(plan)
         with self._place(_digest(key, script.decode()) if script else key) as place:
             if not place.exists() or (plan.racquet and not makers_of(place).exists()):
                 _remove(part_path(place))
@@ -223,7 +223,7 @@ class Plays:
             yield Path(folder)
 
 
-def key_of(plan: Plan) -> str:
+def _key_of(plan: Plan) -> str:
     """Return the key of a plan with its versions: the same if its balls are the same."""
     where = {"racquet": None, "program": None}
     return _digest(plan.model_copy(update=where).model_dump_json(), _source_of(plan))

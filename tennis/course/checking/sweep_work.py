@@ -22,7 +22,7 @@ from tennis.rally.serving import Serving
 from tennis.rally.text import plain
 
 
-def sweep_request(lab: Lab, seed: int) -> SweepRequest:
+def _sweep_request(lab: Lab, seed: int) -> SweepRequest:
     """Return a lab's sweep with a student's seed."""
     sweep = _sweep(lab)
     request = RallyRequest(kernel=sweep.kernel, load=sweep.load, load_options=sweep.load_options)
@@ -37,7 +37,7 @@ def whole_sweep(work: Work, *, boards: bool = True) -> Sweep:
     ``boards``: the class has some.
     """
     asked = _sweep(work.lab)
-    wanted = sweep_request(work.lab, work.seed)
+    wanted = _sweep_request(work.lab, work.seed)
     try:
         sweep = open_sweep(work.folder / asked.name)
     except RallyError as error:
@@ -68,7 +68,7 @@ def sweep_here(work: Work, plays: Plays | None, *, boards: bool) -> Sweep:
     sweep = whole_sweep(work, boards=boards)
     if plays is None or sweep.record.bench != "virtual":
         return sweep
-    return plays.sweep(sweep_request(work.lab, work.seed))
+    return plays.sweep(_sweep_request(work.lab, work.seed))
 
 
 def compare_sweep(work: Work, plays: Plays, *, boards: bool) -> str:

@@ -74,7 +74,7 @@ def run_notebook(folder: Path, *, limit_s: float = LIMIT_S) -> Ran:
     told = _runner_result(ended.files.get(RESULT, b""))
     if told is None:
         return Ran(0, f"it could not be run: {ended.why or 'it left no result'}")
-    executed = None if told.error else read_executed(ended.files.get(EXECUTED, b""))
+    executed = None if told.error else _read_executed(ended.files.get(EXECUTED, b""))
     return Ran(told.cells, plain(told.error, 300), executed)
 
 
@@ -86,7 +86,7 @@ def _runner_result(content: bytes) -> _RunnerResult | None:
         return None
 
 
-def read_executed(content: bytes) -> Any:
+def _read_executed(content: bytes) -> Any:
     """Read the executed notebook; None if none is readable."""
     without_grammars()
     import nbformat  # noqa: PLC0415 (of the stage lab)

@@ -128,7 +128,7 @@ def _setting(missing: list[ScheduledRally], cluster: Cluster, store: Place) -> C
     )
 
 
-def sample(names: list[str], every: int) -> set[str]:
+def _sample(names: list[str], every: int) -> set[str]:
     """Return which rallies are played twice: one of ``every``, at least one; the same each time."""
     if not every or not names:
         return set()
@@ -165,7 +165,7 @@ class _Foreman:
     ) -> Iterator[tuple[ScheduledRally, RallyOutcome]]:
         """Yield each rally when it is there. Raises BenchError if the cluster has gone."""
         yield from self._play(missing)
-        sampled = sample([planned.name for planned in missing], check_every)
+        sampled = _sample([planned.name for planned in missing], check_every)
         doubtful = self._compare([p for p in missing if p.name in sampled and self._is_home(p)])
         for planned, seen in self._play(doubtful):
             log.info(f"{planned.name}: {seen.words}, on another worker")

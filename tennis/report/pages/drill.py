@@ -39,10 +39,10 @@ def write_drill_report(drills: Sequence[Rally], out: Path, *, title: str = "Tenn
 
     Raises UsageError if ``out`` exists, DiskFullError, RallyError.
     """
-    write_whole(out, drill_report(drills, title).encode())
+    write_whole(out, _drill_report(drills, title).encode())
 
 
-def drill_report(drills: Sequence[Rally], title: str = "Tennis drills") -> str:
+def _drill_report(drills: Sequence[Rally], title: str = "Tennis drills") -> str:
     """Return the page: the same drills give the same bytes. Raises RallyError."""
     sections = [_section(drill) for drill in drills]
     benches = {f"{one.summary.bench} bench: {one.summary.time_note}" for one in sections}

@@ -51,7 +51,7 @@ COVERAGE = (
 CONSOLE_BYTES = 8_000
 
 
-def of_thesis(rally: Rally) -> tuple[Result | None, str]:
+def _of_thesis(rally: Rally) -> tuple[Result | None, str]:
     """Return the figures of a rally's kernel and load in the thesis' tables 7.2 to 7.4, in µs.
 
     The hardware differs (a 520 MHz PXA270 in 2008): only shapes and rankings compare. None: it did
@@ -122,7 +122,7 @@ def report(rallies: Sequence[Rally], title: str = "Tennis report") -> str:
             embed(comparison(rallies), f"{_sentence(bench)} The share of balls later than x."),
         ]
     rows = [
-        (name, summary, *of_thesis(rally))
+        (name, summary, *_of_thesis(rally))
         for name, summary, rally in zip(names(rallies), summaries, rallies, strict=True)
     ]
     return template("rally.html.j2").render(

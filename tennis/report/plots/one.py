@@ -165,7 +165,7 @@ def draw_exceedance(
     x = np.concatenate([[first], values]).clip(1)
     y = np.concatenate([[1.0], later])
     y[-1] = max(y[-1], 0.5 / counted.balls)  # zero has no place on this axis: below one ball
-    kept = visible_points(np.log(x), np.log(y))
+    kept = _visible_points(np.log(x), np.log(y))
     x, y = x[kept], y[kept]
     if counted.missed:
         end = max(missed_ns, x[-1])
@@ -174,7 +174,7 @@ def draw_exceedance(
     axes.plot(x, y, drawstyle="steps-post", label=label, **style)
 
 
-def visible_points(
+def _visible_points(
     x: NDArray[np.float64], y: NDArray[np.float64], cells: int = 900
 ) -> NDArray[np.intp]:
     """Return the indices of the points that differ on a picture: one a cell, and the last."""
@@ -247,7 +247,7 @@ def _level(axes: Axes, share: float, label: str, color: str, *, right: bool) -> 
     )
 
 
-class Envelope:
+class _Envelope:
     """Smallest and largest latency of consecutive balls: a downsampling that keeps extremes."""
 
     def __init__(self, balls: int, bins: int = 900) -> None:
@@ -272,9 +272,9 @@ class Envelope:
         self.high[bins] = np.maximum(self.high[bins], high)
 
 
-def _envelopes(rally: Rally) -> tuple[dict[str, Envelope], dict[str, NDArray[np.float64]]]:
+def _envelopes(rally: Rally) -> tuple[dict[str, _Envelope], dict[str, NDArray[np.float64]]]:
     """Read the balls once; return both latencies' envelopes, and the times of missing ones (ns)."""
-    envelopes = {name: Envelope(rally.balls) for name in LATENCIES}
+    envelopes = {name: _Envelope(rally.balls) for name in LATENCIES}
     missed = {name: [np.zeros(0)] for name in LATENCIES}
     first = 0
     tick = 1e9 / rally.tick_hz
@@ -318,7 +318,7 @@ def series(rally: Rally) -> Picture:
     return picture
 
 
-def _series(axes: Axes, envelope: Envelope, start: float, color: str, *, log: bool) -> None:
+def _series(axes: Axes, envelope: _Envelope, start: float, color: str, *, log: bool) -> None:
     full = np.isfinite(envelope.low)
     x = (envelope.served[full] - start) / 1e9
     low, high = envelope.low[full], envelope.high[full]

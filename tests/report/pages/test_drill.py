@@ -12,7 +12,7 @@ from tennis.play.repeat import balls_of
 from tennis.rally.inside import LONGEST
 from tennis.rally.manifest import Drill
 from tennis.rally.statistics.drill import summarize_drill
-from tennis.report.pages.drill import drill_report
+from tennis.report.pages.drill import _drill_report
 from tests.report.pages.test_rally import Reader
 from tests.support.synthetic import make_rally
 from tests.support.synthetic_drill import make_drill
@@ -35,7 +35,7 @@ def drills(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def page(drills):
-    return drill_report(drills)
+    return _drill_report(drills)
 
 
 def test_a_pulse_that_did_not_end_in_time_is_longer_than_all_others(tmp_path):
@@ -56,7 +56,7 @@ def test_a_pulse_that_did_not_end_in_time_is_longer_than_all_others(tmp_path):
     assert (found.difference.said("max"), found.difference.median) == ("missed", 300)
     # tennis explain looks at it first
     assert latest_balls(waits_of(drill, balls_of(drill)), 4) == [4, 5, 6, 13]
-    page = drill_report([drill])
+    page = _drill_report([drill])
     assert "&gt; 4.00 s" in page
     assert "> 4.00 s" in CliRunner().invoke(cli, ["stats", str(drill.path)]).output
 

@@ -10,7 +10,7 @@ import pytest
 
 from tennis.kit.errors import UsageError
 from tennis.rally.manifest import OWN, Fault
-from tennis.report.pages.rally import of_thesis, report
+from tennis.report.pages.rally import _of_thesis, report
 from tennis.report.publications import NAMES, knutsson_2008, load, result
 from tests.support.synthetic import TIME_NOTE, make_rally
 
@@ -90,7 +90,7 @@ def test_the_page_is_well_formed_and_self_contained(page):
 
 
 def test_the_thesis_stands_beside(page, rallies):
-    published = [of_thesis(rally)[0] for rally in rallies]
+    published = [_of_thesis(rally)[0] for rally in rallies]
     assert published[0].irq.max == 17_194
     assert published[1].sched.jitter == 90
     assert published[2] is None

@@ -11,7 +11,7 @@ from tennis.rally.manifest import Fault
 from tennis.report.plots import alt_text, comparison, distribution, histogram, overview, series
 from tennis.report.plots.compare import histograms, names
 from tennis.report.plots.instants import coverage
-from tennis.report.plots.one import Envelope, bar_edges, visible_points
+from tennis.report.plots.one import _Envelope, _visible_points, bar_edges
 from tennis.report.plots.sides import sides
 from tests.support.synthetic import TIME_NOTE, make_rally
 
@@ -162,7 +162,7 @@ def test_the_envelope_keeps_extremes():
     values = random.uniform(10, 20, 10_000)
     values[[17, 5_000, 9_999]] = 1e6, 1.0, 2e6
     values[100:200] = np.nan
-    envelope = Envelope(values.size, bins=90)
+    envelope = _Envelope(values.size, bins=90)
     served = np.arange(values.size)
     for start in range(0, values.size, 777):
         part = slice(start, start + 777)
@@ -177,7 +177,7 @@ def test_the_envelope_keeps_extremes():
 def test_thinning_keeps_ends():
     x = np.sort(np.random.default_rng(1).exponential(size=50_000))
     y = np.linspace(0, -16, x.size)
-    kept = visible_points(x, y)
+    kept = _visible_points(x, y)
     assert kept[0] == 0
     assert kept[-1] == x.size - 1
     assert kept.size < 2_000
