@@ -2,7 +2,6 @@
 # SPDX-License-Identifier: MIT
 """What is built and started does not depend on what a shell happens to set."""
 
-import ast
 import os
 import shutil
 import subprocess
@@ -232,20 +231,6 @@ def test_what_a_rally_rests_on_is_built_again(kind, spoil, tmp_path, monkeypatch
     assert not (folder / "sitecustomize.py").exists()
     assert str((folder / "python3").readlink()) == "/usr/bin/python3.13"
     assert (folder / "encodings.py").read_text() == "as it was"
-
-
-def test_every_program_is_given_an_environment():
-    """A child without one gets all that the shell of the user set."""
-    without = []
-    for path in sorted((ROOT / "tennis").rglob("*.py")):
-        for node in ast.walk(ast.parse(path.read_text())):
-            if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute):
-                continue
-            called, words = ast.unparse(node.func), {keyword.arg for keyword in node.keywords}
-            starts = called in {"subprocess.run", "subprocess.Popen", "subprocess.check_output"}
-            if starts and "env" not in words:
-                without.append(f"{path.relative_to(ROOT)}:{node.lineno}")
-    assert without == []
 
 
 def test_one_list_says_what_is_handed_on():

@@ -15,11 +15,9 @@ import pytest
 from tennis.grading.judged import Graded
 from tennis.kit import entries
 from tennis.kit.checkout import ROOT
-from tennis.kit.entries import Entry, EntryError, load
-from tennis.play.doctor import host
+from tennis.kit.entries import Entry, EntryError
 from tennis.rally import open_rally
 from tennis.rally.statistics.balls import latencies_ns
-from tennis.report.pictures import PICTURES
 from tests.support.processes import run_to_end
 from tests.support.synthetic import make_rally
 from tests.support.terminal import TENNIS
@@ -341,27 +339,6 @@ def fall():
     (line,) = done.stderr.splitlines()
     assert line.startswith("tennis: the command fall of the package circus failed: ValueError")
     assert line.endswith("repair the package circus, or remove it")
-
-
-def test_what_is_named_in_tables_exists():
-    for named in (value for names in PICTURES.values() for value in names.values()):
-        assert callable(load(named))
-
-
-def test_the_doctor_of_a_plain_wheel_is_silent_about_extras(monkeypatch):
-    """Who wants the virtual bench reads nothing of an emulated Pico, or of a serial port."""
-    for name in ("_examine_virtual", "examine_folder"):
-        monkeypatch.setattr(host, name, lambda *_: ())
-    monkeypatch.setattr(host.entries, "entries", lambda _group: ())
-    assert "emulated Pico" in {finding.what for finding in host.examine()}  # a checkout has it
-    monkeypatch.setattr("importlib.util.find_spec", lambda _name: None)
-    assert "emulated Pico" not in {finding.what for finding in host.examine()}
-
-    def without_extras(named):
-        raise EntryError(f"{named} needs the Python module serial, which is not installed")
-
-    monkeypatch.setattr(host, "load", without_extras)
-    assert {finding.what for finding in host.examine()} == {"sigrok-cli"}
 
 
 def test_what_is_optional_is_asked_for_when_it_is_needed(tmp_path):

@@ -8,7 +8,6 @@ import sys
 
 import pytest
 
-from tennis.kit.checkout import ROOT
 from tennis.kit.share import free_memory_bytes, processors
 
 GB = 1 << 30
@@ -114,13 +113,3 @@ def test_one_allowed_processor_is_one_worker():
     code += "from tennis.cli.options import workers_here; print(workers_here())"
     words = [sys.executable, "-c", code]
     assert subprocess.run(words, check=True, capture_output=True, text=True).stdout == "1\n"
-
-
-def test_nothing_counts_the_machine_besides():
-    """The only other one tells a person what machine it is."""
-    found = {
-        path.relative_to(ROOT).as_posix()
-        for path in (ROOT / "tennis").rglob("*.py")
-        if any(word in path.read_text() for word in ("cpu_count", "/proc/meminfo"))
-    }
-    assert found == {"tennis/play/doctor/host.py"}

@@ -11,7 +11,6 @@ import tempfile
 import pytest
 
 from tennis.bench import cache
-from tennis.bench.commands import run
 from tennis.bench.kernels import modules
 from tennis.bench.kernels.kernel import Kernel
 from tennis.kit import scratch
@@ -134,19 +133,3 @@ def test_ctrl_c_while_a_program_starts_is_heard():
     """Python dropped it in a hook of fork, with a traceback, and the rally went on."""
     done = run_to_end([sys.executable, "-c", INTERRUPTED])
     assert (done.stdout, done.stderr) == ("stopped\n", "")
-
-
-def test_ctrl_c_when_a_program_has_just_ended_is_no_error(monkeypatch):
-    """'output: No such process', said a rally."""
-    whole = subprocess.Popen.communicate
-    calls = []
-
-    def communicate(self, **how):
-        if not calls:
-            calls.append(self.wait())
-            raise KeyboardInterrupt
-        return whole(self, **how)
-
-    monkeypatch.setattr(subprocess.Popen, "communicate", communicate)
-    with pytest.raises(KeyboardInterrupt):
-        run(["nm", "--version"], what="it")

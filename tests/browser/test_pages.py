@@ -211,35 +211,6 @@ def test_a_telephone_shows_verdicts_as_cards(browser, pages):
     page.close()
 
 
-def test_a_telephone_shows_what_became_of_each_quantity(browser, pages):
-    """Of a comparison nothing is cut, and "after is" stands below the quantity's name."""
-    page = browser.new_page(viewport=TELEPHONE)
-    page.goto(pages["compare"].as_uri())
-    row = page.locator("table.quantities tbody tr").first
-    name, after = row.locator("td").first.bounding_box(), row.locator("td").last.bounding_box()
-    assert after["x"] >= 0 and after["x"] + after["width"] <= 390
-    assert name["y"] < after["y"] < row.locator("td").nth(1).bounding_box()["y"]
-    assert row.locator("td").last.get_attribute("data-label") == "after is"
-    page.close()
-
-
-def test_a_telephone_shows_a_book_s_verdicts_as_cards(browser, pages):
-    """Nothing of a row is cut, each figure has its column's title; a desk shows a plain table."""
-    page = browser.new_page(viewport=TELEPHONE)
-    page.goto(pages["docs/evidence/knutsson-match"].as_uri())
-    cells = page.locator(".verdict-cards td")
-    assert cells.count() > 40
-    edges = "all => all.map(e => [e.getBoundingClientRect().left, e.getBoundingClientRect().right])"
-    assert all(0 <= left < right <= 390 for left, right in cells.evaluate_all(edges))
-    titles = page.locator(".verdict-cards").first.locator("thead th").all_text_contents()
-    card = page.locator(".verdict-cards tbody tr").first.locator("td").all()
-    for title, cell in zip(titles, card, strict=True):
-        assert cell.inner_text().startswith(title)
-    page.set_viewport_size({"width": 1400, "height": 900})
-    assert page.locator(".verdict-cards .column-title:visible").count() == 0
-    page.close()
-
-
 @pytest.fixture(scope="module")
 def deck(tmp_path_factory) -> Path:
     """Build the slides; return their folder."""

@@ -7,7 +7,6 @@ import pytest
 from tennis.compare.folders import Cell, matched, unlike
 from tennis.kit.errors import RallyError, UsageError
 from tennis.rally import Rally
-from tennis.rally.memory import stalls_in
 from tests.support.synthetic import make_rally, saying
 
 
@@ -66,22 +65,6 @@ def test_a_setting_of_the_running_kernel_that_differs_is_named(tmp_path):
     assert unlike(full, saying(full, target={"governor": "ondemand"})) == {
         "governor": ("", "ondemand")
     }
-
-
-def test_a_memory_profile_is_a_difference_and_no_bench_of_its_own(tmp_path):
-    """What a nanosecond is stands in the same words; with another time it stays another bench."""
-    note = "virtual time, 2 ns per instruction"
-    usual = make_rally(tmp_path / "usual", load="idle", balls=50, time_note=note)
-    cold = make_rally(tmp_path / "cold", load="idle", balls=50, seed=2)
-
-    def played_with(kept: str, time: str) -> Cell:
-        return Cell("", [saying(cold, target={"memory": kept}, time_note=time + stalls_in(kept))])
-
-    differences = matched([Cell("", [usual])], [played_with("pxa270@12345678", note)]).differences
-    assert differences["memory"] == ("none", "pxa270@12345678")
-    assert "times" not in differences
-    with pytest.raises(UsageError, match="were played on different benches"):
-        matched([Cell("", [usual])], [played_with("pxa270@12345678", note.replace("2", "4"))])
 
 
 def test_shots_of_one_seed_say_until_when_an_instant_is_the_same(tmp_path):

@@ -16,7 +16,7 @@ from tennis.bench.virtual.symbols import _table_of
 from tennis.cli.explain import _print
 from tennis.cli.numbers import time_ns
 from tennis.explain.explanation import Explanation
-from tennis.explain.flame import FlameFrame, flame
+from tennis.explain.flame import flame
 from tennis.explain.flame_page import flame_svg
 from tennis.explain.page import FLAME, NUMBERS, PAGE, TIMELINE
 from tennis.explain.replayed import explain
@@ -25,7 +25,6 @@ from tennis.explain.telling import tell
 from tennis.explain.timeline import timeline_svg
 from tennis.kit.errors import BenchError, RallyError, UsageError
 from tennis.play.check import check_rally
-from tennis.play.repeat import plan_again
 from tennis.rally import open_rally
 from tennis.rally.folder import BALLS
 from tennis.rally.phases import USER, Symbol
@@ -178,16 +177,6 @@ def test_a_few_late_balls_have_a_sentence_each(tmp_path, capsys, late, told):
     ]
 
 
-def test_what_reads_the_same_is_one_row():
-    nodes = [(-1, 0), (0, IDLE), (-1, 1), (2, IDLE), (0, WRITE)]
-    idle = phase(0, nodes, [(1, 0, 10), (3, 0, 20), (4, 0, 5)], tasks=["swapper/0", "swapper/1"])
-    rows = tell(3, 1000, (None, None), [idle], Names(FUNCTIONS)).shares()
-    assert [(str(row.what), row.ns) for row in rows] == [
-        ("idle", 60),
-        ("system call write of swapper/0", 10),
-    ]
-
-
 def test_sleep_is_time_too():
     """A processor that waits for an interrupt executes nothing."""
     nodes = [(-1, 0), (0, IDLE), (0, USER)]
@@ -212,22 +201,6 @@ def test_pictures_are_well_formed_and_escape_what_the_target_says():
         text = " ".join(tree.itertext())
         assert "grab<&lock>" in text
         assert "system call write" in text or "__arm64_sys_write" in text
-
-
-def test_flame_widths_are_shares():
-    root = FlameFrame("2 late balls", ns=100)
-    for name, ns in (("wide", 75), ("narrow", 25)):
-        root.child(name).ns = ns
-    svg = ElementTree.fromstring(flame_svg(root, "t", "n"))  # noqa: S314
-    space = "{http://www.w3.org/2000/svg}"
-    bars = {
-        group.find(f"{space}title").text.partition(":")[0]: float(
-            group.find(f"{space}rect").get("width")
-        )
-        for group in svg.iter(f"{space}g")
-    }
-    assert bars["wide"] / bars["narrow"] == pytest.approx(3, rel=0.01)
-    assert bars["wide"] + bars["narrow"] == pytest.approx(bars["2 late balls"], abs=1)
 
 
 def test_kallsyms_are_read():
@@ -327,24 +300,6 @@ def test_the_softirq_lock_and_its_owner_are_named(tmp_path):
     assert 150_000 < moments["the thread has the lock"] < moments["reply rises"]
 
 
-@virtual
-@pytest.mark.parametrize(
-    "options",
-    [
-        {"ball": -1},
-        {"ball": 500},
-        {"worst": 0},
-        {"worst": 10**9},
-        {"over_ns": 10**9},
-        {"ball": 1, "over_ns": 1000},
-    ],
-)
-def test_balls_that_are_not_there(hog, options):
-    words = r"use 1 to|the balls 0 to 499|--over 1 s: the latest ball of .* waited|use one of"
-    with pytest.raises(UsageError, match=words):
-        explain(hog, **options)
-
-
 def test_times_as_people_write_them():
     said = [time_ns("--over", text) for text in ("100us", "1.5 ms", "2s", "7µs")]
     assert said == [100_000, 1_500_000, 2 * 10**9, 7000]
@@ -389,30 +344,3 @@ def test_a_rally_that_holds_fewer_balls_than_it_played_is_not_complete(sloth, tm
     rally = sealed_again(sloth, tmp_path / "short", kept)
     with pytest.raises(RallyError, match=f"it continues after its {sloth.balls - 5} balls"):
         check_rally(rally.path)
-
-
-@virtual
-def test_physical_and_pico_rallies_are_refused(hog, tmp_path):
-    instrument = hog.manifest.instrument.model_copy(update={"kind": "brickwall"})
-    for changes, words in (
-        ({"bench": "pi"}, "bench pi: only the virtual bench gives the same balls again"),
-        ({"instrument": instrument}, "only rallies with the built-in instrument"),
-    ):
-        rally = sealed_again(hog, tmp_path / words[:5], **changes)
-        with pytest.raises(UsageError, match=words):
-            plan_again(rally)
-
-
-@virtual
-def test_a_rally_does_not_choose_the_tree_whose_makefile_is_run(hog, tmp_path):
-    tool = hog.manifest.tool.model_copy(
-        update={"versions": {**hog.manifest.tool.versions, "kernel": str(tmp_path)}}
-    )
-    target = hog.manifest.target.model_copy(update={"kernel": "../tree"})
-    for name, changes in (("a", {"tool": tool}), ("b", {"target": target})):
-        rally = sealed_again(hog, tmp_path / name, **changes)
-        with pytest.raises(UsageError, match="name it with --kernel DIR"):
-            explain(rally)
-        assert plan_again(rally, "mine").kernel == "mine"
-    with pytest.raises(UsageError, match="was played on mainline: leave it out"):
-        explain(hog, kernel="mine")

@@ -187,13 +187,6 @@ def test_a_setting_pins_the_process_that_answers():
         scheduled_rallies(plan(PINNED.replace('"user"', '"tasklet"')), {}, Path())
 
 
-def test_boots_of_two_settings_are_pairs():
-    """The same gaps and the same phase of the load; two boots of one setting are other boots."""
-    seeds = [one.plan.protocol.seed for one in scheduled_rallies(plan(ISOLATION), {}, Path())[0]]
-    assert seeds[:2] == seeds[2:]
-    assert seeds[0] != seeds[1]
-
-
 PROGRAMS = """
     kernels = ["mainline"]
     loads = ["idle"]
@@ -273,38 +266,6 @@ def test_what_cannot_be_is_left_out_with_its_reason(tmp_path):
     )
     assert "default are not for evl kernels: native is" in whys["xenomai-idle-default-thread"]
     assert "tasklet is not for evl kernels: thread is" in whys["xenomai-idle-native-tasklet"]
-
-
-def test_top_halves_are_an_axis():
-    text = """
-        loads = ["idle"]
-        top_halves = ["hard", "forced"]
-        [kernels.mainline]
-        [kernels.rt]
-        [[rally]]
-        kernel = "rt"
-        load = "stress"
-        top_half = "forced"
-        [[skip]]
-        kernel = "rt"
-        top_half = "hard"
-    """
-    scheduled, left = scheduled_rallies(plan(text), {}, Path())
-    assert {one.name: one.plan.top_half for one in scheduled} == {
-        "mainline-idle-default-tasklet": "hard",
-        "rt-idle-default-tasklet-forced": "forced",
-        "rt-stress-default-tasklet-forced": "forced",
-    }
-    assert {one.name: one.why for one in left} == {
-        "mainline-idle-default-tasklet-forced": (
-            "top half forced is not for mainline kernels: hard or explicit is"
-        ),
-        "rt-idle-default-tasklet": "the plan skips it",
-    }
-    # what the rules speak of is not mixed with what they do not
-    (rally,) = (one for one in scheduled if one.plan.load == "stress")
-    assert not rally.is_one("rt", "stress", "default", "tasklet")
-    assert rally.is_one("rt", "stress", "default", "tasklet", "forced")
 
 
 def test_on_a_physical_bench_kernels_are_what_the_target_boots():

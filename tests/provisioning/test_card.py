@@ -230,19 +230,6 @@ def test_each_flavour_is_what_the_firmware_loads(board, kernels, provisioned, tm
         is_stock(pi.reboot(), board)
 
 
-def test_kernel_orgs_kernel_gets_kernel_orgs_tree(provisioned, tmp_path):
-    for board, kernels, tree in (
-        ("Pi 3", "kernel.org", "bcm2837-rpi-3-b.dtb"),
-        ("Pi 3", "raspberrypi", "bcm2710-rpi-3-b.dtb"),
-        ("Zero 2", "kernel.org", "bcm2837-rpi-zero-2-w.dtb"),
-    ):
-        trees, own = KERNELS[kernels]
-        pi = make(tmp_path / tree / kernels, provisioned, board, trees, own=own)
-        pi.target.register()
-        pi.target.does("once", "rt")
-        assert pi.reboot().tree == f"tennis/{RT}/{tree}"
-
-
 def test_a_kernel_without_the_boards_tree_falls_back_by_itself(provisioned, tmp_path):
     """The firmware ignores the folder, and starts what it finds beside: never half of each."""
     pi = make(tmp_path, provisioned, "Pi 3", ("bcm2711-rpi-4-b",), own=True)

@@ -116,12 +116,6 @@ class MockTarget:
         row = "".join(f"{count:>11}" for count in counted)
         self.write("interrupts", f"    {head}\n 55:{row}  pinctrl-bcm2835  17 Edge      racquet\n")
 
-    def put_gpio_behind_pcie(self, policy: str) -> None:
-        """Write a Pi 5 kernel's state of the link, and its policy of power management."""
-        policies = f"default performance powersave [{policy}]\n"
-        self.write("sys/bus/pci/devices/0002:01:00.0/vendor", "0x1de4\n")
-        self.write("sys/module/pcie_aspm/parameters/policy", policies)
-
     def isolate(self, cpus: str) -> None:
         """Write the kernel's list of isolated processors."""
         self.write("sys/devices/system/cpu/isolated", f"{cpus}\n")

@@ -11,7 +11,6 @@ import fcntl
 import functools
 import getpass
 import json
-import os
 import re
 import sys
 import time
@@ -22,7 +21,6 @@ import pytest
 from click.testing import CliRunner, Result
 
 from tennis.bench.fleet import inventory, leases, state
-from tennis.bench.patience import Patience
 from tennis.bench.physical import managed
 from tennis.cli import cli
 from tennis.kit.checkout import ROOT
@@ -205,44 +203,3 @@ def test_nonsense_from_a_stand_in_is_refused_in_one_line(room, answer):
     (seen,) = state.poll(inventory.Fleet(room.inventory, [room.bench], {}))
     assert seen.status is None
     assert seen.trouble
-
-
-def test_a_bench_that_hangs_delays_nobody(room):
-    patience = Patience(status_s=3)
-    hosts = room.inventory / "hosts.yml"
-    more = "".join(
-        f"    dead-{number}: {{ansible_host: 192.0.2.{number}}}\n" for number in range(1, 21)
-    )
-    hosts.write_text(hosts.read_text().replace("  vars:\n", f"{more}  vars:\n"))
-    room.answer(
-        # both are asked at once: mkdir lets one of them answer
-        f'[ "$1" != status ] || mkdir {room.folder}/first 2> /dev/null || exec sleep 100\n'
-        f'exec {sys.executable} {KEEPER} "$@"'
-    )
-    began = time.monotonic()
-    seen = state.poll(inventory.read_inventory(room.inventory), patience=patience)
-    took = time.monotonic() - began
-    assert took < 25, took
-    troubles = {look.bench.name: str(look.trouble) for look in seen}
-    assert len(troubles) == 22
-    assert any("did not end within 3 s" in troubles[name] for name in ("bench-1", "bench-2"))
-    assert not [
-        look.bench.name for look in seen if look.trouble is None and "dead" in look.bench.name
-    ]
-
-
-@pytest.mark.cases(more=["pipe", "folder", "nested"])
-@pytest.mark.parametrize("kind", ["pipe", "folder", "link", "huge", "nested"])
-def test_a_hostile_lease_is_nobodys(room, kind):
-    lease = room.home / "lease.json"
-    if kind == "pipe":
-        os.mkfifo(lease)
-    elif kind == "folder":
-        lease.mkdir()
-    elif kind == "link":
-        lease.symlink_to("/dev/zero")
-    else:
-        lease.write_text("[" * 100_000 if kind == "nested" else '{"holder": "' + "x" * 10**6 + '"}')
-    with pytest.raises(BenchError, match="is damaged: look at it"):
-        leases.take(room.bench, "blue", 600)
-    assert "is damaged" in str(room.rows()["bench-1"]["trouble"])

@@ -14,16 +14,14 @@ import pytest
 from tennis.bench.instruments import verifications
 from tennis.bench.instruments.brickwall import Brickwall
 from tennis.bench.instruments.commands import play_of
-from tennis.bench.instruments.link import LinkLostError
 from tennis.bench.instruments.serial_link import SerialLink
 from tennis.bench.physical.wired import WiredBench
-from tennis.kit import wire
 from tennis.kit.errors import BenchError, TennisError
 from tennis.kit.gaps import gap_ns
 from tennis.kit.wiring import wiring
 from tennis.play.commissioning.request import Amount
 from tennis.play.doctor.pico import _examine_pico, _wire_findings
-from tennis.play.loop_delay import Clocks, Loop
+from tennis.play.loop_delay import Loop
 from tennis.play.rally import Watch, play, resume
 from tennis.play.verification import Verification
 from tennis.play.verify import verify
@@ -34,7 +32,6 @@ from tennis.rally.statistics import summarize
 from tennis.report.pages.rally import report
 from tests.support.fake_brickwall import TICK_HZ, FakeBrickwall, ball_of, wires
 from tests.support.plans import plan_of
-from tests.support.synthetic import manifest as synthetic_manifest
 from tests.support.terminal import tennis
 from tests.support.ticks import interrupt_ticks, scheduling_ticks
 
@@ -150,28 +147,6 @@ def test_another_brickwall_on_the_same_port_while_it_plays(fake, tmp_path, chang
     fake.balls_a_second = 20_000
     with pytest.raises(BenchError, match=words):
         played(fake, tmp_path / "r", swap, balls=20_000)
-
-
-def test_a_line_that_is_lost_while_frames_are_waiting(fake):
-    """They were taken from the line: they count, whatever comes next."""
-
-    class Breaking(SerialLink):
-        broken = False
-
-        def write(self, data: bytes) -> None:
-            if b" ack " in data and not Breaking.broken:
-                Breaking.broken = True
-                fake.unplug(restart=True)
-                fake.plug_in()
-                raise LinkLostError("pulled")
-            super().write(data)
-
-    brickwall = Brickwall(Breaking(fake.port))
-    plan = plan_of(bench="pi", port=fake.port, balls=4000)
-    frames = [frame for frame in brickwall.play(play_of(plan.protocol)) if frame]
-    assert [sequence for _, sequence, _ in frames] == list(range(len(frames)))
-    assert sum(len(f[2]) // wire.BALL_SIZE for f in frames if f[0] == wire.BALLS) == 4000
-    assert brickwall.counts.restarts == 1
 
 
 def test_events_become_faults(fake, tmp_path):
@@ -335,26 +310,6 @@ def test_a_tick_of_rounding_is_the_tolerance(fake, rises, falls, wrong):
     assert [(point.what, point.balls) for point in found.points[-2:]] == [("random", 600)] * 2
 
 
-@pytest.mark.parametrize(
-    ("seen", "source", "words"),
-    [
-        (wires(), "jumpers", "no jumper: the ping wire ends nowhere, or is broken, and the reply"),
-        (wires(ping_to_listen=True), "jumpers", "no jumper: the reply wire ends nowhere"),
-        (wires(ping_to_answer=True, listen_to_reply=True), "jumpers", "far ends are swapped"),
-        (wires(ping_to_reply=True), "jumpers", "ping and reply are joined"),
-        (wires(ping=(0, 0)), "jumpers", "touches ground or 3.3 V at the Pico"),
-        (wires((0, 0)), "internal", "something drives the reply wire: unplug the target"),
-    ],
-)
-def test_what_is_not_wired_is_not_verified(fake, seen, source, words):
-    fake.wires = seen
-    found = verify(Brickwall(SerialLink(fake.port)), source=source, amount=FEW)
-    assert (found.verdict, found.points) == ("not run", [])
-    assert words in found.reason
-    assert tennis("brickwall", "verify", "--port", fake.port, "--source", source).returncode == 1
-    assert verifications.read("e660000000000001") is None
-
-
 def test_a_verification_ends_the_play_of_a_host_that_was_killed(fake):
     brickwall = Brickwall(SerialLink(fake.port))
     fake.balls_a_second = 100
@@ -364,19 +319,6 @@ def test_a_verification_ends_the_play_of_a_host_that_was_killed(fake):
     assert "whose host is gone" in wires_of_it.found
     fake.balls_a_second = 1e9
     assert verify(Brickwall(SerialLink(fake.port)), amount=FEW).verdict == "pass"
-
-
-@pytest.mark.parametrize(
-    ("inside", "words"),
-    [(False, "known answers were missed"), (True, "64 of 64 answers of its own generator")],
-)
-def test_misses_fail_a_verification(fake, inside, words):
-    answered = fake.answered
-    missed = (fake.clock, wire.NONE_TICKS, wire.NONE_TICKS)
-    fake.answered = lambda: missed if fake.inside == inside else answered()
-    found = verify(Brickwall(SerialLink(fake.port)), amount=FEW)
-    assert (found.verdict, found.largest_error_ticks) == ("fail", None)
-    assert words in found.reason
 
 
 class TwoClocks:
@@ -435,12 +377,6 @@ def test_a_tick_of_bias_is_no_wire():
     found = verified_with_two(TwoClocks(leg_ticks=0.9, ppm=20, bias=1), bias_alone=1)
     assert found.verdict == "fail"
     assert "the instrument is biased" in found.reason
-
-
-def test_a_clock_of_another_rate_may_generate():
-    loop = Clocks(125_000_000, 150_000_000)
-    assert loop.ratio == pytest.approx(5 / 6)
-    assert loop.mean_ticks(2) == pytest.approx(1.5 * 5 / 6 - 0.5)
 
 
 @pytest.mark.parametrize("ppm", [-120, 120])
@@ -517,24 +453,6 @@ def test_a_pico_that_verified_itself_is_not_for_graded_work(source, fake, tmp_pa
     assert (words in report([rally])) == (source != "second Pico")
 
 
-def test_a_record_of_the_first_release_is_read_and_a_damaged_one_is_none():
-    """They were called certificates, and stand beside."""
-    path = verifications.write(record())
-    assert verifications.read("e6") == record()
-    older = path.parents[1] / "certificates" / path.name
-    older.parent.mkdir()
-    path.rename(older)
-    assert verifications.read("e6") == record()
-    newer = record(verdict="fail")
-    verifications.write(newer)
-    assert verifications.read("e6") == newer
-    older.unlink()
-    path.write_text("{}")
-    assert verifications.read("e6") is None
-    with pytest.raises(TennisError, match="is not a serial number"):
-        verifications._path_of("../../etc/passwd")
-
-
 # --- the doctor ---
 
 
@@ -586,13 +504,6 @@ def test_the_doctor_looks_at_a_brickwall(fake):
 
 
 # --- what was asked for ---
-
-
-def test_an_old_manifest_can_be_read():
-    content = json.loads(synthetic_manifest(balls=3).model_dump_json())
-    del content["line"], content["counts"]["runts"], content["target"]["managed"]
-    again = type(synthetic_manifest(balls=3)).model_validate_json(json.dumps(content))
-    assert (again.line, again.target.managed) == (None, "by tennis")
 
 
 def test_a_stop_while_the_cable_is_unplugged(fake, tmp_path):

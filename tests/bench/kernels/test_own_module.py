@@ -4,17 +4,14 @@
 
 import hashlib
 import shutil
-from dataclasses import replace
 
 import pytest
 
-from tennis.bench import box
 from tennis.bench.commands import run
 from tennis.bench.kernels import catalogue, modules, own_module
-from tennis.course.checking.running import is_of_this_machine
 from tennis.course.lab_files import solved
 from tennis.kit.checkout import ROOT
-from tennis.kit.errors import BenchError, NotBuiltError, UsageError
+from tennis.kit.errors import BenchError, UsageError
 
 pytestmark = pytest.mark.slow
 
@@ -119,26 +116,6 @@ def test_each_function_has_its_own_line(tmp_path, mainline):
     assert own_module.line_of(own, "$(id)", 0) == ""
 
 
-def test_every_line_of_a_function_begins_where_its_code_does(tmp_path, mainline):
-    """Also if the compiler puts a function into another one: the line is the file's own."""
-    text = RIGHT.replace("racquet_count_reply(", "udelay(9); /* HERE */\n\tracquet_count_reply(", 1)
-    device = '#include "racquet-device.h"'
-    text = text.replace(device, f"{device}\n#include <linux/delay.h>")
-    here = line_of(text, "HERE")
-    own = build(tmp_path, text, mainline)
-    lines = own_module.lines_of(own, "wheel.c")
-    where = [name for name, its in lines.items() if any(f"wheel.c:{here}" == at for _, at in its)]
-    assert len(where) == 1
-    for name, its in lines.items():
-        offsets = [offset for offset, _ in its]
-        assert offsets == sorted(set(offsets)), name
-    first = line_of(text, " racquet_top_half(")
-    file, _, line = lines["racquet_top_half"][0][1].partition(":")
-    assert file == "wheel.c"
-    assert first <= int(line) <= first + 5
-    assert not own_module.lines_of(replace(own, symbols=None), "wheel.c")
-
-
 def test_a_module_is_of_the_file_that_is_as_it_was(tmp_path, mainline):
     source = tmp_path / "wheel.c"
     source.write_text(RIGHT)
@@ -195,22 +172,3 @@ def test_a_function_that_only_init_calls_does_not_kill_the_kernel(tmp_path, kern
     )
     assert modules.PATCHED in told
     assert not modules.misaligned(told)
-
-
-def test_a_build_that_took_too_long_is_no_compile_error(tmp_path, monkeypatch):
-    """How the box ends is made up; the next time it is asked again."""
-    source = tmp_path / "racquet.c"
-    source.write_text(f"/* {tmp_path} */\n")
-    late = box.Ended(None, "it did not end within 300 s", "")
-    ends = [
-        *(late, late),  # a small module is not built either
-        box.Ended(2, "", "racquet.c:1:1: error: nothing here\n"),
-    ]
-    monkeypatch.setattr(own_module.box, "run", lambda *_: ends.pop(0))
-    kernel = catalogue.find("mainline")
-    with pytest.raises(BenchError, match="could not be built here: it did not end") as caught:
-        own_module.build(source, kernel)
-    assert is_of_this_machine(caught.value)
-    assert own_module.build(source, kernel).errors == ["racquet.c:1: nothing here"]
-    with pytest.raises(NotBuiltError):
-        own_module.built(source, kernel)

@@ -237,15 +237,6 @@ def test_pings_that_do_not_come_where_they_should_are_seen_before_the_first_ball
     assert not (bench.folder / "r.part").exists()
 
 
-def test_a_link_to_the_gpio_controller_is_recorded_and_judged(bench):
-    """As a Pi 5's would: where it sleeps between balls, idle looks worse than load."""
-    bench.target.put_gpio_behind_pcie("powersave")
-    rally = bench.play()
-    assert (rally.manifest.target.gpio_link, faults(rally)) == ("may sleep", [])
-    assert any("PCIe link to the GPIO controller: may sleep" in line for line in bench.said)
-    assert any("may sleep (policy powersave)" in str(event) for event in rally.events)
-
-
 def says(name: str, text: str = "") -> Callable[[Bench], None]:
     return lambda bench: bench.target.write(name, text)
 
@@ -289,15 +280,6 @@ def test_what_is_refused_leaves_a_mock_target_as_it_was(bench, prepare, asked, w
         bench.play(**asked)
     bench.await_undone(was_loaded=(prepare, asked, words) in LATE)
     assert not (bench.folder / "r.part").exists()
-
-
-def test_a_rally_that_is_interrupted_is_undone_on_a_mock_target(bench):
-    """Ctrl-C: the player asks the session to stop."""
-    stop = []
-    rally = bench.play(observe=at(300, lambda: stop.append(1)), stop=lambda: bool(stop), balls=MANY)
-    assert (rally.manifest.ended, rally.manifest.suspect) == ("interrupted", False)
-    assert rally.balls >= 300
-    bench.await_undone()
 
 
 def test_a_network_that_is_silent_in_mid_rally_on_a_mock_target(bench):

@@ -105,12 +105,6 @@ def test_costs_in_cycles_follow_the_clock(folder):
     assert "instruction_ns" not in VirtualBench.defaults(plan_of(), {})
 
 
-def test_sentences_about_time_name_it():
-    plan = plan_of(memory="cortex-a53")
-    assert f"and stalls of memory {plan.memory}" in VirtualBench.time_note(plan)
-    assert VirtualBench.time_note(plan_of()) == "virtual time, 2 ns per instruction"
-
-
 # --- known answers ---
 
 

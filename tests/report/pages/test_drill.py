@@ -14,7 +14,6 @@ from tennis.rally.manifest import Drill
 from tennis.rally.statistics.drill import summarize_drill
 from tennis.report.pages.drill import _drill_report
 from tests.report.pages.test_rally import Reader
-from tests.support.synthetic import make_rally
 from tests.support.synthetic_drill import make_drill
 from tests.support.synthetic_match import bursts
 
@@ -72,15 +71,3 @@ def test_the_page_is_well_formed_and_self_contained(page):
         assert attributes["src"].startswith("data:image/svg+xml;base64,")
         assert len(attributes["alt"]) > 60
     assert "onerror=alert(1)&gt;{{ 7 * 7 }}" in page
-
-
-def test_drills_and_rallies_have_pages_of_their_own(drills, tmp_path):
-    rally = make_rally(tmp_path / "r", balls=20)
-    out = tmp_path / "page.html"
-    words = ["report", str(drills[0].path), str(rally.path), "--out", str(out)]
-    done = CliRunner().invoke(cli, words)
-    assert done.exit_code != 0
-    assert not out.exists()
-    done = CliRunner().invoke(cli, ["report", str(drills[0].path), "--out", str(out)])
-    assert done.exit_code == 0, done.output
-    assert "user-rt" in out.read_text()

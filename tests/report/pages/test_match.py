@@ -4,25 +4,12 @@
 
 import re
 
-import pytest
-
 from tennis.match.folder import open_match
 from tennis.match.plan import Setting
 from tennis.replicate.match_page import write_match_report
 from tennis.replicate.match_settings import setting_rows
 from tennis.replicate.verdicts import Replication
 from tests.support.synthetic_match import MatchMaker, bursts
-
-
-@pytest.mark.parametrize(("boots", "folded"), [(201, True), (12, False)])
-def test_a_long_list_of_rallies_is_folded(tmp_path, boots, folded):
-    maker = MatchMaker(tmp_path / "m")
-    maker.cell("mainline", "default", "idle", bursts(3000, balls=50), boots=boots)
-    page = write_match_report(Replication(maker.sealed())).read_text()
-    assert (f"<summary>All {boots} rallies</summary>" in page) == folded
-    for planned in maker.scheduled:
-        assert f'<th scope="row">{planned.name}</th>' in page
-
 
 SETTINGS = {
     "none": Setting(),
@@ -52,13 +39,6 @@ def test_each_setting_is_compared_with_the_first(tmp_path):
     assert isolated.latencies[0].interval == "earlier: 0.1 (0.1 to 0.1)"
     assert nohz.latencies[0].interval == "equal: 1.000 (1.000 to 1.000)"
     assert isolated.what == "isolcpus=1, load on 0"
-
-
-def test_a_page_keeps_settings_apart(tmp_path):
-    page = write_match_report(Replication(with_settings(tmp_path / "m"))).read_text()
-    assert "What each setting is worth" in page
-    assert "isolcpus=1, load on 0" in page
-    assert "No published statement is about this match" in page
 
 
 def test_a_stranger_learns_with_what_it_was_played(tmp_path):

@@ -8,11 +8,10 @@ import numpy as np
 import pytest
 
 from tennis.rally.manifest import Fault
-from tennis.report.plots import alt_text, comparison, distribution, histogram, overview, series
+from tennis.report.plots import comparison, distribution, histogram, overview, series
 from tennis.report.plots.compare import histograms, names
 from tennis.report.plots.instants import coverage
-from tennis.report.plots.one import _Envelope, _visible_points, bar_edges
-from tennis.report.plots.sides import sides
+from tennis.report.plots.one import _Envelope, bar_edges
 from tests.support.synthetic import TIME_NOTE, make_rally
 
 pytestmark = pytest.mark.slow
@@ -83,14 +82,6 @@ def test_the_same_rally_gives_the_same_picture(rallies):
             assert draw(rallies["stress"]).render(kind) == draw(rallies["stress"]).render(kind)
 
 
-def test_alt_text_states_the_numbers(rallies):
-    said = alt_text(rallies["ties"])
-    assert "median 40 ns" in said
-    assert "maximum 48 ns" in said
-    assert "0 of 9 balls missed" in said
-    assert "suspect" in alt_text(rallies["missed"])
-
-
 @pytest.mark.parametrize("draw", TOGETHER)
 def test_pictures_of_many(rallies, draw):
     picture = draw(list(rallies.values()))
@@ -133,16 +124,6 @@ def test_a_distribution_ends_at_the_share_of_what_was_missed(rallies):
     assert [label.rpartition("(")[2] for label in labels[1:]] == ["3 missed)", "4 missed)"]
 
 
-def test_both_sides_of_a_comparison_end_at_what_was_missed(rallies):
-    picture = sides([rallies["idle"], rallies["missed"]], [rallies["stress"]], "A and B", "words")
-    for axes in picture.axes:
-        arrows = [line for line in axes.lines if line.get_marker() == ">"]
-        places = [(line.get_xdata()[0], line.get_ydata()[0]) for line in arrows]
-        assert places == [(99_999_996, 1.0), (99_999_996, 3 / 900)]
-    labels = [text.get_text() for text in picture.legends[0].get_texts()]
-    assert labels == ["before, 2 boots (4 missed)", "after, 1 boot (3 missed)"]
-
-
 def test_what_was_missed_is_an_arrow_beside_a_latest_answer(rallies):
     picture = overview([rallies["idle"], rallies["stress"]])
     for axes, said in zip(picture.axes, ("> 100 ms", "missed"), strict=True):
@@ -172,15 +153,6 @@ def test_the_envelope_keeps_extremes():
     assert envelope.high[0] == 1e6
     assert (np.diff(envelope.served) > 0).all()
     assert np.isfinite(envelope.low).sum() >= 89
-
-
-def test_thinning_keeps_ends():
-    x = np.sort(np.random.default_rng(1).exponential(size=50_000))
-    y = np.linspace(0, -16, x.size)
-    kept = _visible_points(x, y)
-    assert kept[0] == 0
-    assert kept[-1] == x.size - 1
-    assert kept.size < 2_000
 
 
 @pytest.mark.parametrize("log", [True, False])

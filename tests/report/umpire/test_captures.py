@@ -15,10 +15,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
 
-from tennis.kit.errors import TennisError
 from tennis.rally.captures.srzip import Changes, Writer
 from tennis.report.umpire import CaptureError, Wires, open_capture
 from tennis.report.umpire.agreement.check import check_capture
@@ -309,20 +306,6 @@ def test_samples_are_streamed(session):
     assert all_edges(capture) == []
     assert capture.end_ticks == 1 << 28
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 100_000  # kB
-
-
-@settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
-@given(
-    data=st.binary(max_size=400),
-    head=st.sampled_from([b"", b"PK\x03\x04", b"$timescale 1 ns $end", b"Time,A,B\n0,0,1\n"]),
-)
-def test_garbage_is_told_in_one_line(data, head, tmp_path_factory):
-    path = tmp_path_factory.mktemp("garbage") / "x"
-    path.write_bytes(head + data)
-    try:
-        all_edges(open_capture(path))
-    except TennisError as error:
-        assert "\n" not in str(error)
 
 
 @pytest.mark.usefixtures("in_time")

@@ -4,7 +4,6 @@
 
 import json
 import re
-import zipfile
 
 import numpy as np
 import pyarrow as pa
@@ -325,21 +324,6 @@ def test_a_suggested_option_mends_the_check(rally, tmp_path, typed):
     mended = ("--ping", "reply", "--reply", "ping", "--invert", "reply")
     code, out, _ = typed("umpire", "check", rally.path, "--capture", capture, *mended)
     assert code == 0, out
-
-
-def test_a_suggested_option_can_be_copied_into_a_shell(rally, tmp_path, typed):
-    plain, capture = tmp_path / "plain.sr", tmp_path / "capture.sr"
-    simulate(rally, plain, Analyser(swapped=True))
-    with zipfile.ZipFile(plain) as source, zipfile.ZipFile(capture, "w") as target:
-        for name in source.namelist():
-            content = source.read(name)
-            if name == "metadata":
-                content = content.replace(b"probe1=ping", b"probe1=Ping (V)")
-                content = content.replace(b"probe2=reply", b"probe2=$(reboot)")
-            target.writestr(name, content)
-    code, out, _ = typed("umpire", "check", rally.path, "--capture", capture)
-    assert code == 1
-    assert "--ping '$(reboot)' --reply 'Ping (V)'" in out
 
 
 @pytest.mark.parametrize("content", [b"", b"PK\x03\x04garbage", b"hello\n"])
