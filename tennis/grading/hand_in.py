@@ -6,7 +6,6 @@ Packing refuses an incomplete lab. Unpacking takes only files that a hand-in can
 is bounded: the file comes from anybody.
 """
 
-import contextlib
 import io
 import os
 import re
@@ -65,6 +64,7 @@ STUDENT_BYTES = 120  # of a file's name; systems take 255, and some 143
 SEED_DIGITS = 6
 FOUND_MAX = 3  # files that a refusal names
 UTF8_FLAG = 0x800
+UNICODE_PATH = 0x7075  # Info-ZIP's field
 # what systems and programs put there by themselves, in lower case
 ADDED = {"__macosx", ".ds_store", "thumbs.db", "desktop.ini", ".ipynb_checkpoints", "__pycache__"}
 ADDED |= {".appledouble", ".fseventsd", ".spotlight-v100", ".trashes", "$recycle.bin"}
@@ -315,12 +315,25 @@ def _entries(archive: zipfile.ZipFile, name: str) -> list[_Entry]:
 
 
 def decoded_name(info: zipfile.ZipInfo) -> str:
-    """Decode a name: UTF-8 without its flag, composed letters, slashes."""
+    """Decode a name: Info-ZIP's field of it, UTF-8 without its flag, DOS' page 850; slashes."""
     name = info.filename
     if not info.flag_bits & UTF8_FLAG:
-        with contextlib.suppress(UnicodeError):
-            name = name.encode("cp437").decode()
+        octets = info.orig_filename.encode("cp437")
+        try:
+            name = _unicode_field(info.extra, zlib.crc32(octets)) or name.encode("cp437").decode()
+        except UnicodeError:
+            name = name.encode("cp437").decode("cp850")
     return unicodedata.normalize("NFC", name).replace("\\", "/")
+
+
+def _unicode_field(extra: bytes, checksum: int) -> str:
+    """Return the name in an entry's extra fields, if it stands for that of this checksum."""
+    while len(extra) >= 4:
+        kind, size = struct.unpack_from("<HH", extra)
+        field, extra = extra[4 : 4 + size], extra[4 + size :]
+        if kind == UNICODE_PATH and field[:5] == b"\1" + checksum.to_bytes(4, "little"):
+            return field[5:].decode()
+    return ""
 
 
 def added(part: str) -> bool:

@@ -8,6 +8,8 @@ A package names them as entry points, in groups such as ``tennis.benches``;
 
 import importlib
 import os
+import select
+import signal
 import sys
 import threading
 import warnings
@@ -24,6 +26,7 @@ from tennis.kit.errors import TennisError
 
 OWN = "tennis"  # the kit's own package
 IMPORT_S = 60.0  # how long the import of a package may take
+SURVIVED = 113  # the exit code of a process that tried an import
 # Python module -> the extra of pyproject.toml that installs it, or the group of its development
 OPTIONAL = {
     **dict.fromkeys(("ipykernel", "jupyterlab", "jupytext", "nbclient", "nbconvert"), "lab"),
@@ -73,11 +76,13 @@ class Entry:
     def load(self) -> Any:
         """Import and return the named object. Raises EntryError.
 
-        The import has a thread of its own, whose threads end with the command, and may take
-        IMPORT_S. An import that ends the process ends the command, too.
+        A process of its own tries the import, which may end it, and may take IMPORT_S. Then a
+        thread of its own imports, so that its threads end with the command.
         """
         if self.trouble:
             raise EntryError(f"{self} {self.trouble}", next_step=self.repair)
+        if why := _end_of_process(self.value):
+            raise EntryError(f"{self} is broken ({why})", next_step=self.repair)
         ended: list[tuple[Any, BaseException | None]] = []
 
         def run() -> None:
@@ -213,6 +218,26 @@ def _installed() -> Iterator[Entry]:
             seen.add(name)
             for point in points:
                 yield Entry(point.group, point.name, point.value, name)
+
+
+def _end_of_process(value: str) -> str:
+    """Return how an import ends, or holds up, the process that tries it; empty: it does neither."""
+    if not (child := os.fork()):
+        with Path(os.devnull).open("w") as sink, suppress(BaseException):
+            for stream in (0, 1, 2):
+                os.dup2(sink.fileno(), stream)
+            sys.stdout = sys.stderr = sink
+            load(value)
+        os._exit(SURVIVED)
+    descriptor = os.pidfd_open(child)
+    ready, _, _ = select.select([descriptor], [], [], IMPORT_S)
+    os.close(descriptor)
+    if not ready:
+        os.kill(child, signal.SIGKILL)
+    code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    if not ready:
+        return f"its import did not end within {IMPORT_S:g} s"
+    return "" if code == SURVIVED else f"its import ends the process, with exit code {code}"
 
 
 @contextmanager

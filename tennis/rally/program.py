@@ -11,7 +11,6 @@ import hashlib
 import os
 import re
 import shlex
-import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
@@ -25,6 +24,7 @@ from tennis.kit.checkout import ROOT
 from tennis.kit.digests import sha256_of_folder
 from tennis.kit.errors import UsageError
 from tennis.rally.disk import open_below
+from tennis.rally.edited import toml_of
 from tennis.rally.text import plain
 
 TOML = "program.toml"
@@ -194,7 +194,7 @@ def identity(name: str, sha256: str) -> str:
 def _of_folder(folder: Path) -> Brought:
     toml = _content(folder, TOML, 1 << 18)
     try:
-        about = _ProgramFile.model_validate(tomllib.loads(toml.decode()))
+        about = _ProgramFile.model_validate(toml_of(toml))
     except Invalid as error:
         # a key that is misspelt is the reason why another one is missing
         first = min(error.errors(), key=lambda one: one["type"] != "extra_forbidden")

@@ -8,6 +8,7 @@ import io
 import tarfile
 import unicodedata
 import zipfile
+import zlib
 from types import SimpleNamespace
 
 import pytest
@@ -18,6 +19,7 @@ from tennis.grading import marks as mark_sheet
 from tennis.kit.errors import TennisError, UsageError
 from tennis.match.plan import parse_plan
 from tennis.rally.edited import EditedError, text_of, toml_of
+from tests.support.made_up_class import packed
 
 LAB = load_lab("01-first-serve")
 ANSWERS = b"""lab = "01-first-serve"
@@ -32,32 +34,13 @@ b
 FILES = {"answers.toml": ANSWERS, "notebook.md": b"# x", "rt-idle/manifest.json": b"{}"}
 
 
-def packed(files, *, flag: bool = True) -> bytes:
-    """Return a zip file; ``flag``: it says that its names are UTF-8."""
-    data = io.BytesIO()
-    with zipfile.ZipFile(data, "w", zipfile.ZIP_DEFLATED) as archive:
-        for name, content in files.items():
-            info = zipfile.ZipInfo("x")
-            # of as many bytes, for now
-            octets = name.encode()
-            info.filename = name if flag else "".join(chr(o) if o < 128 else "q" for o in octets)
-            info.compress_type = zipfile.ZIP_DEFLATED
-            archive.writestr(info, content)
-    raw = data.getvalue()
-    if not flag:  # zipfile flags what is not ASCII
-        for name in files:
-            octets = name.encode()
-            raw = raw.replace(bytes(o if o < 128 else ord("q") for o in octets), octets)
-    return raw
-
-
 def below(folder: str, files=FILES) -> dict[str, bytes]:
     return {f"{folder}/{name}": content for name, content in files.items()}
 
 
-def unpacked(tmp_path, files, **way) -> tuple[dict[str, bytes], list[str]]:
+def unpacked(tmp_path, files) -> tuple[dict[str, bytes], list[str]]:
     """Return what is taken of a zip file of these, and what is noted of it."""
-    (tmp_path / "x.zip").write_bytes(files if isinstance(files, bytes) else packed(files, **way))
+    (tmp_path / "x.zip").write_bytes(files if isinstance(files, bytes) else packed(files))
     out = tmp_path / f"out-{len(list(tmp_path.iterdir()))}"
     notes = hand_in.unpack(tmp_path / "x.zip", out).notes
     there = (path for path in out.rglob("*") if path.is_file())
@@ -94,9 +77,26 @@ def test_what_is_taken(form, tmp_path):
     assert unpacked(tmp_path, TAKEN[form]) == (FILES, [])
 
 
-def test_names_without_their_flag(tmp_path):
-    files = below("Übung") | {"Übung/ö.txt": b""}
-    assert unpacked(tmp_path, files, flag=False) == (FILES, ["not taken: Übung/ö.txt"])
+@pytest.mark.parametrize(
+    ("octets", "field", "name"),
+    [  # as Explorer and old programs pack, and WinZip: its field counts if it is of this name
+        ("Übung/ö.txt".encode(), b"", "Übung/ö.txt"),
+        ("Søren João".encode("cp850"), b"", "Søren João"),
+        (b"?? a", "李明".encode(), "李明"),
+        (b"S?ren", b"\xff\xfe", "S?ren"),
+    ],
+)
+def test_names_without_their_flag(octets, field, name):
+    info, data = zipfile.ZipInfo("~" * len(octets)), io.BytesIO()
+    for of in (octets, b"another"):
+        more = b"\1" + zlib.crc32(of).to_bytes(4, "little") + field
+        info.extra = b"\x75\x70" + len(more).to_bytes(2, "little") + more if field else b""
+        with zipfile.ZipFile(data, "w") as archive:
+            archive.writestr(info, b"")
+        raw = io.BytesIO(data.getvalue().replace(b"~" * len(octets), octets))
+        (entry,) = zipfile.ZipFile(raw).infolist()
+        own = name if of == octets or not field else octets.decode()
+        assert hand_in.decoded_name(entry) == own
 
 
 REFUSED = {

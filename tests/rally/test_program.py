@@ -96,6 +96,23 @@ def test_what_is_no_program_is_refused(tmp_path, content, said):
     assert "\n" not in str(error.value)
 
 
+@pytest.mark.parametrize(
+    ("more", "said"),
+    [
+        ("files = " + "[" * 20_000, "too many brackets"),  # that was a defect of tennis
+        ("a" + ".a" * 40_000 + " = 1", "a key of too many parts in line 2"),  # that took hours
+        ("priority = " + "1" * 5_000, "a number has too many digits"),
+        ("priority = 1\r\npriority = 2", "priority twice, again in line 3"),
+    ],
+)
+def test_a_program_toml_is_refused_in_a_line(tmp_path, more, said):
+    with pytest.raises(UsageError, match=said) as error:
+        read(folder(tmp_path / "d", f'command = "./x"\n{more}\n'))
+    assert "\n" not in str(error.value)
+    marked = folder(tmp_path / "marked", '\ufeffcommand = "./x"\r\nfiles = ["x"]\r\n', x=b"")
+    assert read(marked).about.words == ["./x"]  # as an editor of Windows saves it
+
+
 def test_what_is_too_large_or_no_file_is_not_read(tmp_path):
     large = tmp_path / "large.c"
     with large.open("wb") as file:

@@ -30,7 +30,7 @@ USER = 64917  # as SCRIPT has it
 FOLDER = "program"  # of its files, in the rally's folder on the board
 FILE_MAX_BYTES = 64 << 20  # of a file that it writes, and so of its words, too
 ENVIRONMENT = {"HOME": "/run/program", "LANG": "C.UTF-8"}
-VERSION = re.compile(r"installed (\S{1,100}) (\S{1,100})")
+VERSION = re.compile(r"^installed (\S{1,100}) (\S{1,100})", re.MULTILINE)
 
 
 def read(plan: Plan) -> OwnProgram | None:

@@ -2,7 +2,10 @@
 # SPDX-License-Identifier: MIT
 """Checks for what would spoil a rally on a kernel: one of the virtual bench, or a configuration."""
 
+import gzip
+import zlib
 from collections.abc import Iterator
+from io import BytesIO
 from pathlib import Path
 
 from tennis.bench.configuration import read_config
@@ -43,16 +46,16 @@ def problem_of(error: TennisError) -> tuple[str, str]:
 
 def examine_config(flavour: str, path: Path, bench: BenchKind) -> Iterator[Finding]:
     """Yield what there is to say about a configuration file, for a bench. Raises TennisError."""
-    known = requirements.requirements(flavour)
+    known, most = requirements.requirements(flavour), snapshot.SIZE_MAX
     try:
         with open_regular(path) as file:
-            text = file.read(snapshot.SIZE_MAX).decode(errors="replace")
-    except OSError as error:
-        raise TennisError(
-            f"{path}: {error.strerror}", next_step="name a kernel's .config"
-        ) from error
-    config = read_config(text)
-    if not config:
+            if (data := file.read(most + 1)).startswith(b"\x1f\x8b"):  # as /proc/config.gz
+                data = gzip.GzipFile(fileobj=BytesIO(data)).read(most + 1)
+    except (OSError, EOFError, zlib.error) as error:
+        why = getattr(error, "strerror", None) or error
+        raise TennisError(f"{path}: {why}", next_step="name a kernel's .config") from error
+    config = read_config(data.decode(errors="replace"))
+    if not config or len(data) > most:
         raise TennisError(f"{path} is not a kernel's configuration", next_step="name its .config")
     yield from requirements.check_config(known, config)
     if bench == "virtual":

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 """What a kernel must be: fragments, check-lists, and real kernels held against them."""
 
+import gzip
 import re
 
 import pytest
@@ -147,5 +148,20 @@ def test_a_configuration_is_checked(tmp_path):
     assert done.returncode == 1
     assert "CONFIG_PREEMPT_RT: y; it would be the flavour rt" in done.stdout
     assert tennis("kernels", "check", "rt").stdout == fragment("rt")
+    # as /proc/config.gz, read as zcat reads it: members follow each other, and none may be cut
+    packed = gzip.compress(f"{fragment('rt')}CONFIG_PREEMPT_RT=n\n".encode())
+    again = gzip.compress(b"CONFIG_PREEMPT_RT=y\n")
+    for content, code, words in (
+        (packed, 1, "CONFIG_PREEMPT_RT: n"),
+        (packed + again, 0, "required and forbidden options right"),
+        (packed + again[:-9], 1, "ended before"),
+        (packed + b"x" * 20, 1, "Not a gzipped file"),
+        (gzip.compress(bytes(1 << 23)), 1, "is not a kernel's configuration"),
+        (fragment("rt").encode() + b"#" * (1 << 22), 1, "is not a kernel's configuration"),
+    ):
+        (tmp_path / "config.gz").write_bytes(content)
+        done = tennis("kernels", "check", "rt", tmp_path / "config.gz", "--bench", "pi")
+        assert done.returncode == code
+        assert words in done.stdout + done.stderr
     done = tennis("kernels", "check", "rt", tmp_path / "none")
     assert (done.returncode, done.stderr.count("\n")) == (1, 1)
