@@ -12,6 +12,7 @@ import os
 import resource
 import signal
 import sys
+import threading
 from collections.abc import Iterator
 
 import click
@@ -216,6 +217,7 @@ def main() -> None:
     2 for a wrong request, 1 for a failure, 130 for a second Ctrl-C.
     """
     gc.set_threshold(COLLECT_EVERY)
+    sys.unraisablehook = _once_more
     for number in (signal.SIGTERM, signal.SIGHUP):
         if signal.getsignal(number) is not signal.SIG_IGN:  # as nohup has it
             signal.signal(number, signal.default_int_handler)
@@ -235,6 +237,15 @@ def main() -> None:
         _say(said)
     if code:
         sys.exit(code)
+
+
+def _once_more(lost: "sys.UnraisableHookArgs") -> None:
+    """Interrupt once more where nothing could raise it: in a library's call, as pydantic's."""
+    if lost.exc_type is not KeyboardInterrupt:
+        sys.__unraisablehook__(lost)
+        return
+    number = signal.SIGTERM if callable(signal.getsignal(signal.SIGTERM)) else signal.SIGINT
+    threading.Timer(0.01, os.kill, (os.getpid(), number)).start()
 
 
 def _failed() -> int:

@@ -49,18 +49,3 @@ def test_an_odd_file_says_what_kbuild_says(tmp_path, name):
     usual = {"CONFIG_MODULES": "y", "CONFIG_S": "", "CONFIG_H": "0x0"}
     written = (tmp_path / ".config").read_bytes().decode()
     assert usual | read_config(ODD[name]) == read_config(written)
-
-
-@pytest.mark.parametrize(
-    ("text", "read"),
-    [  # as conf of Linux 6.12 writes these files again, so that no kernel is needed to see it
-        (ODD["set, then not"], {}),
-        (ODD["a comment behind"], {"CONFIG_A": "y"}),
-        (ODD["a space before"], {}),
-        (ODD["a word"], {"CONFIG_A": "y", "CONFIG_B": "m"}),
-        (ODD["quotes in a string"], {"CONFIG_S": 'a "b" # c'}),
-        (ODD["a string that is a letter"], {"CONFIG_S": "n"}),
-    ],
-)
-def test_the_same_without_kbuild(text, read):
-    assert read_config(text) == read

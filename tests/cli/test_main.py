@@ -6,6 +6,7 @@ import os
 import struct
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -27,6 +28,7 @@ def program(*words: str | Path, **options: object) -> subprocess.CompletedProces
 
 WITHOUT = """
 import sys
+import time
 from tennis.cli import main
 missing = sys.argv.pop(1)
 class Absent:
@@ -179,3 +181,19 @@ print(*cli._line_and_code({error}("odd")))
 """
     said = run_to_end([sys.executable, "-c", script], check=True).stdout
     assert "there is not enough memory for this: look for a limit (ulimit -v)" in said
+
+
+def test_an_interruption_is_not_lost_in_a_librarys_call():
+    """SIGTERM while pydantic compiled a pattern printed a traceback, and the rally was played."""
+    script = """
+import os, signal, sys, time
+from tennis import cli
+class Deaf:
+    def __del__(self): os.kill(os.getpid(), signal.SIGTERM); time.sleep(1)
+cli.cli.main = lambda **_: (Deaf() and 0) or time.sleep(60)
+cli.main()
+"""
+    begun = time.monotonic()
+    done = run_to_end([sys.executable, "-c", script])
+    assert (done.returncode, done.stderr) == (130, "tennis: stopped\n")
+    assert time.monotonic() - begun < 50

@@ -25,12 +25,12 @@ LIMIT_S = 900.0  # of the wall, for a command that would never end
 MORE = ("matplotlib.backends.backend_agg", "pandas", "pyarrow.parquet", "scipy.stats", "tennis.api")
 PREPARED = f"""
 import atexit, contextlib, gc, importlib, json, os, socket, sys, threading
-from tennis.cli import command_of, main, names
+from tennis.cli import _command_of, _names, main
 from tennis.kit.errors import TennisError
 # a command that needs what is not installed says so
-for name in names():
+for name in _names():
     with contextlib.suppress(TennisError):
-        command_of(name)
+        _command_of(name)
 for name in {MORE}:
     with contextlib.suppress(ModuleNotFoundError):
         importlib.import_module(name)
