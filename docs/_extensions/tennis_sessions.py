@@ -20,11 +20,10 @@ from sphinx.application import Sphinx
 from tennis.course.authoring.sessions import (
     SESSIONS,
     Planned,
+    Term,
     load_sessions,
-    load_term,
     needs_of,
     texts_of,
-    workload_hours,
 )
 from tennis.course.authoring.sphinx import GeneratedDirective
 from tennis.course.labs import LABS, Lab
@@ -38,7 +37,7 @@ def name_of(planned: Planned) -> str:
 
 def plan(term: list[Planned]) -> str:
     """Return a Markdown table: a line for each session, minutes in its columns."""
-    whole = load_term()
+    whole = Term.load()
     rows = [
         f"A session has {whole.session_minutes} minutes, {whole.break_minutes} of them a break.",
         "",
@@ -98,8 +97,8 @@ def lab_list(term: list[Planned]) -> str:
 
 def workload(term: list[Planned]) -> str:
     """Say, in Markdown, how many hours a term takes of a student."""
-    hours = workload_hours(load_term(), term)
-    report = _lab_named(load_term().effort.report, term).number
+    hours = Term.load().workload_hours(term)
+    report = _lab_named(Term.load().effort.report, term).number
     return (
         f"Contact is {hours['contact']:.0f} hours. At home, a student finishes the labs but lab "
         f"{report} ({hours['labs']:.0f} hours, the column *at home*), reads the handouts "
@@ -112,7 +111,7 @@ def workload(term: list[Planned]) -> str:
 
 def marks(term: list[Planned]) -> str:
     """Return a Markdown table: what the mark is made of; each lab is in one part of it."""
-    whole = load_term()
+    whole = Term.load()
     report = _lab_named(whole.effort.report, term)
     points = sum(lab.points for lab in labs_of(term) if lab.slug != report.slug)
     labs = f"the {points} points of all labs but lab {report.number}, as `tennis grade` counts them"
@@ -129,7 +128,7 @@ def marks(term: list[Planned]) -> str:
 
 def marking(term: list[Planned]) -> str:
     """Say, in Markdown, how long it takes to mark a term: what no program marks."""
-    effort = load_term().effort
+    effort = Term.load().effort
     texts = [points for lab in labs_of(term) for points in texts_of(lab)]
     every = sum(lab.points for lab in labs_of(term))
     minutes = len(texts) * effort.text_minutes

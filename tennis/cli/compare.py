@@ -109,8 +109,7 @@ def compare(
     The exit code is 0 for no worse, 1 for worse, 3 for undecided (0 with --fail-on worse). 2 is a
     wrong command, and 4 is anything that failed.
     """
-    from tennis.compare.compare_record import SIDES
-    from tennis.compare.comparing import Playing, compare_played, compare_recorded
+    from tennis.compare.comparing import SIDES, Playing, compare_played, compare_recorded
     from tennis.compare.requested import Recorded, ToPlay, side_of
     from tennis.explain.causes import find_causes
 

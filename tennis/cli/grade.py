@@ -113,7 +113,7 @@ def grade(
     lab = work.find_lab(number)
     listed = lists.read(class_list) if class_list is not None else None
     out = out or _beside(submissions)
-    rules = marks.read_rules(out)
+    rules = marks.ClassRules.read(out)
     rules.boards = rules.boards if boards is None else boards
     rules.recorded = sorted({*rules.recorded, *marks.handed_out(lab, recorded)})
     if out.resolve() == submissions.resolve():
@@ -136,7 +136,7 @@ def grade(
             observe=observe,
             stop=Stop(),
         )
-    marks.write_rules(out, rules)
+    rules.write(out)
     marked = marks.marked(graded, people, lab, rules, decided)
     marks.write_sheet(out, lab, [one.graded for one in marked], people)
     found = [one for row in marked for one in (*row.findings, *row.unconfirmed, *row.seconds)]

@@ -179,9 +179,9 @@ def _fleet(targets: str | None) -> "Crew | None":
     """Return the boards that play; None: nobody named any. Raises UsageError."""
     if targets is None:
         return None
-    from tennis.match.fleet import crew_of
+    from tennis.match.fleet import FleetCrew
 
-    return crew_of(targets)
+    return FleetCrew.of(targets)
 
 
 def _cluster(address: str | None, store: str | None) -> "Crew | None":

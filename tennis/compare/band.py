@@ -15,7 +15,6 @@ that agree by luck prove nothing. With few balls the exact interval of a Poisson
 holds, too (F. Garwood, Biometrika 28, 1936; C. J. Clopper, E. S. Pearson, Biometrika 26, 1934).
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -23,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import betaincinv, chdtri, stdtrit
 
-from tennis.compare.boots import Boot, Values
+from tennis.compare.boots import Values
 from tennis.compare.sides import Side
 
 MARGIN = 0.10  # sides that differ by less are alike, unless somebody asks for less
@@ -32,7 +31,6 @@ FEW = 60  # balls: from here on Student's interval is as good as the exact one
 RARE_BALLS = 30  # what fewer balls of a whole comparison do is rare: no ratio of them is sure
 ENOUGH = 3  # caps of late balls of the other side: more of them show nothing more
 HAIR = 1 - 1e-9  # a time divided by 1.1 is rounded
-PER_OCTAVE = 8  # points of a curve, with upper bounds of shares
 SIGNS = 1999  # draws of signs
 SIGNS_MIN = 10  # times the inverse of an error: fewer different signs give no quantile
 SURE_FROM = 4  # balls: fewer show nothing
@@ -63,33 +61,6 @@ def times_as_many(of: Values, to: Values, tail: float) -> tuple[Values, Values]:
         return low / (1 - low), high / (1 - high)
 
 
-def times_of(side: Side, per_octave: int = PER_OCTAVE) -> Values:
-    """Return the times at which a side's curve is looked at: ns, ascending; the last is infinite.
-
-    They are at ranks from the latest ball down, as many for each doubling of the rank.
-    """
-    values = np.concatenate([boot.values for boot in side.boots])
-    counts = np.concatenate([boot.counts for boot in side.boots])
-    if not values.size:
-        return np.array([np.inf])
-    order = np.argsort(-values, kind="stable")
-    reached = np.cumsum(counts[order])
-    total = reached[-1]
-    ranks = np.concatenate(
-        [
-            np.round(2 ** np.arange(0, np.log2(total) + 1e-9, 1 / per_octave)),
-            total * np.array([0.75, 0.9, 0.99, 1.0]),
-        ]
-    )
-    places = np.minimum(np.searchsorted(reached, np.unique(ranks)), values.size - 1)
-    return np.append(np.unique(values[order][places]), np.inf)
-
-
-def at_least(boots: Sequence[Boot], times: Values) -> Values:
-    """Return how many balls of each boot come at each time or later: (boots, times)."""
-    return np.array([boot.from_time(times) for boot in boots], np.float64)
-
-
 @dataclass(frozen=True)
 class Band:
     """One side's share of late balls beside ``1 + margin`` times another's, at some times.
@@ -115,7 +86,7 @@ class Band:
     @cached_property
     def _counts(self) -> tuple[Values, Values]:
         sooner = self.times / (self.sooner or self.factor)
-        return at_least(self.of.boots, self.times), at_least(self.to.boots, sooner * HAIR)
+        return self.of.at_least(self.times), self.to.at_least(sooner * HAIR)
 
     @cached_property
     def balls(self) -> tuple[Values, Values]:
@@ -278,8 +249,8 @@ def later_by(  # noqa: PLR0913 (each is named)
     late balls count as as many: between two kinds of balls no level is a time.
     """
     most, least = shares
-    every = times_of(of)
-    held = at_least(of.boots, every).sum(axis=0) / of.balls
+    every = of.times()
+    held = of.at_least(every).sum(axis=0) / of.balls
     # the times of these levels: one time more, whose share is larger, has the level itself
     first = int(np.searchsorted(-held, -most, "right")) - 1
     times = every[max(0, first) :]

@@ -15,11 +15,14 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from math import inf, isfinite
 from pathlib import Path
+from typing import Annotated, Literal
 
+from pydantic import Field
+
+from tennis import __version__
 from tennis.bench.protocol import Access
 from tennis.bench.registry import Benches, timeless
 from tennis.compare import BOOTS_MAX
-from tennis.compare.compare_record import SIDES, CompareRecord, read_or_write
 from tennis.compare.folders import RECORD, Cell, Sides, matched, read_side
 from tennis.compare.judgement import BOOTS_MIN, FIRST_LOOK, Judgement, judge
 from tennis.compare.request import CompareRequest
@@ -27,8 +30,9 @@ from tennis.compare.requested import Recorded, SideRequest, ToPlay
 from tennis.kit.errors import BenchError, RallyError, UsageError
 from tennis.kit.log import log
 from tennis.kit.units import format_count
+from tennis.match.folder import read_record
 from tennis.match.plan import ScheduledRally
-from tennis.match.player import Player, RallyOutcome
+from tennis.match.player import Player, RallyOutcome, check_versions, unversioned
 from tennis.match.schedule import cycle_of
 from tennis.match.workers import seen_by_workers
 from tennis.play.clock import Clock, duration
@@ -36,12 +40,15 @@ from tennis.play.lock import check_folder, locked
 from tennis.play.rally import Observer, Stop
 from tennis.rally import part_path
 from tennis.rally.cycles import cycle_words
-from tennis.rally.disk import writing
+from tennis.rally.disk import write_whole, writing
 from tennis.rally.folder import MANIFEST
+from tennis.rally.manifest import StrictModel, Text
 from tennis.rally.memory import stalls_in
 from tennis.rally.plan import Plan
 from tennis.rally.text import plain
 
+SIDES = ("before", "after")
+RECORD_MAX = 1 << 24  # bytes
 FIRST_PAIRS = 2  # after which it shows whether boots are boots
 ShowProgress = Callable[[str], AbstractContextManager[Observer]]
 
@@ -77,6 +84,86 @@ def compare_recorded(before: Recorded, after: Recorded, margin: float) -> Compar
     )
 
 
+class _SideRecord(StrictModel):
+    """The plans of a side; without plans it was played before, in the folder of that name."""
+
+    words: Text
+    plans: Annotated[dict[Text, Plan], Field(max_length=4096, default_factory=dict)]
+
+
+class _CompareRecord(StrictModel):
+    """All of ``compare.json``."""
+
+    schema_version: Literal[1] = 1
+    tennis: Text
+    before: _SideRecord
+    after: _SideRecord
+    seed: Annotated[int, Field(ge=0, lt=2**32)]
+    margin: Annotated[float, Field(gt=0, le=10, allow_inf_nan=False)]
+    # after how many pairs it was judged: each further look takes its share of the errors
+    looks: Annotated[list[int], Field(max_length=1000, default_factory=list)]
+    # it is judged once, after this number of pairs: one look has all of the errors; None: it is
+    # judged again and again
+    once: Annotated[int, Field(gt=0, le=10**6)] | None = None
+
+    def write(self, folder: Path) -> None:
+        """Write the file, whole or not at all."""
+        write_whole(folder / RECORD, self.model_dump_json(indent=1).encode() + b"\n", force=True)
+
+
+def _read_or_write(  # noqa: PLR0913, PLR0917 (all that a comparison was begun with)
+    out: Path,
+    words: tuple[str, str],
+    planned: Mapping[str, Mapping[str, Plan]],
+    seed: int,
+    margin: float,
+    once: int | None = None,
+) -> _CompareRecord:
+    """Write or read ``compare.json``. Raises RallyError if ``out`` holds another comparison."""
+    one, other = (
+        _SideRecord(words=said, plans=dict(planned.get(side, {})))
+        for side, said in zip(SIDES, words, strict=True)
+    )
+    record = _CompareRecord(
+        tennis=__version__, before=one, after=other, seed=seed, margin=margin, looks=[], once=once
+    )
+    if not (out / RECORD).exists():
+        record.write(out)
+        return record
+    before = read_record(out / RECORD, _CompareRecord, "compare", RECORD_MAX)
+    _check_same(out, "before", before.before, one)
+    _check_same(out, "after", before.after, other)
+    if before.seed != seed:
+        raise RallyError(
+            f"{out} was begun with --seed {before.seed}", next_step="choose another --out"
+        )
+    if before.once != once:
+        was = f"--once --boots {before.once}" if before.once else "more than one look"
+        raise RallyError(
+            f"{out} was begun with {was}: how often it is judged is decided before the first boot",
+            next_step="choose another --out",
+        )
+    if once and before.looks and before.margin != margin:
+        raise RallyError(
+            f"{out} was judged once, with --margin {100 * before.margin:g}",
+            next_step="choose another --out",
+        )
+    return before.model_copy(update={"margin": margin})
+
+
+def _check_same(out: Path, side: str, was: _SideRecord, now: _SideRecord) -> None:
+    theirs, ours = (
+        {kind: unversioned(plan) for kind, plan in one.plans.items()} for one in (was, now)
+    )
+    if theirs != ours:
+        raise RallyError(
+            f"{out} was begun with another side {side}: {plain(was.words, 80)}",
+            next_step="choose another --out",
+        )
+    for kind, plan in now.plans.items():
+        check_versions(was.plans[kind], plan, out, f"the side {side} needs the same versions")
+
+
 def compare_played(
     before: SideRequest, after: SideRequest, out: Path, playing: Playing
 ) -> Compared:
@@ -99,8 +186,8 @@ def compare_played(
     with locked(out):
         words = (_words(before), _words(after))
         once = len(seeds) if playing.asked.once else None
-        record = read_or_write(out, words, planned, playing.seed, playing.asked.margin_share, once)
-        game = Game(benches, out, planned, seeds, playing)
+        record = _read_or_write(out, words, planned, playing.seed, playing.asked.margin_share, once)
+        game = _Game(benches, out, planned, seeds, playing)
         recorded = {
             side: asked.cells
             for side, asked in zip(SIDES, (before, after), strict=True)
@@ -110,7 +197,7 @@ def compare_played(
 
 
 def _until_decided(
-    game: "Game", record: CompareRecord, recorded: Mapping[str, list[Cell]]
+    game: "_Game", record: _CompareRecord, recorded: Mapping[str, list[Cell]]
 ) -> Compared:
     """Play to one look after the other; each has twice as many pairs as the one before."""
     most = len(game.seeds)
@@ -151,7 +238,7 @@ def _until_decided(
         log.info(_forecast(game, judgement, there, there - begun_with))
 
 
-def _forecast(game: "Game", judgement: Judgement, there: int, played: int) -> str:
+def _forecast(game: "_Game", judgement: Judgement, there: int, played: int) -> str:
     """Say how many pairs decide it if nothing changed, from the variance of those played."""
     needed = there * judgement.more_boots
     if not isfinite(needed):
@@ -172,7 +259,7 @@ def _forecast(game: "Game", judgement: Judgement, there: int, played: int) -> st
 
 
 @dataclass
-class Game:
+class _Game:
     """Plays the boots of both sides, numbered from 1."""
 
     benches: Benches

@@ -49,7 +49,7 @@ class Cell:
         """Raise RallyError unless all boots of a cell were played alike, each once."""
         copies = Copies()
         for rally in self.rallies:
-            for what, (first, here) in unlike(self.rallies[0], rally).items():
+            for what, (first, here) in _unlike(self.rallies[0], rally).items():
                 raise RallyError(
                     f"{path} is not a side: {self.rallies[0].path.name} and "
                     f"{rally.path.name} differ in {what} ({first}, {here})",
@@ -135,7 +135,7 @@ def _take(cell: Cell, name: str, rally: Rally | str) -> None:
         cell.rallies.append(rally)
 
 
-def unlike(one: Rally, other: Rally) -> dict[str, tuple[str, str]]:
+def _unlike(one: Rally, other: Rally) -> dict[str, tuple[str, str]]:
     """Return the differences of two rallies except for their seed: name -> both values."""
     first, second = _facts(one) | _settings(one, other), _facts(other) | _settings(other, one)
     found = {
@@ -277,7 +277,7 @@ def matched(
     return Sides(
         pairs,
         cells,
-        unlike(cells[0][0].rallies[0], cells[0][1].rallies[0]),
+        _unlike(cells[0][0].rallies[0], cells[0][1].rallies[0]),
         remarks,
         InTime(time.in_turns, drifts),
     )
@@ -356,14 +356,14 @@ def _kinds(
 def _refuse_strangers(before: Cell, after: Cell) -> None:
     """Raise UsageError if times mean different things."""
     one, other = before.rallies[0], after.rallies[0]
-    if differ := unlike(one, other).get("what it does"):
+    if differ := _unlike(one, other).get("what it does"):
         ours, theirs = (words or "a rally of balls" for words in differ)
         raise UsageError(
             f"{one.path} is {ours} and {other.path} is {theirs}: they do not compare",
             next_step="compare balls with balls, and loops of one period",
         )
     for what in ("bench", "times"):
-        differ = unlike(one, other).get(what)
+        differ = _unlike(one, other).get(what)
         if differ:
             raise UsageError(
                 f"{one.path} and {other.path} were played on different benches "
@@ -374,7 +374,7 @@ def _refuse_strangers(before: Cell, after: Cell) -> None:
 
 def _refuse_unknown_links(before: Cell, after: Cell) -> None:
     """Raise UsageError if a load may have kept a link awake that slept without it."""
-    if "load" not in unlike(before.rallies[0], after.rallies[0]):
+    if "load" not in _unlike(before.rallies[0], after.rallies[0]):
         return
     for rally in (before.rallies[0], after.rallies[0]):
         if rally.manifest.target.is_link_unknown:

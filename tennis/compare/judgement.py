@@ -123,7 +123,7 @@ class _Curve:
         def band(times: Values) -> Band:
             return Band(of, to, times, margin, errors.alone, errors.rare, cap=cap)
 
-        self.fine = band(bands.times_of(of))
+        self.fine = band(of.times())
         self.coarse = band(_coarse_times(of))
         self.sure = self.coarse.surely_more_anywhere(errors.sure)
 
@@ -152,8 +152,8 @@ class _Curve:
 
 def _coarse_times(side: Side) -> Values:
     """Return the times at which something may surely have grown: a few, as all share the error."""
-    times = bands.times_of(side, 1)
-    enough = bands.at_least(side.boots, times).sum(axis=0) >= bands.SURE_FROM
+    times = side.times(1)
+    enough = side.at_least(times).sum(axis=0) >= bands.SURE_FROM
     enough[-1] = True  # lost balls
     found: Values = times[enough]
     return found
@@ -198,7 +198,7 @@ class _Usual:
         return "equal" if self.low >= 1 / most else "not later"
 
 
-class Judged:
+class _Judged:
     """Two sides of one kind, judged: the usual time, and the curve in both directions."""
 
     def __init__(self, pair: Pair, margin: float, errors: _Errors) -> None:
@@ -340,7 +340,7 @@ class Judged:
         after, before = (int(balls[place]) for balls in band.balls)
         sooner = time / band.factor * bands.HAIR
         boots = [
-            int((bands.at_least(side.boots, np.array([at])) > 0).sum())
+            int((side.at_least(np.array([at])) > 0).sum())
             for side, at in ((pair.before, sooner), (pair.after, time))
         ]
         of = band.of.balls, band.to.balls
@@ -425,7 +425,7 @@ def _change(after: tuple[bool, bool], before: tuple[bool, bool]) -> Change:
 class Judgement:
     """The verdict on two sides, and its grounds."""
 
-    kinds: Sequence[Judged]
+    kinds: Sequence[_Judged]
     margin: float
     errors: _Errors
     suspects: Sequence[Row] = ()
@@ -515,7 +515,7 @@ def judge(  # noqa: PLR0913 (each is named)
         balls = min(pair.before.balls, pair.after.balls)
         planned = balls * max(1.0, (most_boots or boots) / max(1, boots))
         errors = _Errors(alone, alone / max(1, count), rare_share(max(1, planned)))
-        found.append(Judged(pair, margin, errors))
+        found.append(_Judged(pair, margin, errors))
     errors = found[0].errors if found else _Errors(alone, alone, 1.0)
     rows = [_suspect(one, margin, errors) for one in suspects]
     return Judgement(found, margin, errors, rows, time or InTime())

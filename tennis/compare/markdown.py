@@ -28,19 +28,19 @@ def as_summary(
         times = [row for row in judgement.rows if row.unit == "ns"] or judgement.rows
         changed = [max(times, key=lambda row: row.ratio)]
     table = _table(sides, changed[:ROWS], judgement.margin)
-    lines = [f"**{escaped(words.verdict(judgement))}**", "", *table]
+    lines = [f"**{_escaped(words.verdict(judgement))}**", "", *table]
     more = len(changed) - ROWS
     lines += ["", f"and {format_count(more, 'more row')}" if more > 0 else "", *_causes(causes[:1])]
     command = plain(command, 1500).replace("`", " ")
-    lines += ["", escaped(words.unseen(judgement)), "", f"`{command}`"]
+    lines += ["", _escaped(words.unseen(judgement)), "", f"`{command}`"]
     return re.sub(r"\n{3,}", "\n\n", "\n".join(lines))
 
 
 def _causes(causes: Sequence[CauseShown]) -> list[str]:
     lines = []
     for cause in causes:
-        lines += ["", f"{escaped(cause.title)}:", ""]
-        lines += [f"- {escaped(line)}" for line in cause.lines]
+        lines += ["", f"{_escaped(cause.title)}:", ""]
+        lines += [f"- {_escaped(line)}" for line in cause.lines]
     return lines
 
 
@@ -53,7 +53,7 @@ def _table(sides: Sides, rows: Sequence[Row], margin: float) -> list[str]:
         *(
             "| "
             + " | ".join(
-                map(escaped, [*([row.cell] if several else []), *words.cells(row, margin)])
+                map(_escaped, [*([row.cell] if several else []), *words.cells(row, margin)])
             )
             + " |"
             for row in rows
@@ -61,6 +61,6 @@ def _table(sides: Sides, rows: Sequence[Row], margin: float) -> list[str]:
     ]
 
 
-def escaped(text: str) -> str:
+def _escaped(text: str) -> str:
     """Return a text of one line in which nothing is Markdown or HTML."""
     return SPECIAL.sub(r"\\\1", plain(text, 400))

@@ -10,6 +10,7 @@ import numpy as np
 
 from tennis.compare.boots import Boot, Values
 
+PER_OCTAVE = 8  # points of a curve, with upper bounds of shares
 ODD = 10**0.5  # a boot is odd if it is that many times the median boot, or less than its inverse
 
 
@@ -84,6 +85,31 @@ class Side:
             found.append(boot.largest)
             seen += boot.balls
         return found
+
+    def times(self, per_octave: int = PER_OCTAVE) -> Values:
+        """Return the times at which the curve is looked at: ns, ascending; the last is infinite.
+
+        They are at ranks from the latest ball down, as many for each doubling of the rank.
+        """
+        values = np.concatenate([boot.values for boot in self.boots])
+        counts = np.concatenate([boot.counts for boot in self.boots])
+        if not values.size:
+            return np.array([np.inf])
+        order = np.argsort(-values, kind="stable")
+        reached = np.cumsum(counts[order])
+        total = reached[-1]
+        ranks = np.concatenate(
+            [
+                np.round(2 ** np.arange(0, np.log2(total) + 1e-9, 1 / per_octave)),
+                total * np.array([0.75, 0.9, 0.99, 1.0]),
+            ]
+        )
+        places = np.minimum(np.searchsorted(reached, np.unique(ranks)), values.size - 1)
+        return np.append(np.unique(values[order][places]), np.inf)
+
+    def at_least(self, times: Values) -> Values:
+        """Return how many balls of each boot come at each time or later: (boots, times)."""
+        return np.array([boot.from_time(times) for boot in self.boots], np.float64)
 
     def paired(self, to: "Side") -> bool:
         """Tell whether two sides have the same seeds, each once, in the same order."""

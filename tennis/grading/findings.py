@@ -76,10 +76,10 @@ def called(graded: Sequence[Graded]) -> dict[str, str]:
     for one in graded:
         platform = sent(one.file)
         by_moodle = platform is not None and platform.platform == "moodle" and platform.id
-        names = members(one) or [one.report.facts.student if one.report else one.student]
+        names = _members(one) or [one.report.facts.student if one.report else one.student]
         own = senders(one.file)
         named = any(same_name(who, name) for who in own for name in names)
-        is_sender = one.file in strange or (by_moodle and own[-1] != BLIND and not members(one))
+        is_sender = one.file in strange or (by_moodle and own[-1] != BLIND and not _members(one))
         found[one.file] = own[-1] if own and not named and is_sender else one.student
     return found
 
@@ -104,7 +104,7 @@ def _owner(one: Graded) -> tuple[str, ...]:
 
 def _group(one: Graded) -> tuple[str, ...]:
     """Return whose a group's hand-in is; nothing if it is no group's, or came from others."""
-    names = members(one)
+    names = _members(one)
     if not names:
         return ()
     folder = one.file.rpartition("/")[0]
@@ -116,7 +116,7 @@ def _group(one: Graded) -> tuple[str, ...]:
     return "group", where, folded(one.student), *sorted(map(folded, names))
 
 
-def members(one: Graded) -> list[str]:
+def _members(one: Graded) -> list[str]:
     """Return the names of a group's members; empty for a student alone."""
     return [member.name for member in one.report.facts.members] if one.report else []
 
@@ -124,7 +124,7 @@ def members(one: Graded) -> list[str]:
 def unconfirmed(files: Sequence[Graded], group: Graded) -> list[str]:
     """Return the members of a group from whom none of its files came: they may be unaware of it."""
     came = [name for one in files for name in senders(one.file)]
-    return [name for name in members(group) if not any(same_name(name, who) for who in came)]
+    return [name for name in _members(group) if not any(same_name(name, who) for who in came)]
 
 
 @dataclass(frozen=True)
@@ -187,7 +187,7 @@ def _in_anothers_name(graded: Sequence[Graded]) -> Iterator[IntegrityFinding]:
     """
     known = {one.file: senders(one.file) for one in graded}
     for one in graded:
-        names = members(one) or ([one.report.facts.student] if one.report else [])
+        names = _members(one) or ([one.report.facts.student] if one.report else [])
         own = known[one.file]
         if not own or any(same_name(who, name) for who in own for name in names):
             continue

@@ -59,7 +59,7 @@ class Graded(BaseModel):
     @property
     def key(self) -> str:
         """Return what names files about it: two files may hold the same."""
-        return key(self.sha256, self.file)
+        return _key(self.sha256, self.file)
 
     @property
     def unplayed(self) -> bool:
@@ -80,7 +80,7 @@ class Graded(BaseModel):
         return self.report.results if self.report else []
 
 
-def key(sha256: str, file: str) -> str:
+def _key(sha256: str, file: str) -> str:
     """Return a name of which nothing is a student's own words."""
     return f"{sha256[:16]}-{hashlib.sha256(file.encode()).hexdigest()[:8]}"
 
@@ -124,7 +124,7 @@ def grade(  # noqa: PLR0913 (all of them named)
     load_solution(lab)
     checks = _checks_sha256(lab, replays=replays, boards=boards)
     plays = out / plays_of.FOLDER if replays else None
-    judge = partial(judged, lab=lab, plays=plays, boards=boards)
+    judge = partial(_judged, lab=lab, plays=plays, boards=boards)
     with writing(out):
         (out / RESULTS).mkdir(parents=True, exist_ok=True)
     done: dict[Path, Graded] = {}
@@ -152,7 +152,7 @@ def _time(path: Path) -> datetime:
 def _one(path: Path, name: str, out: Path, checks: str, judge: Callable[[Path], Judged]) -> Graded:
     """Check one hand-in, or take its kept result."""
     digest = sha256_of(path)
-    kept = out / RESULTS / f"{key(digest, name)}.json"
+    kept = out / RESULTS / f"{_key(digest, name)}.json"
     known = _cached(kept, name, digest, checks)
     if known is not None:
         return known
@@ -185,7 +185,7 @@ def _called(name: str) -> str:
     return platform.name if platform and platform.name else PurePath(name).stem
 
 
-def judged(path: Path, lab: Lab, *, plays: Path | None, boards: bool = False) -> Judged:
+def _judged(path: Path, lab: Lab, *, plays: Path | None, boards: bool = False) -> Judged:
     """Unpack and check one hand-in, here; it is judged even if it breaks something.
 
     ``plays``: the folder of the marker's own rallies; None: nothing is played.

@@ -15,7 +15,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, StringConstraints, ValidationError
 
@@ -80,38 +80,37 @@ class ClassRules(BaseModel):
     recorded: list[Annotated[str, StringConstraints(pattern="^[0-9a-f]{64}$")]] = []
     boards: bool = False  # the class has boards, whose rallies nobody can play again
 
+    @classmethod
+    def read(cls, out: Path) -> Self:
+        """Read the rules of the last time. Raises UsageError if somebody broke the file."""
+        path = out / RULES
+        content = read_edited(path)
+        if late := sorted(LATE_RULES & content.keys()):
+            raise UsageError(
+                f"{path}: there are no late rules now: {', '.join(late)}",
+                next_step=f"remove that line; {USE_PLATFORM}",
+            )
+        try:
+            return cls.model_validate(content)
+        except ValidationError as error:
+            first = error.errors()[0]
+            where = plain(".".join(str(step) for step in first["loc"]), 40)
+            if first["type"] == "extra_forbidden":
+                next_step = nearest(where, cls.model_fields)
+                raise UsageError(f"{path}: {where} is unknown", next_step=next_step) from error
+            raise UsageError(
+                f"{path}: {where}: {plain(first['msg'], 100)}",
+                next_step="correct that line, or remove the file and give the options again",
+            ) from error
 
-def read_rules(out: Path) -> ClassRules:
-    """Read the rules of the last time. Raises UsageError if somebody broke the file."""
-    path = out / RULES
-    content = read_edited(path)
-    if late := sorted(LATE_RULES & content.keys()):
-        raise UsageError(
-            f"{path}: there are no late rules now: {', '.join(late)}",
-            next_step=f"remove that line; {USE_PLATFORM}",
-        )
-    try:
-        return ClassRules.model_validate(content)
-    except ValidationError as error:
-        first = error.errors()[0]
-        where = plain(".".join(str(step) for step in first["loc"]), 40)
-        if first["type"] == "extra_forbidden":
-            next_step = nearest(where, ClassRules.model_fields)
-            raise UsageError(f"{path}: {where} is unknown", next_step=next_step) from error
-        raise UsageError(
-            f"{path}: {where}: {plain(first['msg'], 100)}",
-            next_step="correct that line, or remove the file and give the options again",
-        ) from error
-
-
-def write_rules(out: Path, rules: ClassRules) -> None:
-    """Keep the rules for the next time."""
-    lines = [
-        f"{name} = {json.dumps(value)}"
-        for name, value in rules.model_dump(mode="json", exclude_defaults=True).items()
-    ]
-    if lines or (out / RULES).exists():
-        write_whole(out / RULES, (HEAD + "\n".join(lines) + "\n").encode(), force=True)
+    def write(self, out: Path) -> None:
+        """Keep the rules for the next time."""
+        lines = [
+            f"{name} = {json.dumps(value)}"
+            for name, value in self.model_dump(mode="json", exclude_defaults=True).items()
+        ]
+        if lines or (out / RULES).exists():
+            write_whole(out / RULES, (HEAD + "\n".join(lines) + "\n").encode(), force=True)
 
 
 def handed_out(lab: Lab, folders: Sequence[Path]) -> list[str]:

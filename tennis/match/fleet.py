@@ -88,6 +88,11 @@ class FleetCrew:
 
     benches: Sequence[_FleetBench]
 
+    @classmethod
+    def of(cls, names: str) -> "FleetCrew":
+        """Return the crew of ``_fleet_of``. Raises UsageError."""
+        return cls(_fleet_of(names))
+
     @property
     def at_once(self) -> int:
         """Return how many rallies are played at the same time."""
@@ -101,11 +106,6 @@ class FleetCrew:
     ) -> Iterator[tuple[ScheduledRally, RallyOutcome]]:
         """Play rallies into the folder ``out``; each is yielded when it is there."""
         yield from _seen_by_fleet(self.benches, scheduled, out, stop)
-
-
-def crew_of(names: str) -> FleetCrew:
-    """Return the crew of ``_fleet_of``. Raises UsageError."""
-    return FleetCrew(_fleet_of(names))
 
 
 def _seen_by_fleet(

@@ -41,7 +41,7 @@ class Level:
 
 
 @dataclass(frozen=True)
-class Decision:
+class _Decision:
     """A verdict with its grounds."""
 
     verdict: Verdict
@@ -54,7 +54,7 @@ class Decision:
     boots_needed: int | None = None  # that are likely to decide it; None: no affordable number
 
 
-def decide(part: RulePart, of: Cells, to: Cells, than: Cells, rules: Statistics) -> Decision:
+def decide(part: RulePart, of: Cells, to: Cells, than: Cells, rules: Statistics) -> _Decision:
     """Decide whether ``part`` holds for its sides; ``than`` may be empty."""
     cells = [*of, *to, *than]
     limits = _Bounds.of(part, rules)
@@ -64,7 +64,7 @@ def decide(part: RulePart, of: Cells, to: Cells, than: Cells, rules: Statistics)
     largest = None if than else _latest_ratio(of, to)
     few, needed = _too_few(cells, rules)
     if few or judged is None:
-        return Decision(
+        return _Decision(
             verdict="inconclusive",
             rule=limits.words,
             remark=few,
@@ -77,7 +77,7 @@ def decide(part: RulePart, of: Cells, to: Cells, than: Cells, rules: Statistics)
     verdict, remark = _verdict(judged, limits, (of, to, than))
     boots = min(len(cell.boots) for cell in cells)
     straddles = judged.position == "both" and not remark
-    return Decision(
+    return _Decision(
         verdict=verdict,
         rule=limits.words,
         remark=remark,

@@ -12,7 +12,7 @@ from click.testing import CliRunner
 from markdown_it import MarkdownIt
 
 from tennis.cli import cli
-from tennis.compare.markdown import escaped
+from tennis.compare.markdown import _escaped
 from tennis.kit.errors import UsageError
 from tennis.rally.manifest import Fault
 from tests.support.synthetic import latencies, make_rally
@@ -222,6 +222,6 @@ def test_a_summary_is_read_in_ten_seconds(sides, tmp_path):
 
 def test_a_name_is_no_markup():
     hostile = "<img src=x> | [a](b) `c` *d*\n# e"
-    html = MarkdownIt("commonmark").enable("table").render(f"| a |\n|---|\n| {escaped(hostile)} |")
+    html = MarkdownIt("commonmark").enable("table").render(f"| a |\n|---|\n| {_escaped(hostile)} |")
     assert html.count("<td>") == 1
     assert not re.search("<(img|a|code|em|h1)", html)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy.stats import poisson, ttest_1samp, ttest_ind
 
-from tennis.compare.band import Band, _most_balls, at_least, later_by, times_as_many, times_of
+from tennis.compare.band import Band, _most_balls, later_by, times_as_many
 from tennis.compare.boots import Boot
 from tennis.compare.sides import Side
 from tests.support.mixtures import turned_round
@@ -23,7 +23,7 @@ def side(*boots, paired=True):
 def test_so_many_balls_are_at_least_as_late():
     boot = Boot.of(np.array([1000, 1000, 2000, 3000, inf]))
     times = np.array([0, 1000, 1001, 2000, 3000, 3001, inf])
-    assert at_least([boot], times).tolist() == [[5, 5, 3, 3, 2, 1, 1]]
+    assert Side([boot]).at_least(times).tolist() == [[5, 5, 3, 3, 2, 1, 1]]
 
 
 def test_bounds_are_students_by_hand():
@@ -58,11 +58,11 @@ def test_few_balls_have_the_exact_interval():
 
 def test_ten_per_cent_exactly_is_within_the_margin_of_ten():
     of, to = side(*[{1100: 3000}] * 10), side(*[{1000: 3000}] * 10)
-    band = Band(of, to, times_of(of), 0.1, 0.05, 0.001)
+    band = Band(of, to, of.times(), 0.1, 0.05, 0.001)
     assert band.excluded.all()
     assert not band.surely_more(0.05).any()
     of = side(*[{1101: 3000}] * 10)
-    assert Band(of, to, times_of(of), 0.1, 0.05, 0.001).surely_more(1e-6).any()
+    assert Band(of, to, of.times(), 0.1, 0.05, 0.001).surely_more(1e-6).any()
 
 
 def test_boots_that_agree_by_luck_prove_nothing():
@@ -78,7 +78,7 @@ def test_one_bad_boot_decides_nothing():
     of = side(*[{1000: 3000}] * 9, {1000: 2800, 90_000: 200})
     to = side(*[{1000: 3000}] * 10)
     for one, other in ((of, to), (to, of)):
-        assert not Band(one, other, times_of(one), 0.1, 0.05, 0.0).surely_more(0.05).any()
+        assert not Band(one, other, one.times(), 0.1, 0.05, 0.0).surely_more(0.05).any()
 
 
 @pytest.mark.parametrize("factor", [0.5, 1.0, 1.25, 3.0])

@@ -4,7 +4,7 @@
 
 import pytest
 
-from tennis.compare.folders import Cell, matched, unlike
+from tennis.compare.folders import Cell, _unlike, matched
 from tennis.kit.errors import RallyError, UsageError
 from tennis.rally import Rally
 from tests.support.synthetic import make_rally, saying
@@ -62,7 +62,7 @@ def test_a_setting_of_the_running_kernel_that_differs_is_named(tmp_path):
     # boots of one side
     with pytest.raises(RallyError, match=r"differ in setting preempt \(full, lazy\)"):
         Cell("", [full, lazy]).check_boots(tmp_path)
-    assert unlike(full, saying(full, target={"governor": "ondemand"})) == {
+    assert _unlike(full, saying(full, target={"governor": "ondemand"})) == {
         "governor": ("", "ondemand")
     }
 

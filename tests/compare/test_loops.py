@@ -89,7 +89,7 @@ def test_a_drift_that_its_ends_may_give_is_none(tmp_path):
     assert drift == Drift(pytest.approx(100))
     assert drift.of(boot) == drift.least_ns
     overrun = loop(tmp_path / "o", 1, left_out=2)
-    drawn, counted = sides.jitter(overrun), jitter_of(overrun)
+    drawn, counted = sides._jitter(overrun), jitter_of(overrun)
     assert (counted.lost, drawn.missed) == (2, 2)
     assert counted.values[-1] == drawn.values[-1] < 20_000
 

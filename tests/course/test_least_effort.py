@@ -17,7 +17,7 @@ from tennis.course.checking import budget, plays
 from tennis.course.checking.budget import Budget
 from tennis.course.checking.module_trial import pace_of
 from tennis.course.checking.plays import Plays, draw_for, plan_of_rally
-from tennis.course.checking.program_work import BEHIND, RECORD, Look, complaint, looks_in, script
+from tennis.course.checking.program_work import BEHIND, RECORD, _Look, complaint, looks_in, script
 from tennis.course.checking.running import run_checks
 from tennis.course.checking.sloth_watch import Step
 from tennis.course.checking.sloth_watch import complaint as order_complaint
@@ -158,7 +158,7 @@ def looks_of(**changed):
     looks = []
     for n in range(10):
         pings, read = 150 * n, max(0, 100 * n - 1)
-        look = Look(
+        look = _Look(
             md5=record_of(read) if n else "",
             at_s=30 + 0.15 * n,
             before=pings,

@@ -30,7 +30,6 @@ from tennis.grading.marks import (
     Person,
     handed_out,
     marked,
-    read_rules,
     read_sheet,
     write_sheet,
 )
@@ -332,7 +331,7 @@ def test_a_line_that_would_be_ignored_or_misread_is_refused(tmp_path, name, text
     (tmp_path / f"{name}.toml").write_text(f"{text}\n")
     with pytest.raises(UsageError, match=re.escape(said)) as refused:
         {"marks": lambda out: read_sheet(out, LAB), "decisions": read_decisions,
-         "rules": read_rules}[name](tmp_path)  # fmt: skip
+         "rules": ClassRules.read}[name](tmp_path)  # fmt: skip
     assert f"{name}.toml" in str(refused.value)
 
 
@@ -340,7 +339,7 @@ def test_rules_are_kept_for_the_next_time(tmp_path):
     (tmp_path / "in").mkdir()
     (tmp_path / "in/ada.zip").write_bytes(hand_in_of("ada"))
     assert run("grade", tmp_path / "in", "--lab", "01", "--no-replay", "--boards").exit_code == 0
-    assert read_rules(tmp_path / "in-marks") == ClassRules(boards=True)
+    assert ClassRules.read(tmp_path / "in-marks") == ClassRules(boards=True)
 
 
 @pytest.mark.parametrize("line", ["number = 0x{}", "members = [{{name = 'x', number = 0x{}}}]",
@@ -428,16 +427,16 @@ def test_a_worker_that_dies_and_a_fault_of_the_grader_are_for_later(tmp_path, mo
     dies.chmod(0o755)
     with monkeypatch.context() as patched:
         patched.setattr(sys, "executable", str(dies))
-        found = judged.judged(file, LAB, plays=None)
+        found = judged._judged(file, LAB, plays=None)
     assert f"ended by signal {int(signal.SIGKILL)}" in found.later
     assert not found.refused
     assert not found.final
     with monkeypatch.context() as patched:
         patched.setattr(hand_in, "unpack", lambda *_: 1 / 0)
-        assert "ZeroDivisionError" in judged.judged(file, LAB, plays=None).later
+        assert "ZeroDivisionError" in judged._judged(file, LAB, plays=None).later
     with monkeypatch.context() as patched:
         patched.setattr("tempfile.tempdir", str(tmp_path / "gone"))
-        assert "No such file" in judged.judged(file, LAB, plays=None).later
+        assert "No such file" in judged._judged(file, LAB, plays=None).later
     with pytest.raises(TennisError, match="were ended after"):
         checking.run_checks(tmp_path / "w", blind=True, limit_s=0.01)
 

@@ -10,7 +10,7 @@ from click.testing import CliRunner, Result
 from tennis.cli import cli
 from tennis.course import load_lab
 from tennis.grading import pages, texts
-from tennis.grading.judged import Graded, judged
+from tennis.grading.judged import Graded, _judged
 from tennis.grading.marks import Person, marked
 from tests.support.hand_ins import make_work, zipped
 from tests.support.made_up_class import hand_in_of
@@ -79,7 +79,7 @@ def handed_in(tmp_path_factory) -> dict[str, Graded]:
             return text + mine if file == "answer.c" else text
 
         made = make_work(folder / name, CODE, name, answers=answers, edited=edited)
-        about = judged(zipped(made, folder / f"{name}.zip"), CODE, plays=None)
+        about = _judged(zipped(made, folder / f"{name}.zip"), CODE, plays=None)
         assert about.report is not None, about
         found[name] = Graded(
             file=f"{name}.zip", sha256=name, checks_sha256="", student=name, code=about.code,
@@ -114,4 +114,4 @@ def test_what_a_hand_in_says_of_its_code_is_bounded_and_plain(tmp_path):
     made = make_work(tmp_path / "w", lab, "student-01", rallies={r.name: None for r in lab.rallies})
     (made / "answer.c").write_bytes(b"x" * (1 << 19))
     path: Path = zipped(made, tmp_path / "x.zip")
-    assert judged(path, lab, plays=None).code == {}
+    assert _judged(path, lab, plays=None).code == {}

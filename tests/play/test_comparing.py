@@ -9,8 +9,7 @@ from contextlib import nullcontext
 import pytest
 
 from tennis.bench.virtual.bench import VirtualBench
-from tennis.compare.compare_record import CompareRecord
-from tennis.compare.comparing import Compared, Game, Playing, compare_played
+from tennis.compare.comparing import Compared, Playing, _CompareRecord, _Game, compare_played
 from tennis.compare.folders import LATENCIES, Cell, matched, read_side
 from tennis.compare.judgement import Pair, judge
 from tennis.compare.rallies import boot_of
@@ -53,7 +52,7 @@ def test_pairs_are_played_until_it_is_decided(compared):
     assert "10 boots a side, pairs of one seed" in said
     assert "No worse" in said
     assert "differs: kernel: sloth SLOTH before, sloth-m33 SLOTH after" in said
-    record = CompareRecord.model_validate_json((out / "compare.json").read_text())
+    record = _CompareRecord.model_validate_json((out / "compare.json").read_text())
     assert record.looks == [10]
     boots = {side: sorted(p.name for p in (out / side).iterdir()) for side in ("before", "after")}
     assert boots["before"] == boots["after"] == [f"{number:02d}" for number in range(1, 11)]
@@ -72,7 +71,7 @@ def test_the_same_command_plays_nothing_twice(compared):
     code, shown, _ = tennis("compare", *WORDS, "--out", out, "--json", "--no-explain")
     assert code == 0
     assert json.loads(shown)["verdict"] == "no worse"
-    assert CompareRecord.model_validate_json((out / "compare.json").read_text()).looks == [10]
+    assert _CompareRecord.model_validate_json((out / "compare.json").read_text()).looks == [10]
 
 
 @pytest.mark.more
@@ -150,7 +149,7 @@ def test_boots_that_are_judged_once_are_judged_when_all_are_there(tmp_path):
 
 
 def test_boards_are_played_in_turns():
-    game = Game(None, None, {"before": {}, "after": {}}, [], None)  # type: ignore[arg-type]
+    game = _Game(None, None, {"before": {}, "after": {}}, [], None)  # type: ignore[arg-type]
     order = [side for number in range(1, 5) for side in game.turn(number)]
     assert " ".join(side[0] for side in order) == "b a a b b a a b"
 

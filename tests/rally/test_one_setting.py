@@ -12,7 +12,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from tennis.compare.folders import read_side, unlike
+from tennis.compare.folders import _unlike, read_side
 from tennis.course.checking.evidence import as_asked
 from tennis.course.checking.plays import _key_of
 from tennis.course.checks import Wrong
@@ -83,8 +83,8 @@ def test_two_boots_of_one_seed_are_two_if_a_setting_differs(folder, name):
 @EVERY
 def test_a_comparison_names_the_difference_and_pools_no_two(folder, name):
     usual, other = before_and_after(folder, name)
-    assert unlike(usual, usual) == {}
-    assert WORDS[name] in unlike(usual, other)
+    assert _unlike(usual, usual) == {}
+    assert WORDS[name] in _unlike(usual, other)
     with pytest.raises(RallyError, match=r"is not a side: .* differ in "):
         read_side(folder, [usual.path.name, other.path.name])
 

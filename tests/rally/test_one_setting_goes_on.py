@@ -10,7 +10,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from tennis.compare.compare_record import read_or_write
+from tennis.compare.comparing import _read_or_write
 from tennis.kit.errors import BenchError, RallyError, UsageError
 from tennis.match.folder import MATCH, MatchRecord
 from tennis.match.plan import MatchPlan
@@ -148,7 +148,7 @@ def test_a_comparison_is_not_gone_on_with_in_another_setting(folder, name, tmp_p
 
     def go_on(before, after):
         planned = {"before": {"": before}, "after": {"": after}}
-        read_or_write(tmp_path, ("one", "other"), planned, 1, 0.1)
+        _read_or_write(tmp_path, ("one", "other"), planned, 1, 0.1)
 
     go_on(plan, plan)
     go_on(plan, plan)

@@ -7,7 +7,7 @@ import pytest
 
 from tennis.compare.boots import Boot
 from tennis.compare.sides import Side
-from tennis.replicate.deciding import Decision, decide
+from tennis.replicate.deciding import _Decision, decide
 from tennis.report.publications.rules import RulePart, RuleSide, replication
 from tests.support.mixtures import BOOTS, CLEAR, CROSSING, boots, latencies, random_kinds
 
@@ -15,7 +15,7 @@ SIDE = RuleSide(kernel="rt", priorities="chrt", loads=("stress",), latency="inte
 OPPOSITE = {"confirmed": "contradicted", "contradicted": "confirmed"}
 
 
-def ruled(of, to, **bounds) -> Decision:
+def ruled(of, to, **bounds) -> _Decision:
     part = RulePart(says="made up", of=SIDE, to=SIDE, **(bounds or {"above": 1.0}))
     return decide(part, [of], [to], [], replication().statistics)
 

@@ -14,7 +14,7 @@ import numpy as np
 
 from tennis.compare.band import MARGIN
 from tennis.compare.boots import Boot, Values
-from tennis.compare.judgement import FIRST_LOOK, Judged, Judgement, Pair, judge, time_change
+from tennis.compare.judgement import FIRST_LOOK, Judgement, Pair, _Judged, judge, time_change
 from tennis.compare.sides import Side
 
 Random = np.random.Generator
@@ -386,7 +386,7 @@ def turned_round(count: int) -> dict[str, int]:
     return found
 
 
-def _only_usual(kind: Judged) -> bool:
+def _only_usual(kind: _Judged) -> bool:
     """Tell whether nothing but the sooner half could hold a verdict back."""
     assert kind.curve is not None
     late = kind.curve.fine.times > kind.pair.before.level(2) * kind.curve.fine.factor

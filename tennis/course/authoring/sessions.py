@@ -96,6 +96,15 @@ class Term(StrictPart):
     marks: _Marks
     sessions: Annotated[list[_Session], Field(min_length=1)]
 
+    @classmethod
+    def load(cls, path: Path = SESSIONS) -> Self:
+        """Return the term as it was planned. Raises LabError if the file is not usable."""
+        try:
+            return cls.model_validate(read_toml(path))
+        except ValidationError as error:
+            message = f"{path}: {first_error(error)}"
+            raise LabError(message, next_step="correct that part of the file") from error
+
     def planned(self, labs: list[Lab]) -> list[Planned]:
         """Return the sessions with their labs and times.
 
@@ -116,6 +125,17 @@ class Term(StrictPart):
             raise LabError(message, next_step="put the sessions into the order of course.toml")
         return [self._plan(session, known.get(session.slug)) for session in self.sessions]
 
+    def workload_hours(self, planned: list[Planned]) -> dict[str, float]:
+        """Return how many hours of a student each part of the term takes."""
+        home = [one for one in planned if one.session.slug != self.effort.report]
+        return {
+            "contact": len(planned) * self.session_minutes / 60,
+            "labs": sum(one.home_minutes for one in home) / 60,
+            "reading": len(planned) * self.effort.reading_minutes / 60,
+            "report": float(self.effort.report_hours),
+            "exam": float(self.effort.exam_hours),
+        }
+
     def _plan(self, session: _Session, lab: Lab | None) -> Planned:
         talked = session.talk_minutes + session.discussion_minutes + self.break_minutes
         work = lab.minutes if lab else int(session.work_minutes or 0)
@@ -128,30 +148,9 @@ def needs_of(planned: Planned) -> str:
     return ", ".join(f"{int(slug[:2])}" for slug in planned.session.needs)
 
 
-def load_term(path: Path = SESSIONS) -> Term:
-    """Return the term as it was planned. Raises LabError if the file is not usable."""
-    try:
-        return Term.model_validate(read_toml(path))
-    except ValidationError as error:
-        message = f"{path}: {first_error(error)}"
-        raise LabError(message, next_step="correct that part of the file") from error
-
-
 def load_sessions(path: Path = SESSIONS) -> list[Planned]:
     """Return the term's sessions in their order. Raises LabError if the file is not usable."""
-    return load_term(path).planned(load_course()[1])
-
-
-def workload_hours(term: Term, planned: list[Planned]) -> dict[str, float]:
-    """Return how many hours of a student each part of a term takes."""
-    home = [one for one in planned if one.session.slug != term.effort.report]
-    return {
-        "contact": len(planned) * term.session_minutes / 60,
-        "labs": sum(one.home_minutes for one in home) / 60,
-        "reading": len(planned) * term.effort.reading_minutes / 60,
-        "report": float(term.effort.report_hours),
-        "exam": float(term.effort.exam_hours),
-    }
+    return Term.load(path).planned(load_course()[1])
 
 
 def texts_of(lab: Lab) -> list[int]:

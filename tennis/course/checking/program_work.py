@@ -56,7 +56,7 @@ done; done
 
 
 @dataclass(frozen=True)
-class Look:
+class _Look:
     """The state at one moment, ``at_s`` after the boot; counts are since the program began."""
 
     md5: str  # of one record; empty: there was none
@@ -78,15 +78,15 @@ def script(drawn: int) -> bytes:
     return f"{head}{_SCRIPT}".encode()
 
 
-def looks_in(console: str) -> list[Look]:
+def looks_in(console: str) -> list[_Look]:
     """Return the looks on the target's console."""
     return [
-        Look(match["md5"], float(match["at_s"]), *map(int, match.groups()[1:-1]))
+        _Look(match["md5"], float(match["at_s"]), *map(int, match.groups()[1:-1]))
         for match in _LOOK.finditer(console)
     ]
 
 
-def complaint(looks: Sequence[Look], balls: int) -> str:
+def complaint(looks: Sequence[_Look], balls: int) -> str:
     """Name the missing part of a program's work; empty: none.
 
     ``balls``: the number served.
@@ -97,7 +97,7 @@ def complaint(looks: Sequence[Look], balls: int) -> str:
     return next(filter(None, map(_wrong_at, looks)), "") or _other_thread(looks[0], looks[-1])
 
 
-def _wrong_at(look: Look) -> str:
+def _wrong_at(look: _Look) -> str:
     records = look.bytes // RECORD
     pings = f"after {look.before:,} pings"
     if look.before - records > BEHIND:
@@ -112,7 +112,7 @@ def _wrong_at(look: Look) -> str:
     return ""
 
 
-def _other_thread(first: Look, last: Look) -> str:
+def _other_thread(first: _Look, last: _Look) -> str:
     """Say if no ordinary thread works with the count, 500 times a second for 0.2 ms."""
     took_s = last.at_s - first.at_s
     sleeps = (last.sleeps - first.sleeps) / took_s

@@ -62,7 +62,7 @@ def _words(output: Any) -> int:
     return sum(len(text) if isinstance(text, str) else len(str(text)) for text in texts)
 
 
-def page(notebook: Any, title: str) -> str:
+def _page(notebook: Any, title: str) -> str:
     """Return an executed notebook as one HTML file."""
     from nbconvert import HTMLExporter  # noqa: PLC0415 (of the stage lab)
 
@@ -83,7 +83,7 @@ def pdf(notebook: Any, title: str) -> bytes:
     from weasyprint.urls import URLFetcher  # noqa: PLC0415
 
     fetcher = URLFetcher(allowed_protocols={"data"})
-    content: bytes = HTML(string=page(notebook, title), url_fetcher=fetcher).write_pdf()
+    content: bytes = HTML(string=_page(notebook, title), url_fetcher=fetcher).write_pdf()
     return content
 
 
@@ -103,7 +103,7 @@ def main() -> None:
         sys.exit(f"notebook: {asked.lab}: {plain(error, 400)}")
     try:
         asked.out.parent.mkdir(parents=True, exist_ok=True)
-        write_whole(asked.out, page(notebook, asked.lab).encode(), force=True)
+        write_whole(asked.out, _page(notebook, asked.lab).encode(), force=True)
     except TennisError as trouble:
         sys.exit(f"notebook: {trouble}")
     print(f"notebook: {asked.out}")

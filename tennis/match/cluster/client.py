@@ -8,10 +8,12 @@ stranger's folder, and some are played again on another worker.
 """
 
 import hashlib
+import logging
 import time
 import uuid
 from collections.abc import Callable, Iterator
 from concurrent.futures import CancelledError
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -20,11 +22,10 @@ from tennis.bench.cache import needed_to_boot, recording_uses
 from tennis.bench.registry import bench_for
 from tennis.kit.checkout import cache_folder
 from tennis.kit.digests import sha256_of
-from tennis.kit.errors import RallyError, TennisError, UsageError
+from tennis.kit.errors import BenchError, RallyError, TennisError, UsageError
 from tennis.kit.log import log
 from tennis.match.cluster import tasks
 from tennis.match.cluster.place import Place
-from tennis.match.cluster.scheduler import check_address, connected, gone
 from tennis.match.cluster.tasks import ClusterSetting
 from tennis.match.folder import another
 from tennis.match.plan import ScheduledRally
@@ -42,6 +43,8 @@ from tennis.rally.text import plain
 if TYPE_CHECKING:
     from distributed import Client
 
+CONNECT_S = 20
+SCHEMES = {"tcp", "tls", "ws", "wss"}
 POLL_S = 0.5
 AHEAD = 2  # tasks that wait at the scheduler, for each that is played
 TRIES = 3  # of a rally that failed, each on another worker
@@ -71,6 +74,43 @@ class Cluster:
         yield from _seen_by_cluster(scheduled, out, stop, self)
 
 
+def _check_address(address: str) -> None:
+    """Raise UsageError unless it is a scheduler's: Dask would wait for it, and print a stack."""
+    scheme, named, _ = address.partition("://")
+    if named and scheme not in SCHEMES:
+        raise UsageError(f"{plain(address, 80)} is not an address", next_step="use tcp://HOST:8786")
+
+
+@contextmanager
+def _connected(address: str) -> "Iterator[Client]":
+    """Yield a client of the cluster whose scheduler is at ``address``.
+
+    Raises UsageError for a malformed address; BenchError if none answers.
+    """
+    _check_address(address)
+    from distributed import Client  # noqa: PLC0415 (only a cluster needs it)
+
+    logging.getLogger("distributed").setLevel(logging.CRITICAL)  # one line reports what matters
+    try:
+        client = Client(address, timeout=CONNECT_S, set_as_default=False)
+    except (OSError, ValueError, TimeoutError) as error:
+        raise BenchError(
+            f"no Dask scheduler answers at {plain(address, 80)} "
+            f"({plain(str(error) or type(error).__name__, 120)})",
+            next_step="start one (docs/cluster.md), or check the address",
+        ) from error
+    with client:
+        yield client
+
+
+def _gone(why: object, next_step: str) -> BenchError:
+    """Return the error for a scheduler that was there, and has gone."""
+    return BenchError(
+        f"the Dask scheduler is no more or was restarted ({plain(str(why), 120)}); nothing is lost",
+        next_step=f"start it and its workers again; {next_step}",
+    )
+
+
 def _seen_by_cluster(
     scheduled: list[ScheduledRally], out: Path, stop: Stop, cluster: Cluster
 ) -> Iterator[tuple[ScheduledRally, RallyOutcome]]:
@@ -81,7 +121,7 @@ def _seen_by_cluster(
     cluster or the store cannot be reached, or has gone.
     """
     store = Place(cluster.store)
-    check_address(cluster.address)
+    _check_address(cluster.address)
     own = next(
         (p for p in scheduled if "/" in p.plan.kernel or p.plan.racquet or p.plan.program), None
     )
@@ -104,7 +144,7 @@ def _seen_by_cluster(
     if not missing:
         return
     store.check()
-    with connected(cluster.address) as client, client.as_current():
+    with _connected(cluster.address) as client, client.as_current():
         yield from _Foreman(client, store, _setting(missing, cluster, store), out, stop).play(
             missing, cluster.check_every
         )
@@ -286,7 +326,7 @@ class _Foreman:
                 for future in self._come(running):
                     yield running.pop(future), self._answer_of(future)
         except (OSError, TimeoutError, CancelledError) as error:  # errors of broken connections
-            raise gone(error, GO_ON) from error
+            raise _gone(error, GO_ON) from error
 
     def _hand_out(
         self, function: Callable[..., dict[str, str]], running: dict[Any, _Job], *, with_plan: bool
@@ -335,7 +375,7 @@ class _Foreman:
     def _answer_of(future: Any) -> dict[str, str]:
         """Return a worker's answer. Raises BenchError if the scheduler forgot the job."""
         if future.status in {"cancelled", "lost"}:
-            raise gone(f"it forgot {future.key}", GO_ON)
+            raise _gone(f"it forgot {future.key}", GO_ON)
         error = future.exception()
         if error is None:
             return dict(future.result())

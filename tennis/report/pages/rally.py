@@ -108,10 +108,10 @@ def write_report(rallies: Sequence[Rally], out: Path, *, title: str = "Tennis re
 
     Raises UsageError if ``out`` exists, DiskFullError, RallyError.
     """
-    write_whole(out, report(rallies, title).encode())
+    write_whole(out, _report(rallies, title).encode())
 
 
-def report(rallies: Sequence[Rally], title: str = "Tennis report") -> str:
+def _report(rallies: Sequence[Rally], title: str = "Tennis report") -> str:
     """Return the page: the same rallies give the same bytes."""
     summaries = [summarize(rally) for rally in rallies]
     bench = bench_note(summaries)

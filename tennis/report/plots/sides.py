@@ -53,7 +53,7 @@ def sides(before: Sequence[Rally], after: Sequence[Rally], title: str, words: st
     ]
     for axes, name in zip(panels, ["jitter"] if drill else LATENCIES, strict=True):
         axes.set_title("off the nearest end of a period" if drill else f"{name} latency")
-        tallies = [jitter(rally) if drill else tally(rally, name) for rally, _, _ in drawn_at]
+        tallies = [_jitter(rally) if drill else tally(rally, name) for rally, _, _ in drawn_at]
         if not any(counted.n for counted in tallies):
             nothing(axes, "no ball was answered")
             continue
@@ -72,7 +72,7 @@ def sides(before: Sequence[Rally], after: Sequence[Rally], title: str, words: st
     return picture
 
 
-def jitter(rally: Rally) -> Tally:
+def _jitter(rally: Rally) -> Tally:
     """Return the tally of a control loop's jitter, in whole nanoseconds; overruns are missed."""
     drill = rally.manifest.drill
     assert drill is not None  # noqa: S101 (all boots of a page are alike)

@@ -21,8 +21,9 @@ from tennis.rally.text import plain
 from tennis.report.plots.compare import DASHES, kernel_colors
 from tennis.report.plots.one import WIDTH
 from tennis.report.plots.picture import Picture, count_text, house_style, time_axis
-from tennis.report.plots.scope import COLOURS, scope_grid, trace
 
+# few balls violet, many red, as on Koeker's oscilloscope
+COLOURS = "rainbow"
 COLUMNS = 600  # of a screen
 
 Times = NDArray[np.int64]
@@ -133,6 +134,28 @@ def screens(curve: Curve, rallies: Sequence[Rally]) -> Picture:
     return picture
 
 
+_TRACE = 10  # rows of pixels between low and high
+
+
+def _scope_grid(axes: Axes) -> None:
+    """Make axes the screen of an oscilloscope."""
+    axes.set_facecolor("#101418")
+    axes.grid(True, color="#3a424a", lw=0.6)
+    axes.set_yticks(range(9))
+    axes.set_yticklabels([])
+    axes.tick_params(length=0)
+
+
+def _trace(high: NDArray[np.int64], edges: NDArray[np.int64], balls: int) -> NDArray[np.int64]:
+    """Return counts (rows, columns): low at the bottom, high at the top, edges between them."""
+    image = np.tile(edges, (_TRACE, 1))
+    image[0] = np.maximum(balls - high, edges)
+    image[1] = image[0]
+    image[-1] = np.maximum(high, edges)
+    image[-2] = image[-1]
+    return image
+
+
 def _screen(axes: Axes, rally: Rally, curve: Curve, window_ns: float) -> None:
     rate_hz = rally.manifest.protocol.rate_hz or 1.0
     found = curve.rates[round(rate_hz)]
@@ -150,9 +173,9 @@ def _screen(axes: Axes, rally: Rally, curve: Curve, window_ns: float) -> None:
         high[column] = int((level > 0).sum())
     passed = np.concatenate([_since(rises_ns, starts), _since(edges.falls_ns, starts)])
     crossing = np.histogram(passed, bins=COLUMNS, range=(0, window_ns))[0].astype(np.int64)
-    scope_grid(axes)
+    _scope_grid(axes)
     axes.imshow(
-        np.ma.masked_less(trace(high, crossing, starts.size), 1),
+        np.ma.masked_less(_trace(high, crossing, starts.size), 1),
         extent=(0, window_ns, 1, 7),
         aspect="auto",
         origin="lower",

@@ -29,7 +29,7 @@ from tennis.rally import Rally
 from tennis.rally.calibration import doubt
 from tennis.rally.manifest import Instrument, VerificationRecord
 from tennis.rally.statistics import summarize
-from tennis.report.pages.rally import report
+from tennis.report.pages.rally import _report
 from tests.support.fake_brickwall import TICK_HZ, FakeBrickwall, ball_of, wires
 from tests.support.plans import plan_of
 from tests.support.terminal import tennis
@@ -92,7 +92,7 @@ def test_a_rally(fake, tmp_path):
     assert fake.said.count("ack") >= 2
     assert not (tmp_path / "r" / "console.log").exists()
     assert rally.manifest.target.module == "unknown"  # nobody asked the target
-    assert "not managed by tennis" in report([rally])
+    assert "not managed by tennis" in _report([rally])
 
 
 def test_a_rally_that_was_interrupted_by_force_goes_on_with_what_is_missing(fake, tmp_path):
@@ -450,7 +450,7 @@ def test_a_pico_that_verified_itself_is_not_for_graded_work(source, fake, tmp_pa
     )
     rally = played(fake, tmp_path / "r", balls=100)
     assert rally.manifest.instrument.calibration.independent == (source == "second Pico")
-    assert (words in report([rally])) == (source != "second Pico")
+    assert (words in _report([rally])) == (source != "second Pico")
 
 
 # --- the doctor ---

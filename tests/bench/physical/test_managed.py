@@ -34,7 +34,7 @@ from tennis.play.progress import Progress
 from tennis.play.rally import NothingPlayedError, Observer, Watch, play, resume
 from tennis.rally import Rally, open_rally
 from tennis.rally.manifest import OnProcessor
-from tennis.report.pages.rally import report
+from tennis.report.pages.rally import _report
 from tests.support.fake_brickwall import FakeBrickwall
 from tests.support.mock_target import MockTarget, running
 from tests.support.plans import plan_of
@@ -186,7 +186,7 @@ def test_a_rally_on_a_mock_target(bench):
     assert {"racquet", "unsound", "load_health"} <= set(what)
     assert any(line.startswith("unsound: ") for line in bench.said)  # this machine is no bench
 
-    assert "managed by tennis over SSH" in report([rally])
+    assert "managed by tennis over SSH" in _report([rally])
 
     log = bench.target.log
     assert "modprobe racquet bottom_half=tasklet" in log
@@ -523,7 +523,7 @@ def test_a_running_kernels_settings_are_recorded_on_a_mock_target(bench):
     assert not faults(rally)
     assert rally.manifest.target.kernel_settings["preempt"] == "full"
     assert rally.manifest.target.kernel_settings["kernel/timer_migration"] in {"0", "1"}
-    assert "preempt full" in report([open_rally(rally.path)])
+    assert "preempt full" in _report([open_rally(rally.path)])
 
 
 def test_somebody_who_was_faster_gets_the_mock_target(bench, monkeypatch):

@@ -10,7 +10,7 @@ import pytest
 
 from tennis.kit.errors import UsageError
 from tennis.rally.manifest import OWN, Fault
-from tennis.report.pages.rally import _of_thesis, report
+from tennis.report.pages.rally import _of_thesis, _report
 from tennis.report.publications import NAMES, knutsson_2008, load, result
 from tests.support.synthetic import TIME_NOTE, make_rally
 
@@ -41,7 +41,7 @@ def rallies(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def page(rallies):
-    return report(rallies)
+    return _report(rallies)
 
 
 class Reader(HTMLParser):
@@ -103,7 +103,7 @@ def test_an_own_racquet_has_its_file_and_no_column_of_the_thesis(tmp_path):
     versions = {**made.manifest.tool.versions, "racquet_file": "wheel.c"}
     tool = made.manifest.tool.model_copy(update={"versions": versions})
     own = replace(made, manifest=made.manifest.model_copy(update={"target": target, "tool": tool}))
-    text = report([own])
+    text = _report([own])
     assert "rt, idle, wheel.c" in text
     assert "rt, idle, unknown" not in text
     assert "beside the thesis" not in text
@@ -113,7 +113,7 @@ def test_an_own_racquet_has_its_file_and_no_column_of_the_thesis(tmp_path):
 
 def test_what_is_not_complete_says_so(tmp_path):
     some = make_rally(tmp_path / "some", balls=1, misses=1, ended="interrupted", planned=50)
-    page = report([some, make_rally(tmp_path / "none", balls=0, ended="interrupted")])
+    page = _report([some, make_rally(tmp_path / "none", balls=0, ended="interrupted")])
     assert page.count("Interrupted: 1 of 50 planned balls") >= 3
     assert page.count('<span class="tag">interrupted</span>') == 4
     assert "The only ball was missed" in page
@@ -123,8 +123,8 @@ def test_what_is_not_complete_says_so(tmp_path):
 
 
 def test_one_rally_needs_no_comparison_and_the_same_ones_give_the_same_page(rallies, page):
-    assert report(rallies) == page
-    page = report(rallies[:1])
+    assert _report(rallies) == page
+    page = _report(rallies[:1])
     assert page.count("<img ") == 3
     assert TIME_NOTE in page
 
@@ -148,6 +148,6 @@ def test_publications():
 def test_a_page_has_the_command_that_plays_its_rally_again(tmp_path):
     """A stranger has the page, and not the folder."""
     made = make_rally(tmp_path / "a", balls=30, kernel="rt", load="stress", bench="virtual", seed=9)
-    assert "tennis rally --kernel rt --load stress --bottom-half thread" in report([made])
-    assert "--balls 30 --seed 9" in report([made])
-    assert "<dt>Command" not in report([make_rally(tmp_path / "b", balls=30, bench="replay")])
+    assert "tennis rally --kernel rt --load stress --bottom-half thread" in _report([made])
+    assert "--balls 30 --seed 9" in _report([made])
+    assert "<dt>Command" not in _report([make_rally(tmp_path / "b", balls=30, bench="replay")])

@@ -12,7 +12,7 @@ import pytest
 
 from tennis.rally import Rally, part_path, seal
 from tennis.rally.balls import schema
-from tennis.report.pages.rally import report
+from tennis.report.pages.rally import _report
 from tennis.report.umpire import Check, open_capture
 from tennis.report.umpire.agreement.check import check_capture
 from tennis.report.umpire.analyser import Analyser
@@ -346,7 +346,7 @@ def test_a_rally_without_a_capture_is_told_what_to_do(rally, typed):
 
 def test_a_report_says_what_the_umpire_saw(rally, tmp_path):
     """A folder whose manifest lists a capture; what is broken in it is no verdict, and no crash."""
-    assert "Umpire" not in report([rally])
+    assert "Umpire" not in _report([rally])
     for content, words in ((None, "pass: 1000 balls"), (b"PK broken", "not run: ")):
         part = part_path(tmp_path / f"with-{content is None}")
         part.mkdir()
@@ -357,4 +357,4 @@ def test_a_report_says_what_the_umpire_saw(rally, tmp_path):
             (part / "capture.sr").write_bytes(content)
         bare = rally.manifest.model_copy(update={"files": {}})
         watched = seal(part, part.with_suffix(""), bare, rally.batches(), [])
-        assert f"<dt>Umpire</dt><dd>{words}" in report([watched])
+        assert f"<dt>Umpire</dt><dd>{words}" in _report([watched])
