@@ -11,4 +11,4 @@ from tests.support.made_up_class import judge
 @pytest.fixture
 def quick_judge(monkeypatch: pytest.MonkeyPatch) -> None:
     """Mark without checks: hand-ins are unpacked and read, points are made up."""
-    monkeypatch.setattr(grading, "judged", judge)
+    monkeypatch.setattr(grading, "_judged", judge)

@@ -656,7 +656,7 @@ def test_tasks_of_linux_do_not_load_xenomais_core(maker, tasks):
 def test_a_match_of_many_large_rallies_is_bounded(maker, monkeypatch):
     """Each of them may be within its own limit: all are open at once."""
     idle_pair(maker, bursts(51_000), bursts(98_000))
-    monkeypatch.setattr(folder, "distinct_max", lambda: 3)
+    monkeypatch.setattr(folder, "_distinct_max", lambda: 3)
     found = Replication(maker.sealed())
     assert "different latencies" in found.match.trouble("mainline-idle-default-tasklet")
     assert found.claim(KNUTSSON, "c1").verdict == "inconclusive"
