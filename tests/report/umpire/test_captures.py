@@ -145,6 +145,7 @@ OTHERS = {
 }
 
 
+@pytest.mark.cases(more=["VCD, no*", "VCD, names*", "VCD, weak*", "CSV, tabs"])
 @pytest.mark.parametrize("kind", OTHERS)
 def test_the_command_that_is_named_makes_a_session_that_is_read_rightly(
     rally, wires, kind, tmp_path
