@@ -27,13 +27,14 @@ from tennis.cli import cli, listed
 from tennis.course.authoring.sessions import load_sessions
 from tennis.kit.checkout import ROOT
 from tennis.kit.wiring import wiring
-from tennis.play.commissioning import tables
+from tennis.play.commissioning.record import read_record
 from tennis.rally.manifest import Manifest
 from tennis.rally.settings import option_of, rows_of
 from tennis.report.pages.wiring import picture
 
 sys.path.insert(0, str(ROOT / "docs" / "_extensions"))
 
+import tennis_commissioning
 import tennis_sessions
 import tennis_wiring
 
@@ -183,8 +184,10 @@ def _fence(match: re.Match[str]) -> str:
 
 
 MAKERS: dict[str, Callable[..., str]] = {
-    "boards": lambda: tables.boards(tables.records_in(ROOT / "docs" / "boards")),
-    "check-list": tables.check_list,
+    "boards": lambda: tennis_commissioning.boards(
+        (path.stem, read_record(path)) for path in sorted((ROOT / "docs" / "boards").glob("*.json"))
+    ),
+    "check-list": tennis_commissioning.check_list,
     "command": command_table,
     "commands": command_list,
     "manifest": manifest_table,
@@ -192,7 +195,7 @@ MAKERS: dict[str, Callable[..., str]] = {
     "sessions": lambda name: str(getattr(tennis_sessions, name)(load_sessions())),
     "settings": settings_table,
     "settings-of": settings_of,
-    "symptoms": tables.symptoms,
+    "symptoms": tennis_commissioning.symptoms,
     "two-picos": lambda: tennis_wiring.two_picos(wiring()),
     "wires": lambda: tennis_wiring.table(wiring()),
 }

@@ -48,7 +48,7 @@ def recording_uses() -> Iterator[list[tuple[str, str]]]:
         _used = before
 
 
-def note(kind: str, name: str) -> None:
+def _note(kind: str, name: str) -> None:
     """Say that a folder of the cache is used, for ``recording_uses``; ``once`` says so itself."""
     if _used is not None and (kind, name) not in _used:
         _used.append((kind, name))
@@ -125,7 +125,7 @@ def kept(kind: str, name: str, what: str, fetch: str) -> Path:
 
     Raises BenchError if it is not there, or was changed; the command ``fetch`` repairs both.
     """
-    note(kind, name)
+    _note(kind, name)
     folder = cache_folder() / kind / name
     if not folder.is_dir():
         raise BenchError(f"{what} not here yet", next_step=f"run '{fetch}'")
@@ -149,7 +149,7 @@ def once(
     a lock. ``again`` builds it again even if it is there. ``cache``: another cache than this
     process's. A folder whose files differ from what was built is built again.
     """
-    note(kind, name)
+    _note(kind, name)
     home = (cache or cache_folder()) / kind
     folder = home / name
     if folder.is_dir() and not again and _as_built(folder, kind):

@@ -124,7 +124,7 @@ class _CalculatedSession:
     garbage_bytes = 0
 
     def __init__(self, protocol: Protocol, answers: Iterator[Answer | None]) -> None:
-        self._served = served(protocol, answers)
+        self._served = _served(protocol, answers)
         self._stopped = False
 
     def frames(self) -> Iterator[Frame]:
@@ -150,7 +150,7 @@ class _CalculatedSession:
         """Do nothing: there is no target."""
 
 
-def served(protocol: Protocol, answers: Iterator[Answer | None]) -> Iterator[tuple[int, int, int]]:
+def _served(protocol: Protocol, answers: Iterator[Answer | None]) -> Iterator[tuple[int, int, int]]:
     """Yield balls as a protocol serves them: when, to the rise and the fall of the reply; ns.
 
     Closed loop: a gap after each answer, or after the timeout. Open: at its rate, independent of

@@ -56,14 +56,14 @@ def _registered() -> tuple[list[tuple[str, type[RegisteredBench]]], list[EntryEr
             troubles.append(error)
     for entry in entries.entries(GROUP):
         try:
-            found.append((entry.package, read(entry)))
+            found.append((entry.package, _read(entry)))
         except EntryError as error:
             troubles.append(error)
             log.info(str(error))
     return found, troubles
 
 
-def read(entry: Entry) -> type[RegisteredBench]:
+def _read(entry: Entry) -> type[RegisteredBench]:
     """Return the bench class that an entry names. Raises EntryError if it is not a complete one."""
     found: type[RegisteredBench] = entry.load()
     if not isinstance(found, type):

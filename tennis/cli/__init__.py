@@ -322,8 +322,9 @@ def _defect(error: BaseException) -> str:
     if os.environ.get("TENNIS_DEBUG"):
         raise error
     command = _command()
-    if isinstance(error, ModuleNotFoundError) and entries.is_optional(error):
-        return f"tennis {command} {entries.missing(error)}: {entries.how_to_get(error)}"
+    module = (error.name or "").partition(".")[0] if isinstance(error, ModuleNotFoundError) else ""
+    if isinstance(error, ModuleNotFoundError) and module in entries.OPTIONAL:
+        return str(entries.lacking(error, f"tennis {command} "))
     what = f"{type(error).__name__}: {error}"
     if command not in CORE_COMMANDS and (added := entries.find(GROUP, command)):
         return f"{added} failed: {what} (TENNIS_DEBUG=1 shows where): {added.repair}"

@@ -71,7 +71,8 @@ def verify(
       tennis brickwall verify --port /dev/ttyACM0 --generator-port /dev/ttyACM1
       tennis brickwall verify --bench virtual --json
     """
-    from tennis.play.verify import VerifyRequest, keep
+    from tennis.bench.instruments.verifications import keep
+    from tennis.play.verify import VerifyRequest
 
     if bench == "virtual" and (port or generator_port):
         raise UsageError("--port and --generator-port need --bench pi")

@@ -22,7 +22,7 @@ PROJECT = ROOT / "pyproject.toml"
 
 
 @cache
-def project() -> dict[str, Any]:
+def _project() -> dict[str, Any]:
     """Return the package's own description: ``[project]`` of its ``pyproject.toml``."""
     with PROJECT.open("rb") as file:
         said: dict[str, Any] = tomllib.load(file)["project"]
@@ -35,7 +35,7 @@ def version() -> str:
     0.3.0.dev0+1a2b3c4d is on the way to 0.3.0; uncommitted changes do not show. A copy without git
     has no commit.
     """
-    said = str(project()["version"])
+    said = str(_project()["version"])
     commit = _commit() if ".dev" in said else ""
     return f"{said}+{commit[:8]}" if commit else said
 

@@ -18,12 +18,3 @@ KEY = "edition"  # among the versions of a rally
 PUBLIC_VERSION = __version__.partition("+")[0]
 # what plays and what writes a page, as `tennis --version` and pages say it
 VERSION = f"{__version__}, edition {EDITION}"
-
-
-def edition_of(versions: dict[str, str]) -> int:
-    """Return the edition among a rally's versions; ``UNRECORDED`` if they do not say one.
-
-    A folder may come from anybody: anything but a small number counts as unsaid.
-    """
-    said = versions.get(KEY, "")
-    return int(said) if said.isascii() and said.isdigit() and len(said) < 7 else UNRECORDED

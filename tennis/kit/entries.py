@@ -55,8 +55,8 @@ def load(value: str) -> Any:
     try:
         found: Any = importlib.import_module(module.strip())
     except ModuleNotFoundError as error:
-        if is_optional(error):
-            raise EntryError(missing(error), next_step=how_to_get(error)) from error
+        if _is_optional(error):
+            raise lacking(error) from error
         raise
     for name in filter(None, attribute.partition("[")[0].strip().split(".")):
         found = getattr(found, name)
@@ -112,7 +112,7 @@ class Entry:
         except TennisError:
             raise
         except ModuleNotFoundError as error:
-            raise EntryError(f"{self} {missing(error)}", next_step=how_to_get(error)) from error
+            raise lacking(error, f"{self} ") from error
         except BaseException as error:
             why = type(error).__name__
             with suppress(Exception):  # a text that cannot be made
@@ -151,14 +151,15 @@ class Entry:
         return f"the {kind} {self.name} of the package {self.package}"
 
 
-def missing(error: ModuleNotFoundError) -> str:
-    """Name the missing module of a failed import."""
-    return f"needs the Python module {error.name}, which is not installed"
+def lacking(error: ModuleNotFoundError, who: str = "") -> EntryError:
+    """Return the error that names the missing module of a failed import."""
+    words = f"{who}needs the Python module {error.name}, which is not installed"
+    return EntryError(words, next_step=_how_to_get(error))
 
 
-def how_to_get(error: ModuleNotFoundError) -> str:
+def _how_to_get(error: ModuleNotFoundError) -> str:
     """Say how to install a missing module."""
-    if not is_optional(error):
+    if not _is_optional(error):
         return "install it, or the package that brings it"
     extra = OPTIONAL[(error.name or "").partition(".")[0]]
     if not IS_CHECKOUT and extra == "lab":
@@ -168,7 +169,7 @@ def how_to_get(error: ModuleNotFoundError) -> str:
     return f"run 'scripts/setup.sh{'' if extra == 'boards' else f' --{extra}'}'"
 
 
-def is_optional(error: ModuleNotFoundError) -> bool:
+def _is_optional(error: ModuleNotFoundError) -> bool:
     """Tell whether an extra of Tennis installs the missing module."""
     return (error.name or "").partition(".")[0] in OPTIONAL
 

@@ -16,6 +16,12 @@ class TennisError(Exception):
         super().__init__(f"{message}: {next_step}" if next_step else message)
         self.message, self.next_step = message, next_step
 
+    @property
+    def finding(self) -> tuple[str, str]:
+        """Return the problem and the advice, also of a message that has both."""
+        problem, _, advice = str(self).rpartition(": ")
+        return (problem, advice) if problem else (advice, "")
+
 
 class UsageError(TennisError):
     """A wrong request: the exit code is 2."""

@@ -36,7 +36,6 @@ from tennis.play.repeat import (
     changes,
     compare_balls,
     of_a_ball,
-    of_a_path,
     plan_again,
     unlike,
 )
@@ -108,7 +107,7 @@ def check_rally(
     with tempfile.TemporaryDirectory(prefix="tennis-check-") as scratch:
         again = _played_again(repeating, plan, Path(scratch) / "again")
         changed = changes(rally, versions)
-        found, not_compared = compare(
+        found, not_compared = _compare(
             rally, again, lambda: bench.circumstances(plan, rally.path), changed
         )
     if found and box.oom_kills() > killed_before:  # QEMU may have been one of them
@@ -212,7 +211,7 @@ def difference(
     if found := ball_difference(rally, again):
         return found
     changed = changes(rally, again.manifest.tool.versions)
-    return compare(rally, again, run_record, changed, scratch)[0]
+    return _compare(rally, again, run_record, changed, scratch)[0]
 
 
 def ball_difference(rally: Rally, again: Rally) -> str:
@@ -231,7 +230,7 @@ def ball_difference(rally: Rally, again: Rally) -> str:
     return ""
 
 
-def compare(
+def _compare(
     rally: Rally,
     again: Rally,
     run_record: Callable[[], RunRecord],
@@ -286,7 +285,7 @@ def _first_difference(claimed: Manifest, replayed: Manifest, changed: Iterable[s
     # a build that differs is named among the versions
     builds = {"racquet_sha256": "module_sha256", "kernel_config_sha256": "config_sha256"}
     target_other = {field for version, field in builds.items() if version in changed}
-    if of_a_path(claimed):  # the folder's name, in place of flavour and release
+    if claimed.tool.names_a_folder:  # the folder's name, in place of flavour and release
         target_other.add("kernel")
     # of the virtual instrument the firmware's hash is that of its version
     instrument_said = (

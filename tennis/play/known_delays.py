@@ -55,6 +55,11 @@ class DelaySetting:
             for pair in range(self.pairs)
         ]
 
+    def delays_of(self, count: int) -> list[tuple[int, int]]:
+        """Return the (rise, width) of so many balls, in the generator's ticks."""
+        delays = self.delays()
+        return [delays[index % self.pairs] for index in range(count)]
+
 
 def settings(tick_hz: int, amount: Amount) -> Iterator[DelaySetting]:
     """Yield table 6.1, the sweep and the random delays; ``tick_hz`` is the generator's."""

@@ -118,25 +118,26 @@ class Common:
         """Return the common error of balls with a known delay (ticks of the instrument)."""
         return self.ticks + self.slope * nominal
 
+    @classmethod
+    def find(cls, balls: Sequence[tuple[float, int]], clocks: Clocks) -> "Common | None":
+        """Find the common part of balls (known, measured, in the instrument's ticks), if any.
 
-def common(balls: Sequence[tuple[float, int]], clocks: Clocks) -> Common | None:
-    """Find what all balls (known, measured, in the instrument's ticks) have in common, if anything.
-
-    With one clock it is the most frequent difference: one edge after another comes at the same
-    phase. With two it is the straight line through all: as they drift through every phase, its
-    height is exact to a fraction of a tick, and its slope is the difference of the crystals.
-    """
-    if clocks.generator_hz is None:
-        counts = Counter(measured - round(known) for known, measured in balls)
-        if not counts:
+        With one clock the part is the most frequent difference: one edge after another comes at the
+        same phase. With two it is the straight line through all: as they drift through every phase,
+        its height is exact to a fraction of a tick, and its slope is the difference of the
+        crystals.
+        """
+        if clocks.generator_hz is None:
+            counts = Counter(measured - round(known) for known, measured in balls)
+            if not counts:
+                return None
+            return cls(max(counts, key=lambda late: (counts[late], -abs(late))))
+        tame = [
+            (known, measured - known)
+            for known, measured in balls
+            if abs(measured - known) <= WILD_TICKS + WILD * known
+        ]
+        if len({known for known, _ in tame}) < 2:
             return None
-        return Common(max(counts, key=lambda late: (counts[late], -abs(late))))
-    tame = [
-        (known, measured - known)
-        for known, measured in balls
-        if abs(measured - known) <= WILD_TICKS + WILD * known
-    ]
-    if len({known for known, _ in tame}) < 2:
-        return None
-    slope, height = linear_regression(*zip(*tame, strict=True))
-    return Common(height, slope)
+        slope, height = linear_regression(*zip(*tame, strict=True))
+        return cls(height, slope)

@@ -44,18 +44,13 @@ NAMES = frozenset({"kernel", "kernel_name"})
 KERNEL = {"kernel_image_sha256": "image", "kernel_config_sha256": "configuration"}
 
 
-def of_a_path(manifest: Manifest) -> bool:
-    """Tell whether a rally names its kernel by a folder, as those of a tree once did."""
-    return manifest.tool.versions.get("kernel", "").startswith("/")
-
-
 def changes(rally: Rally, versions: dict[str, str]) -> list[str]:
     """Return what differs between the versions here and those that a rally was played with.
 
     A folder's name does not identify the kernel in it: image and configuration are compared.
     """
     recorded = rally.manifest.tool.versions
-    names = {*versions, *recorded} - (NAMES if of_a_path(rally.manifest) else set())
+    names = {*versions, *recorded} - (NAMES if rally.manifest.tool.names_a_folder else set())
     return sorted(name for name in names if versions.get(name) != recorded.get(name))
 
 
@@ -139,7 +134,7 @@ def plan_again(
             f"{rally.path} was played with other kernel parameters than tennis gives: "
             "it cannot be played again"
         )
-    if of_a_path(manifest) or (linux and not is_named(kernel)):
+    if manifest.tool.names_a_folder or (linux and not is_named(kernel)):
         if tree is None:
             raise UsageError(
                 f"{rally.path} was played on a kernel tree, {plain(kernel, 60)}",

@@ -11,7 +11,7 @@ from tennis.bench.instruments.commands import Hello
 from tennis.kit import wire
 from tennis.kit.units import NS_PER_S
 from tennis.play.known_delays import DelaySetting
-from tennis.play.loop_delay import CRYSTALS, STATISTICS_TICKS, WANDER, Clocks, Common, Loop, common
+from tennis.play.loop_delay import CRYSTALS, STATISTICS_TICKS, WANDER, Clocks, Common, Loop
 from tennis.rally.manifest import Verdict, VerificationRecord
 
 Source = Literal["jumpers", "internal"]
@@ -118,12 +118,6 @@ class Verification:
         }
 
 
-def reference_delays_of(setting: DelaySetting, played: Played) -> list[tuple[int, int]]:
-    """Return the (rise, width) of each ball, in the generator's ticks."""
-    delays = setting.delays()
-    return [delays[index % setting.pairs] for index in range(len(played))]
-
-
 @dataclass
 class Verifier:
     """Compares measured delays with known ones."""
@@ -146,7 +140,7 @@ class Verifier:
     ) -> None:
         """Fill in the results and the verdict."""
         kinds: tuple[Kind, Kind] = ("interrupt", "scheduling")
-        alike = [common(self._balls(measured, kind), self.clocks) for kind in kinds]
+        alike = [Common.find(self._balls(measured, kind), self.clocks) for kind in kinds]
         for setting, played in measured:
             points = [
                 self._point(setting, played, kind, found or Common(0))
@@ -178,7 +172,7 @@ class Verifier:
         self, setting: DelaySetting, played: Played, kind: Kind
     ) -> Iterator[tuple[float, int] | None]:
         for (rise, fall), (known_rise, known_width) in zip(
-            played, reference_delays_of(setting, played), strict=True
+            played, setting.delays_of(len(played)), strict=True
         ):
             if wire.NONE_TICKS in {rise, fall}:
                 yield None

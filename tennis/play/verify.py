@@ -16,7 +16,6 @@ import struct
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, Literal
 
 from tennis.bench.instruments import emulated, verifications
@@ -41,7 +40,6 @@ from tennis.play.verification import (
     Source,
     Verification,
     Verifier,
-    reference_delays_of,
 )
 from tennis.rally.manifest import Verdict, VerificationRecord
 
@@ -187,7 +185,7 @@ def _bias(brickwall: Brickwall, hello: Hello) -> str:
             _set_clock(brickwall, hello.tick_hz)
     if odd:
         return odd
-    known = reference_delays_of(BIAS, played)
+    known = BIAS.delays_of(len(played))
     errors = Counter(
         (rise - pair[0], fall - rise - pair[1])
         for (rise, fall), pair in zip(played, known, strict=True)
@@ -342,7 +340,7 @@ class VerifyRequest:
     balls: int | None = None
 
     def verify(self) -> tuple[Verification, VerificationRecord]:
-        """Verify, and log the progress. The caller must keep the result (``keep``).
+        """Verify, and log the progress. The caller must keep the result (``verifications.keep``).
 
         Raises TennisError if there is no instrument to verify, or no place for its record.
         """
@@ -405,8 +403,3 @@ def _closed_after(brickwall: Brickwall) -> Iterator[Brickwall]:
         yield brickwall
     finally:
         brickwall.close()
-
-
-def keep(record: VerificationRecord) -> Path | None:
-    """Keep a record and return its file; without a result, an earlier one stays."""
-    return verifications.write(record) if record.verdict in {"pass", "fail"} else None

@@ -19,7 +19,7 @@ from pydantic import (
 )
 from pydantic_core import PydanticCustomError
 
-from tennis.kit.edition import edition_of
+from tennis.kit.edition import KEY, UNRECORDED
 from tennis.kit.units import NS_PER_S, format_count
 from tennis.rally import command_line as parameters
 from tennis.rally import memory
@@ -404,8 +404,17 @@ class Tool(StrictModel):
 
     @property
     def edition(self) -> int:
-        """Return the edition of the bench that played; 0: it does not say one."""
-        return edition_of(self.versions)
+        """Return the edition of the bench that played; ``UNRECORDED`` if it does not say one.
+
+        A folder may come from anybody: anything but a small number counts as unsaid.
+        """
+        said = self.versions.get(KEY, "")
+        return int(said) if said.isascii() and said.isdigit() and len(said) < 7 else UNRECORDED
+
+    @property
+    def names_a_folder(self) -> bool:
+        """Tell whether the kernel is named by a folder, as those of a tree once were."""
+        return self.versions.get("kernel", "").startswith("/")
 
 
 def seal_of(content: dict[str, Any]) -> str:

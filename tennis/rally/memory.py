@@ -38,7 +38,7 @@ def file_of(name: str) -> Path:
 
 
 @cache
-def digest_of(path: Path) -> str:
+def _digest_of(path: Path) -> str:
     """Return the digest of a profile's file, as it was when it was first asked for."""
     return sha256_of(path)[:DIGITS]
 
@@ -62,4 +62,4 @@ def canonical(profile: object) -> object:
             "there is no such profile: use {names}",
             {"names": " or ".join([NONE, *known])},
         )
-    return f"{profile}@{digest_of(file_of(profile))}"
+    return f"{profile}@{_digest_of(file_of(profile))}"

@@ -57,7 +57,7 @@ class _ClockOffsets:
         return on_instrument
 
 
-def tie(stamps: Times, served: Times) -> _ClockOffsets:
+def _tie(stamps: Times, served: Times) -> _ClockOffsets:
     """Return the clock that stamped the ends of the handlers of pings ``served``; ns both.
 
     Pings may lack a stamp, and stamps a ping. Raises ValueError with the reason if it is not
@@ -204,7 +204,7 @@ def _by_pings(rally: Rally, text: str) -> _ClockOffsets:
     served = [batch.column(0).to_numpy() for batch in rally.batches(["served_ns"])]
     stamps = [int(seconds) * 10**9 + int(micros) * 1000 for seconds, micros in _PING.findall(text)]
     try:
-        return tie(np.array(stamps, np.int64), np.concatenate(served))
+        return _tie(np.array(stamps, np.int64), np.concatenate(served))
     except ValueError as error:
         raise RallyError(
             f"{rally.path}: the target's clock cannot be tied to the instrument's: {error}",

@@ -102,9 +102,9 @@ def test_a_reply_later_than_the_timeout_did_not_come():
     first = protocol.settle_ns + 20_000
     none = wire.NONE_TICKS
     rows = [(0, 1000, none), (30_000, none, none), (60_000, none, none)]
-    assert list(calculated.served(protocol, answers)) == [(first + t, r, f) for t, r, f in rows]
+    assert list(calculated._served(protocol, answers)) == [(first + t, r, f) for t, r, f in rows]
     with pytest.raises(BenchError, match="there are answers to 1 ball only, and the rally has 3"):
-        list(calculated.served(protocol, iter([None])))
+        list(calculated._served(protocol, iter([None])))
 
 
 def test_it_ends_when_it_is_told_to():

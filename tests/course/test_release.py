@@ -16,7 +16,7 @@ from tennis import __version__
 from tennis.cli import cli
 from tennis.course.lab_files import solved, starter
 from tennis.kit import checkout
-from tennis.kit.checkout import ROOT, project
+from tennis.kit.checkout import ROOT, _project
 from tennis.rally import open_rally
 from tests.support.processes import run_to_end
 from tests.support.shared import made_once
@@ -149,7 +149,7 @@ def test_citation_and_changelog_name_one_version():
 
 
 def test_a_version_between_releases_is_no_release():
-    said = project()["version"]
+    said = _project()["version"]
     if ".dev" not in said:
         assert (said, __version__) == (released(), released())
         return

@@ -14,7 +14,7 @@ import pytest
 from tennis.bench.protocol import RunRecord
 from tennis.kit.errors import RallyError
 from tennis.play.capture import simulated
-from tennis.play.check import COMPARED_OTHERWISE, NOT_COMPARED, _first_difference, compare
+from tennis.play.check import COMPARED_OTHERWISE, NOT_COMPARED, _compare, _first_difference
 from tennis.play.repeat import compare_balls
 from tennis.rally import open_folder
 from tennis.rally.balls import RECORD
@@ -65,15 +65,15 @@ def told(rally: Rally, *events, faults=()):
 
 
 def difference(rally: Rally, again: Rally) -> str:
-    return compare(rally, again, told(rally), [])[0]
+    return _compare(rally, again, told(rally), [])[0]
 
 
 def test_the_same_folder_twice_and_one_with_more_or_less(tmp_path):
     rally, again = made(tmp_path / "a"), made(tmp_path / "b", created="2026-02-02T00:00:00+00:00")
-    assert compare(rally, again, told(rally), []) == ("", ["created: only the player knows"])
+    assert _compare(rally, again, told(rally), []) == ("", ["created: only the player knows"])
     assert difference(rally, made(tmp_path / "c", balls=3)) == "it ended after 3 balls"
     (rally.path / STAGES).write_bytes(b"")
-    said, left_out = compare(rally, again, told(rally), [])
+    said, left_out = _compare(rally, again, told(rally), [])
     assert not said
     assert left_out[0].startswith("stages.parquet: it was made afterwards")
     (rally.path / STAGES).unlink()
@@ -147,7 +147,7 @@ def test_invented_counts_faults_and_ends(tmp_path):
     assert "its faults is code='load_died'" in difference(suspect, again)
     # a fault that did not come again is named, as nobody can know it
     ended = made(tmp_path / "d", faults=[fault])
-    said, left_out = compare(ended, again, told(ended), [])
+    said, left_out = _compare(ended, again, told(ended), [])
     assert not said
     assert "faults: what ended the rally did not happen this time" in left_out
 
@@ -183,7 +183,7 @@ def test_an_interrupted_rally_is_compared_as_far_as_it_is(tmp_path):
     about = {"ended": "interrupted", "planned": 1000}
     rally = made(tmp_path / "a", **about)
     again = saying(again, protocol=rally.manifest.protocol)
-    said, left_out = compare(rally, again, told(rally), [])
+    said, left_out = _compare(rally, again, told(rally), [])
     assert not said
     assert left_out[0] == "what came after its last ball: the rally did not finish"
     # what it holds of that is the same, or it is another rally
@@ -201,7 +201,7 @@ def test_an_interrupted_rally_is_compared_as_far_as_it_is(tmp_path):
     assert "its console.log differs" in difference(longer, again)
     well = Health(name="tasks", unit="tasks", start=17.0, end=17.0)
     healthy = saying(rally, load={"health": [well]})
-    assert "its load health is" in compare(healthy, again, told(rally), [])[0]
+    assert "its load health is" in _compare(healthy, again, told(rally), [])[0]
     # its console tells of a fault, so it was no mere interruption
     why = [Fault(code="guest_panic", message="x")]
-    assert "its ended is interrupted" in compare(rally, again, told(rally, faults=why), [])[0]
+    assert "its ended is interrupted" in _compare(rally, again, told(rally, faults=why), [])[0]

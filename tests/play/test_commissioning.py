@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
+from docs._extensions.tennis_commissioning import boards
 from tennis.bench.instruments import emulated
 from tennis.cli import cli
 from tennis.kit.errors import AlteredError, TennisError, UsageError
@@ -25,7 +26,6 @@ from tennis.play.commissioning.measure import Outcome, Work, measure
 from tennis.play.commissioning.record import PAGE, RECORD, read_record
 from tennis.play.commissioning.request import Amount, CommissionRequest
 from tennis.play.commissioning.steps import names
-from tennis.play.commissioning.tables import boards
 from tennis.play.commissioning.wires import WireTrial
 from tennis.play.rally import Watch
 from tests.support.fake_brickwall import FakeBrickwall, ball_of, wires

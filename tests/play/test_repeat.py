@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from tennis.bench import loads
-from tennis.bench.virtual.machine import COMMAND_LINE, SECOND_US, drawn_us, phase_us
+from tennis.bench.virtual.machine import COMMAND_LINE, SECOND_US, _phase_us, drawn_us
 from tennis.kit import wire
 from tennis.play.rally import Watch
 from tennis.play.repeat import plan_again, replay
@@ -20,18 +20,18 @@ CYCLE_US = 5_000_000
 
 def phase_of(rally):
     """Return what a rally that is played again meets its load with."""
-    return phase_us(plan_again(rally), loads.find("stress"))
+    return _phase_us(plan_again(rally), loads.find("stress"))
 
 
 def test_the_phase_of_a_rally_that_decides_is_drawn_from_all_of_the_cycle():
     stress = loads.find("stress")
     for balls, within in ((5084, CYCLE_US), (5083, SECOND_US)):
         plans = [plan_of(kernel="rt", load="stress", balls=balls, seed=n) for n in range(40)]
-        drawn = [phase_us(plan, stress) for plan in plans]
+        drawn = [_phase_us(plan, stress) for plan in plans]
         assert max(drawn) < within
         # each fifth of it has some
         assert set(np.array(drawn) * 5 // within) == {0, 1, 2, 3, 4}
-    idle = phase_us(plan_of(kernel="rt", load="idle", balls=90_000, seed=7), loads.find("idle"))
+    idle = _phase_us(plan_of(kernel="rt", load="idle", balls=90_000, seed=7), loads.find("idle"))
     assert idle == drawn_us(7, SECOND_US)
 
 

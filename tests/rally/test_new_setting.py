@@ -43,13 +43,13 @@ for command, word in ((rally, "--help-all"), (drill, "--help")):
 plan = plan_of(preempt="full")
 assert plan.preempt == "full"
 assert plan.of_target()["preempt"] == "full"
-machine.phase_us = lambda plan, load: 0
+machine._phase_us = lambda plan, load: 0
 answerer = SimpleNamespace(bottom_half="tasklet", parameters="")
 parts = SimpleNamespace(plan=plan, answerer=answerer, load=None)
-line = machine.command_line(parts, machine.Extras())
+line = machine._command_line(parts, machine.Extras())
 assert line.endswith(" preempt=full"), line
 parts.plan = plan_of()
-assert "preempt" not in machine.command_line(parts, machine.Extras())
+assert "preempt" not in machine._command_line(parts, machine.Extras())
 # once is enough: by its option, or by the kernel's word
 with pytest.raises(UsageError, match="--preempt full cannot be used with --command-line preempt="):
     plan_of(preempt="full", command_line="threadirqs preempt=none")

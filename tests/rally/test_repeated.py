@@ -6,8 +6,9 @@ import json
 
 import pytest
 
-from tennis.kit.edition import EDITION, UNRECORDED, VERSION, edition_of
+from tennis.kit.edition import EDITION, UNRECORDED, VERSION
 from tennis.play.printed import as_printed
+from tennis.rally.manifest import Tool
 from tennis.rally.repeated import digest_of, from_debian
 from tests.support.synthetic import make_rally
 from tests.support.terminal import tennis
@@ -25,7 +26,7 @@ from tests.support.terminal import tennis
     ],
 )
 def test_an_edition_is_a_small_number_or_none(said, edition):
-    assert edition_of({"edition": said}) == edition
+    assert Tool(tennis=VERSION, versions={"edition": said}).edition == edition
 
 
 def test_the_version_has_its_edition():

@@ -5,7 +5,7 @@
 import numpy as np
 import pytest
 
-from tennis.rally.witness import tie
+from tennis.rally.witness import _tie
 
 QUICKEST_NS = 900  # from a ping to the end of its handler, at least
 
@@ -47,7 +47,7 @@ def error_ns(clock, target, served):
 def test_crystals_that_part_are_followed(apart, gap_ns):
     served = pings(2_000, gap_ns=gap_ns)
     stamps, target = stamped(served, apart=apart)
-    least, most = error_ns(tie(stamps, served), target, served)
+    least, most = error_ns(_tie(stamps, served), target, served)
     # too early by what the quickest handlers took; a stamp is a whole µs, and a rate is not exact
     assert -QUICKEST_NS - 2_000 < least <= most < 2_000
 
@@ -64,7 +64,7 @@ def test_stamps_and_pings_that_lack_each_other(first):
         seen = seen[first:]
     else:
         seen = np.concatenate([seen[0] - 1_300_000 * np.arange(3, 0, -1), seen])
-    least, most = error_ns(tie(seen, served), target, served[10:])
+    least, most = error_ns(_tie(seen, served), target, served[10:])
     assert -QUICKEST_NS - 3_000 < least <= most < 3_000
 
 
@@ -72,7 +72,7 @@ def test_an_even_beat_needs_every_stamp():
     """Shifted by one ping, an even beat looks the same: it would be wrong by a whole period."""
     served = 7_000_000_000 + 1_000_000 * np.arange(1_000)
     stamps, target = stamped(served)
-    least, most = error_ns(tie(stamps, served), target, served)
+    least, most = error_ns(_tie(stamps, served), target, served)
     assert -QUICKEST_NS - 1_500 < least <= most < 500
     with pytest.raises(ValueError, match="too even"):
-        tie(stamps[1:], served)
+        _tie(stamps[1:], served)

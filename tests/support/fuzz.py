@@ -26,6 +26,7 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
+from docs._extensions.tennis_commissioning import boards
 from tennis.bench.instruments.arq import Receiver
 from tennis.bench.kernels import requirements
 from tennis.bench.targets import latency_settings, snapshot
@@ -42,7 +43,6 @@ from tennis.match.folder import MATCH, open_match
 from tennis.match.plan import read_plan
 from tennis.play.commissioning import record as commissioning
 from tennis.play.commissioning.page import page
-from tennis.play.commissioning.tables import boards
 from tennis.rally import instants, open_folder, open_rally, program
 from tennis.rally.folder import INSTANTS, JOURNAL, PLAN, STAGES
 from tennis.rally.inside import read_inside

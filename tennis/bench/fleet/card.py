@@ -160,8 +160,7 @@ def check_card(boot: Path) -> Iterator[Finding]:
     try:
         way = _way_of(boot)
     except TennisError as error:
-        problem, _, advice = str(error).rpartition(": ")
-        yield Finding("bad", "image", problem, advice)
+        yield Finding("bad", "image", *error.finding)
         return
     yield Finding("good", "image", f"Raspberry Pi OS, configured by {way}")
     yield _kernel(boot)

@@ -66,10 +66,10 @@ def firmware() -> Path:
 
 
 def _name() -> str:
-    return f"micropython-{digest(RECIPE, BOARD, compiler_version())}"
+    return f"micropython-{digest(RECIPE, BOARD, _compiler_version())}"
 
 
-def compiler_version() -> str:
+def _compiler_version() -> str:
     """Return the first line of the Pico's compiler's ``--version``."""
     return run([f"{PREFIX}gcc", "--version"], what="the Pico's compiler").splitlines()[0]
 

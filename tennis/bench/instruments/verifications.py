@@ -59,8 +59,10 @@ def prepare() -> None:
         ) from error
 
 
-def write(record: VerificationRecord) -> Path:
-    """Keep a verification record in place of an earlier one; return its file."""
+def keep(record: VerificationRecord) -> Path | None:
+    """Keep a record and return its file; one without a result leaves the earlier one there."""
+    if record.verdict not in {"pass", "fail"}:
+        return None
     prepare()
     path = _path_of(record.serial)
     write_whole(path, (record.model_dump_json(indent=2) + "\n").encode(), force=True)

@@ -34,7 +34,7 @@ ALIGNED = 8  # bytes
 UNTRACED = "CC_FLAGS_FTRACE="
 
 
-def misaligned(text: str) -> bool:
+def _misaligned(text: str) -> bool:
     """Tell from a module's ``objdump -h -r`` whether it could make a kernel panic.
 
     Cold functions may begin at an odd place of their section, or their section at one of the
@@ -121,7 +121,7 @@ def kernel_module(source: Path, kernel: Kernel) -> Path:
         what = f"building {source.name} for Linux {kernel.release}"
         module = work / f"{source.stem}.ko"
         run([*make, "modules"], what=what)
-        if misaligned(run([f"{PREFIX}objdump", "-h", "-r", module], what="reading the module")):
+        if _misaligned(run([f"{PREFIX}objdump", "-h", "-r", module], what="reading the module")):
             run([*make, UNTRACED, "clean"], what=what)
             run([*make, UNTRACED, "modules"], what=what)
         # paths of the build in the module would change its bytes

@@ -199,11 +199,11 @@ def _plugin(path: Path, parameters: Mapping[str, int]) -> list[str]:
     return ["-plugin", ",".join([_escape(path), *arguments])]
 
 
-def command_line(parts: Parts, extras: Extras) -> str:
+def _command_line(parts: Parts, extras: Extras) -> str:
     """Return the kernel's command line."""
     plan = parts.plan
     own = f"tennis.bottom_half={parts.answerer.bottom_half}"
-    own += f" tennis.phase_us={phase_us(plan, parts.load)}{parts.answerer.parameters}"
+    own += f" tennis.phase_us={_phase_us(plan, parts.load)}{parts.answerer.parameters}"
     if plan.witness != "none":
         own += f" tennis.witness={plan.witness}"
     if plan.top_half in THREADED:
@@ -223,7 +223,7 @@ def command_line(parts: Parts, extras: Extras) -> str:
     return " ".join(filter(None, (COMMAND_LINE, own, plan.kernel_words, extras.parameters)))
 
 
-def phase_us(plan: Plan, load: Load) -> int:
+def _phase_us(plan: Plan, load: Load) -> int:
     """Return how long after the load's start the Racquet is loaded, beyond a second.
 
     Each seed draws another time from the load's whole cycle, so that no two boots meet their load
@@ -305,7 +305,7 @@ def _qemu_command(parts: Parts, image: Path, console: Path, extras: Extras) -> l
             "-initrd",
             str(image),
             "-append",
-            command_line(parts, extras),
+            _command_line(parts, extras),
         ),
         *(("-dtb", str(extras.device_tree)) if extras.device_tree else ()),
         *(_NETWORK if parts.load.host_command(PEER_TARGET) else ()),

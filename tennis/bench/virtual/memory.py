@@ -317,7 +317,7 @@ class _Memory:
         return found
 
 
-def read(path: Path) -> _Profile:
+def _read(path: Path) -> _Profile:
     """Return the profile in a file. Raises TennisError in one line."""
     try:
         return _Profile.model_validate(toml_of(path.read_bytes()))
@@ -351,7 +351,7 @@ def find(setting: str) -> _Memory | None:
             f"--memory {setting}: here is {there}",
             next_step="check out the Tennis that the rally was played with",
         )
-    return _Memory(name, read(path), path)
+    return _Memory(name, _read(path), path)
 
 
 def has_clock(setting: str) -> bool:

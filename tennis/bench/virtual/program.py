@@ -65,7 +65,7 @@ _USER_BEGINS, _USER_ENDS = '[ "$bottom_half" = user ] && {\n', "\n}\n"
 _USER_DIED = '[ "$bottom_half" = user ] && { [ "$(pids_named racquet-user)" ] ||'
 
 
-def init(way: Way = GPIO, processors: int = 1) -> bytes:
+def _init(way: Way = GPIO, processors: int = 1) -> bytes:
     """Return the target's init for a program: with its supervisor, without the kit's answer.
 
     The kit's answer is the Racquet, or its process if the program is behind the Racquet. With
@@ -114,7 +114,7 @@ def files(
         return {}
     way = program.brought.about.way
     return {
-        "/init": init(way, places.processors),
+        "/init": _init(way, places.processors),
         "/tennis/program": SCRIPT,
         **({"/tennis/program-places": PLACES} if _is_placed(way, places.processors) else {}),
         **({"/tennis/move-ping.ko": places.mover} if places.mover else {}),

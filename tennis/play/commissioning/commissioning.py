@@ -32,7 +32,7 @@ from tennis.play.commissioning.record import (
 )
 from tennis.play.commissioning.request import CommissionRequest
 from tennis.play.commissioning.sharing import to_share
-from tennis.play.commissioning.steps import dependents, names, step
+from tennis.play.commissioning.steps import names, step
 from tennis.play.rally import Watch
 from tennis.rally.disk import open_below, write_whole, writing
 from tennis.rally.folder import MANIFEST
@@ -134,7 +134,7 @@ class Commissioning:
                 f"{self.out}: its Pico has the firmware of tennis {plain(record.tennis, 40)}: the "
                 "step firmware and all steps that need it are to be done again"
             )
-            record = self._without(record, {"firmware", *dependents("firmware")})
+            record = self._without(record, {"firmware", *step("firmware").dependents})
         return record.model_copy(update={"tennis": __version__})
 
     def _leave_out(self) -> None:
@@ -198,7 +198,7 @@ class Commissioning:
         self._clear(name)
         outcome = measure(name, Work(self.equipment, self.out, self._watch))
         outcome = self._same_pico(name, outcome)
-        lost = dependents(name) & {result.name for result in self.record.steps}
+        lost = step(name).dependents & {result.name for result in self.record.steps}
         lost = {one for one in lost if self.record.passed(one)}
         if outcome.verdict == "fail" and lost:
             log.info(f"do again: {', '.join(one for one in names() if one in lost)}")
@@ -222,7 +222,7 @@ class Commissioning:
             return outcome
         if name == "pico":
             log.info("another Pico than before: do all its steps again")
-            self.record = self._without(self.record, dependents("pico"))
+            self.record = self._without(self.record, step("pico").dependents)
             self._state = self._state.model_copy(update={"pico": serial})
             return outcome
         return Outcome(

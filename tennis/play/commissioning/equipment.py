@@ -239,7 +239,7 @@ class _Boards:
         try:
             with self._connect() as target:
                 text = misses.script(with_balls=with_balls)
-                return misses.counted(target.run(text, what="counting misses", root=True))
+                return Misses.of(target.run(text, what="counting misses", root=True))
         except SshError as error:
             raise _step_error("unreachable", error) from error
         except BenchError as error:

@@ -4,11 +4,13 @@
 
 import struct
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
 
+from tennis.bench.instruments import verifications
 from tennis.bench.instruments.brickwall import Brickwall
 from tennis.bench.instruments.commands import Hello, Play
 from tennis.bench.kernels.gpio_lines import racquet_lines
@@ -22,12 +24,12 @@ from tennis.play.commissioning import misses
 from tennis.play.commissioning.equipment import Equipment, StepError
 from tennis.play.commissioning.record import Number, StepVerdict
 from tennis.play.commissioning.steps import step
-from tennis.play.commissioning.wires import WireTrial, try_wires
+from tennis.play.commissioning.wires import WireTrial
 from tennis.play.doctor.target import examine_facts
 from tennis.play.planning import plan_for
 from tennis.play.rally import Watch, play
 from tennis.play.verification import Cause, Verification
-from tennis.play.verify import keep, verify
+from tennis.play.verify import verify
 from tennis.rally import Rally
 from tennis.rally.manifest import Manifest
 from tennis.rally.memory import canonical
@@ -155,7 +157,7 @@ def _verified(verification: Verification, work: Work) -> Outcome:
         outcome.number("loop_ns", "loop of wires and pads", verification.loop_ns, "ns")
     if verification.width_ns is not None:
         outcome.number("width_ns", "edges apart", verification.width_ns, "ns")
-    keep(verification.record(work.equipment.kind))
+    verifications.keep(verification.record(work.equipment.kind))
     return outcome
 
 
@@ -291,7 +293,7 @@ def _wires(work: Work) -> tuple[WireTrial, Outcome]:
     """Try both wires; return the trial, and an outcome with its numbers."""
     with work.equipment.wired() as (brickwall, count):
         serial = brickwall.hello().unique_id
-        seen = try_wires(brickwall, count)
+        seen = WireTrial.of(brickwall, count)
     outcome = Outcome("pass", "", serial=serial)
     outcome.number("pings", "pings served", seen.balls, "")
     outcome.number("answered", "answered", seen.answered, "")
@@ -389,9 +391,10 @@ def _missed(work: Work) -> Outcome:
     without = work.equipment.misses(with_balls=False)  # first: it says at once if nothing counts
     bench, plan = work.equipment.rally("idle")
     count = partial(work.equipment.misses, with_balls=True)
-    with misses.counting(count) as counted:
+    with ThreadPoolExecutor(1) as pool:
+        counted = pool.submit(count)
         rally = play(bench, plan, work.folder / "misses", work.watch)
-        found = counted().of_a_ball(without)
+        found = counted.result().of_a_ball(without)
     outcome = Outcome("pass", "", serial=rally.manifest.instrument.serial or "")
     for event, times in found.items():
         outcome.number(f"{event}_a_ball", f"{event}, a ball", round(times, 2), "")
@@ -451,5 +454,4 @@ def _step_failed(error: TennisError, failure: str = "") -> Outcome:
     """Return the outcome of what could not be measured."""
     if error.next_step:
         return Outcome("fail", error.message, error.next_step, failure)
-    problem, _, advice = str(error).rpartition(": ")
-    return Outcome("fail", problem or advice, advice if problem else "", failure)
+    return Outcome("fail", *error.finding, failure)

@@ -9,9 +9,7 @@ model counts the same way: a rally, and one as long with a single ball.
 """
 
 import re
-from collections.abc import Callable, Iterator, Mapping
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -67,6 +65,26 @@ class Misses:
     events: Mapping[str, int]
     balls: int
 
+    @classmethod
+    def of(cls, output: str) -> "Misses":
+        """Return what ``script`` output. Raises BenchError if the processor does not count that."""
+        found = {}
+        for name in EVENTS:
+            line = re.search(rf"^([^,\n]*),[^,\n]*,{name}(?::\w+)?,", output, re.MULTILINE)
+            if line is None or not re.fullmatch(r"\d{1,18}", line[1]):
+                raise BenchError(
+                    f"the target's processor does not count {name}",
+                    next_step="see what `perf list` names there; virtual machines often count "
+                    "nothing",
+                )
+            found[name] = int(line[1])
+        balls = re.search(r"^balls (-?\d{1,9})$", output, re.MULTILINE)
+        if balls is None:
+            raise BenchError(
+                "perf did not end as it should", next_step="try `perf stat` there by hand"
+            )
+        return cls(found, int(balls[1]))
+
     def of_a_ball(self, without: "Misses") -> dict[str, float]:
         """Return how often a ball misses, by event. Raises BenchError if no balls came."""
         balls = self.balls - without.balls
@@ -81,23 +99,6 @@ def script(*, with_balls: bool) -> str:
     """Return what counts on a target: a script for its shell, as root."""
     text = COUNT.replace("AWAIT", AWAIT if with_balls else "")
     return text.replace("EVENTS", ",".join(EVENTS)).replace("SECONDS", f"{COUNTED_S:g}")
-
-
-def counted(output: str) -> Misses:
-    """Return what ``script`` output. Raises BenchError if the processor does not count that."""
-    found = {}
-    for name in EVENTS:
-        line = re.search(rf"^([^,\n]*),[^,\n]*,{name}(?::\w+)?,", output, re.MULTILINE)
-        if line is None or not re.fullmatch(r"\d{1,18}", line[1]):
-            raise BenchError(
-                f"the target's processor does not count {name}",
-                next_step="see what `perf list` names there; virtual machines often count nothing",
-            )
-        found[name] = int(line[1])
-    balls = re.search(r"^balls (-?\d{1,9})$", output, re.MULTILINE)
-    if balls is None:
-        raise BenchError("perf did not end as it should", next_step="try `perf stat` there by hand")
-    return Misses(found, int(balls[1]))
 
 
 def _modelled(rally: Path) -> dict[str, int]:
@@ -146,13 +147,3 @@ def profile_of(model: str) -> str:
     """Return which profile is a board's, by what its device tree calls it; empty: none is."""
     known = (profile for words, profile in PROFILES.items() if model.startswith(words))
     return next(known, "")
-
-
-@contextmanager
-def counting(count: Callable[[], Misses]) -> Iterator[Callable[[], Misses]]:
-    """Run ``count`` in the background; yield a function that waits for its result.
-
-    That function raises what ``count`` raised.
-    """
-    with ThreadPoolExecutor(1) as pool:
-        yield pool.submit(count).result

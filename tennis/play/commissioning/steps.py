@@ -65,6 +65,15 @@ class Step:
         """Return one of its failures."""
         return next(failure for failure in self.failures if failure.name == name)
 
+    @property
+    def dependents(self) -> set[str]:
+        """Return the steps that depend on it, directly or not."""
+        found: set[str] = set()
+        for one in steps():
+            if self.name in one.after or found & set(one.after):
+                found.add(one.name)
+        return found
+
 
 def _wire_line(name: str) -> str:
     """Draw a wire, as a line of a terminal's picture."""
@@ -153,12 +162,3 @@ def step(name: str) -> Step:
 def names() -> tuple[str, ...]:
     """Return the names of all steps in their order."""
     return tuple(one.name for one in steps())
-
-
-def dependents(name: str) -> set[str]:
-    """Return the steps that depend on one, directly or not."""
-    found: set[str] = set()
-    for one in steps():
-        if name in one.after or found & set(one.after):
-            found.add(one.name)
-    return found

@@ -39,6 +39,30 @@ class WireTrial:
     answered: int
     counted: int | None  # by the target; None: nobody asked it
 
+    @classmethod
+    def of(cls, brickwall: Brickwall, count: Callable[[], int | None]) -> "WireTrial":
+        """Test the pads, serve some balls, and let the target count. Raises BenchError."""
+        brickwall.end_play()  # of a host that was killed
+        brickwall.command("quiet")
+        pads = brickwall.wires()
+        before = count()
+        balls = answered = 0
+        # a wire that is held, or joined, is not played on
+        if not pads["ping_to_reply"] and (pads["ping"]["high"], pads["ping"]["low"]) == (1, 0):
+            for frame in brickwall.play(TRIAL):
+                if frame is not None and frame[0] == wire.BALLS:
+                    for _, rise, fall in struct.iter_unpack(wire.BALL, frame[2]):
+                        balls += 1
+                        answered += wire.NONE_TICKS not in {rise, fall}
+            if balls < BALLS:
+                raise BenchError(
+                    f"the Brickwall served {balls} of {BALLS} balls",
+                    next_step="look at its red LED, and do the step again",
+                )
+        after = count()
+        counted = None if before is None or after is None else after - before
+        return cls(pads, balls, answered, counted)
+
     @property
     def jumpers(self) -> bool:
         """Tell whether the wires end in the Pico itself."""
@@ -105,27 +129,3 @@ class WireTrial:
             (True, "reply", "held low"),
         )
         return next((step, failure) for so, step, failure in rules if so)
-
-
-def try_wires(brickwall: Brickwall, count: Callable[[], int | None]) -> WireTrial:
-    """Test the pads, serve some balls, and let the target count. Raises BenchError."""
-    brickwall.end_play()  # of a host that was killed
-    brickwall.command("quiet")
-    pads = brickwall.wires()
-    before = count()
-    balls = answered = 0
-    # a wire that is held, or joined, is not played on
-    if not pads["ping_to_reply"] and (pads["ping"]["high"], pads["ping"]["low"]) == (1, 0):
-        for frame in brickwall.play(TRIAL):
-            if frame is not None and frame[0] == wire.BALLS:
-                for _, rise, fall in struct.iter_unpack(wire.BALL, frame[2]):
-                    balls += 1
-                    answered += wire.NONE_TICKS not in {rise, fall}
-        if balls < BALLS:
-            raise BenchError(
-                f"the Brickwall served {balls} of {BALLS} balls",
-                next_step="look at its red LED, and do the step again",
-            )
-    after = count()
-    counted = None if before is None or after is None else after - before
-    return WireTrial(pads, balls, answered, counted)

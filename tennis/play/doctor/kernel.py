@@ -26,22 +26,12 @@ def examine_virtual(kernel: str) -> Iterator[Finding]:
     Raises UsageError for an unknown name.
     """
     try:
-        yield from examine_kernel(facts_of(kernel or "mainline"))
+        facts = facts_of(kernel or "mainline")
+        yield from requirements.check(requirements.requirements(facts.flavour), facts)
     except TennisError as error:
         if error.exit_code == 2:
             raise
-        yield Finding("bad", "target", *problem_of(error))
-
-
-def examine_kernel(facts: snapshot.Snapshot) -> Iterator[Finding]:
-    """Yield what there is to say about the kernel that runs on a target."""
-    return requirements.check(requirements.requirements(facts.flavour), facts)
-
-
-def problem_of(error: TennisError) -> tuple[str, str]:
-    """Return an error's problem, and what to do about it."""
-    problem, _, advice = str(error).rpartition(": ")
-    return (problem, advice) if problem else (advice, "")
+        yield Finding("bad", "target", *error.finding)
 
 
 def examine_config(flavour: str, path: Path, bench: BenchKind) -> Iterator[Finding]:

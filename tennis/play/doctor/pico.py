@@ -65,10 +65,8 @@ def _examine_pico(port: str) -> Iterator[Finding]:
 
 
 def _bad(what: str, error: TennisError) -> Finding:
-    problem, _, advice = str(error).rpartition(": ")
-    if not problem:
-        problem, advice = advice, "name the Brickwall's port with --port"
-    return Finding("bad", what, problem, advice)
+    problem, advice = error.finding
+    return Finding("bad", what, problem, advice or "name the Brickwall's port with --port")
 
 
 def _identity(hello: Hello, port: str) -> Iterator[Finding]:

@@ -12,7 +12,6 @@ from tennis.bench.kernels.gpio_lines import check_lines
 from tennis.bench.targets import snapshot
 from tennis.bench.targets.ssh import SshTarget
 from tennis.kit.errors import BenchError, TennisError
-from tennis.play.doctor.kernel import examine_kernel, problem_of
 
 
 def examine_target(name: str) -> Iterator[Finding]:
@@ -29,12 +28,12 @@ def examine_target(name: str) -> Iterator[Finding]:
     except TennisError as error:
         if error.exit_code == 2:
             raise
-        yield Finding("bad", "target", *problem_of(error))
+        yield Finding("bad", "target", *error.finding)
 
 
 def examine_facts(facts: snapshot.Snapshot) -> Iterator[Finding]:
     """Yield findings about a target's snapshot."""
-    yield from examine_kernel(facts)
+    yield from requirements.check(requirements.requirements(facts.flavour), facts)
     yield requirements.check_module(facts)
     yield check_lines(facts)
 
@@ -46,7 +45,7 @@ def _lease(target: SshTarget) -> Iterator[Finding]:
     except state.NotProvisionedError:
         return
     except BenchError as error:  # nobody can tell who holds it: a rally would be refused
-        yield Finding("bad", "lease", *problem_of(error))
+        yield Finding("bad", "lease", *error.finding)
         return
     problem, _, advice = leases.who_else(target.host, status, leases.holder_of()).rpartition(": ")
     if problem:

@@ -275,7 +275,7 @@ def _members(
 def _read(
     capture: Capture, members: list[tuple[str, int]], unit: int, bits: tuple[int, int]
 ) -> Iterator[Edges]:
-    changes = Changes(unit, bits)
+    changes = _Changes(unit, bits)
     left = b""
     with _archive(capture.path) as archive:
         for name, _ in members:
@@ -293,7 +293,7 @@ def _read(
         raise CaptureError(f"{capture.path} ends within a sample", next_step=DAMAGED)
 
 
-class Changes:
+class _Changes:
     """Finds the edges in blocks of samples."""
 
     def __init__(self, unit: int, bits: tuple[int, int]) -> None:

@@ -60,7 +60,7 @@ def percent_floor(share: float) -> str:
     return f"{int(share * 10_000 + 1e-6) / 100:.2f} %"  # 0.29 times 10,000 is below 2,900
 
 
-def judge(
+def _judge(
     served: NDArray[np.int64], rises: NDArray[np.int64], own_fall: NDArray[np.bool_]
 ) -> dict[str, NDArray[np.bool_]]:
     """Return for each kind the pings that are of it, without the last ping.
@@ -134,7 +134,7 @@ def pairing(rally: Rally) -> Pairing:
             next_step="pairing is a matter of open loops: tennis rally --loop open",
         )
     edges = edges_of(rally)
-    kinds = judge(edges.served_ns, edges.rises_ns, edges.fall >= 0)
+    kinds = _judge(edges.served_ns, edges.rises_ns, edges.fall >= 0)
     judged = max(0, edges.served_ns.size - 1)
     paired = np.flatnonzero(kinds["paired"])
     rise, fall = edges.rise[paired], edges.fall[paired]

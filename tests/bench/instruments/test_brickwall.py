@@ -439,7 +439,7 @@ def test_a_pico_that_verified_itself_is_not_for_graded_work(source, fake, tmp_pa
     """The delays of a Pico of its own are whole ticks of the clock that measures them."""
     words = "verified with its own clock, not for graded work"
     said = fake.hello
-    verifications.write(
+    verifications.keep(
         record(
             serial=said["unique_id"],
             firmware_sha256=said["firmware_sha256"],

@@ -164,11 +164,11 @@ def test_a_function_that_only_init_calls_does_not_kill_the_kernel(tmp_path, kern
     own = build(tmp_path, text, catalogue.find(kernel))
     assert own.module is not None, own.errors
     told = run([f"{modules.PREFIX}objdump", "-h", "-r", own.module], what="reading the module")
-    assert not modules.misaligned(told)
+    assert not modules._misaligned(told)
     # and the racquet that was aligned keeps what it had
     told = run(
         [f"{modules.PREFIX}objdump", "-r", build(tmp_path, RIGHT, catalogue.find(kernel)).module],
         what="x",
     )
     assert modules.PATCHED in told
-    assert not modules.misaligned(told)
+    assert not modules._misaligned(told)

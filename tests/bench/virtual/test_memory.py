@@ -42,7 +42,7 @@ def folder(tmp_path, monkeypatch):
 @pytest.mark.parametrize("name", profiles.names())
 def test_every_figure_of_the_kit_has_its_source(name):
     """Or the word assumed, and a range that it is thought to be in."""
-    profile = memory.read(profiles.file_of(name))
+    profile = memory._read(profiles.file_of(name))
     found = memory.find(profiles.canonical(name))
     assert found.profile == profile
     for instruction_ns in (1, 2, 4):
@@ -86,7 +86,7 @@ def test_a_clock_needs_its_classes_and_cycles_need_a_clock(folder):
         assert wrong != text
         (folder / "mine.toml").write_text(wrong)
         with pytest.raises(TennisError, match=why):
-            memory.read(folder / "mine.toml")
+            memory._read(folder / "mine.toml")
 
 
 def test_costs_in_cycles_follow_the_clock(folder):

@@ -6,10 +6,10 @@ import json
 
 import pytest
 
+from docs._extensions.tennis_commissioning import boards
 from tennis.kit.digests import sha256_of
 from tennis.kit.errors import AlteredError, RallyError
 from tennis.kit.wiring import wiring
-from tennis.play.commissioning import tables
 from tennis.play.commissioning.page import page
 from tennis.play.commissioning.record import (
     PAGE,
@@ -108,4 +108,4 @@ def test_the_page_escapes_what_a_record_says_and_an_emulated_one_is_called_so():
     assert "nothing here was measured on hardware" not in text
     emulated: Record = made_up_record().model_copy(update={"kind": "emulated"})
     assert "nothing here was measured on hardware" in page(emulated)
-    assert "emulated: " in tables.boards([("x", emulated)])
+    assert "emulated: " in boards([("x", emulated)])

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from tennis.kit.errors import RallyError
 from tennis.rally import open_rally
-from tennis.rally.statistics.pairing import judge, pairing, percent_floor
+from tennis.rally.statistics.pairing import _judge, pairing, percent_floor
 from tests.support.synthetic import make_rally
 
 PERIOD = 1000
@@ -20,7 +20,7 @@ RISE = 30  # from there to the reply's rise
 
 
 def kinds_of(served, rises, own_fall):
-    found = judge(np.array(served), np.array(rises, np.int64), np.array(own_fall, bool))
+    found = _judge(np.array(served), np.array(rises, np.int64), np.array(own_fall, bool))
     kinds = {name: set(np.flatnonzero(which)) for name, which in found.items()}
     assert sorted(i for which in kinds.values() for i in which) == list(
         range(len(served) - 1)

@@ -16,7 +16,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tennis.rally.captures.srzip import Changes, Writer
+from tennis.rally.captures.srzip import Writer, _Changes
 from tennis.report.umpire import CaptureError, Wires, open_capture
 from tennis.report.umpire.agreement.check import check_capture
 from tennis.report.umpire.analyser import Analyser
@@ -69,7 +69,7 @@ def test_edges_are_found_in_any_samples(unit, seed):
     bits = tuple(random.choice(8 * unit, 2, replace=False).tolist())
     lengths = random.choice([1, 2, 7, 8, 9, 100, 5000], 300)
     values = np.repeat(random.integers(0, 256, (300, unit), np.uint8), lengths, axis=0)
-    changes = Changes(unit, bits)
+    changes = _Changes(unit, bits)
     cuts = [0, 5, 6, 1000, len(values)]
     found = [changes.take(values[a:b].tobytes()) for a, b in itertools.pairwise(cuts)]
     expected = []

@@ -1,11 +1,10 @@
 # SPDX-FileCopyrightText: The Tennis authors
 # SPDX-License-Identifier: MIT
-"""Steps, symptoms and boards as tables in Markdown, for the reference book."""
+"""A commissioning's steps, symptoms and boards in Markdown, for ``scripts/reference.py``."""
 
 from collections.abc import Iterable
-from pathlib import Path
 
-from tennis.play.commissioning.record import Record, read_record
+from tennis.play.commissioning.record import Record
 from tennis.play.commissioning.sharing import to_share
 from tennis.play.commissioning.steps import steps
 
@@ -82,8 +81,3 @@ def boards(records: Iterable[tuple[str, Record]]) -> str:
         ]
         rows.append("| " + " | ".join(map(_cell, cells)) + " |")
     return "\n".join(rows)
-
-
-def records_in(folder: Path) -> list[tuple[str, Record]]:
-    """Read the records of a folder, each by its name. Raises RallyError, AlteredError."""
-    return [(path.stem, read_record(path)) for path in sorted(folder.glob("*.json"))]
