@@ -34,53 +34,50 @@ class Capabilities:
     # usual one. Others are refused before anything is played, also by `tennis match --list`
     has: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
+    def refuse_misfits(self, options: Mapping[str, Any], every: "Sequence[Capabilities]") -> None:
+        """Raise UsageError for the first setting that the bench does not take.
 
-def refuse_misfits(
-    bench: Capabilities, options: Mapping[str, Any], every: Sequence[Capabilities]
-) -> None:
-    """Raise UsageError for the first setting that a bench does not take.
-
-    ``options``: what somebody asked for, by the names of the table. ``every``: of all benches.
-    """
-    instrument = options.get("instrument")
-    if instrument and instrument not in bench.instruments:
-        there = sorted({name for one in every for name in one.instruments})
-        if instrument not in there:
-            raise UsageError(
-                f"there is no instrument {instrument}", next_step=f"use {' or '.join(there)}"
-            )
-        if bench.where.startswith("--kernel"):
-            raise UsageError(
-                f"{bench.where} has no --instrument {instrument}", next_step="leave it out"
-            )
-        raise UsageError(
-            f"--instrument {instrument} needs --bench virtual: a physical bench has a Pico",
-            next_step="leave it out",
-        )
-    for name, values in bench.has.items():
-        if options.get(name, values[0]) not in values:
-            raise UsageError(
-                f"{bench.where} has no {option_of(name, options[name])}",
-                next_step=f"use {' or '.join(values)}, or leave it out",
-            )
-    for name in CHOSEN:
-        if _is_asked(options, name) and name not in bench.takes:
-            raise _misfit(name, bench, every)
-    for name, row in SETTINGS.items():
-        if row.parameter and _is_asked(options, name):
-            _refuse_given_twice(name, options)
-        for apart in row.apart:
-            other = apart.other
-            if other == "instrument" and len(bench.instruments) == 1:
-                continue  # nobody chose it there: a board's Pico, while others are emulated
-            if _is_asked(options, name, apart.own) and _is_asked(options, other, apart.values):
-                one = f" {options[name]}" if apart.own else ""
-                its = f" {options[other]}" if apart.values else ""
+        ``options``: what somebody asked for, by the names of the table. ``every``: of all benches.
+        """
+        instrument = options.get("instrument")
+        if instrument and instrument not in self.instruments:
+            there = sorted({name for one in every for name in one.instruments})
+            if instrument not in there:
                 raise UsageError(
-                    f"{option_of(name)}{one} cannot be used with {option_of(other)}{its}"
-                    f"{f': {apart.why}' if apart.why else ''}",
-                    next_step="leave one of them out",
+                    f"there is no instrument {instrument}", next_step=f"use {' or '.join(there)}"
                 )
+            if self.where.startswith("--kernel"):
+                raise UsageError(
+                    f"{self.where} has no --instrument {instrument}", next_step="leave it out"
+                )
+            raise UsageError(
+                f"--instrument {instrument} needs --bench virtual: a physical bench has a Pico",
+                next_step="leave it out",
+            )
+        for name, values in self.has.items():
+            if options.get(name, values[0]) not in values:
+                raise UsageError(
+                    f"{self.where} has no {option_of(name, options[name])}",
+                    next_step=f"use {' or '.join(values)}, or leave it out",
+                )
+        for name in CHOSEN:
+            if _is_asked(options, name) and name not in self.takes:
+                raise _misfit(name, self, every)
+        for name, row in SETTINGS.items():
+            if row.parameter and _is_asked(options, name):
+                _refuse_given_twice(name, options)
+            for apart in row.apart:
+                other = apart.other
+                if other == "instrument" and len(self.instruments) == 1:
+                    continue  # nobody chose it there: a board's Pico, while others are emulated
+                if _is_asked(options, name, apart.own) and _is_asked(options, other, apart.values):
+                    one = f" {options[name]}" if apart.own else ""
+                    its = f" {options[other]}" if apart.values else ""
+                    raise UsageError(
+                        f"{option_of(name)}{one} cannot be used with {option_of(other)}{its}"
+                        f"{f': {apart.why}' if apart.why else ''}",
+                        next_step="leave one of them out",
+                    )
 
 
 def _refuse_given_twice(name: str, options: Mapping[str, Any]) -> None:

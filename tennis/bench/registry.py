@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import Any
 
-from tennis.bench.fitting import Capabilities, refuse_misfits, settings_of
+from tennis.bench.fitting import Capabilities, settings_of
 from tennis.bench.kernels import catalogue
 from tennis.bench.loads import System
 from tennis.bench.protocol import Access, Bench, PreparingBench, RegisteredBench
@@ -103,7 +103,7 @@ def refuse(plan: Plan, options: Mapping[str, Any] | None = None) -> type[Registe
         asked = settings_of(plan) | {name: getattr(plan, name) for name in bench.can.has}
     else:
         asked = dict(options)
-    refuse_misfits(bench.can, asked, [other.can for other in benches()])
+    bench.can.refuse_misfits(asked, [other.can for other in benches()])
     return bench
 
 

@@ -4,7 +4,7 @@
 
 import pytest
 
-from tennis.bench.fitting import CHOSEN, refuse_misfits, settings_of
+from tennis.bench.fitting import CHOSEN, settings_of
 from tennis.bench.registry import benches, refuse
 from tennis.kit.errors import UsageError
 from tennis.play.planning import RallyRequest
@@ -42,10 +42,10 @@ SAID = {
 def test_a_setting_is_taken_or_refused_in_one_line(can, name):
     asked = {name: SAID[name]}
     if name in can.takes:
-        refuse_misfits(can, asked, EVERY)
+        can.refuse_misfits(asked, EVERY)
         return
     with pytest.raises(UsageError) as error:
-        refuse_misfits(can, asked, EVERY)
+        can.refuse_misfits(asked, EVERY)
     assert "\n" not in str(error.value)
     assert not str(error.value).endswith((":", " "))
 

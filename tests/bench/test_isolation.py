@@ -5,6 +5,7 @@
 import pytest
 
 from tennis.bench import isolation
+from tennis.bench.virtual.refusals import _check_words
 from tennis.kit.errors import UsageError
 
 
@@ -29,7 +30,7 @@ from tennis.kit.errors import UsageError
 )
 def test_what_a_target_cannot_follow_is_one_line(words, processors, said):
     with pytest.raises(UsageError, match=said) as error:
-        isolation.check_words(words, processors)
+        _check_words(words, processors)
     assert "\n" not in str(error.value)
 
 
@@ -45,7 +46,7 @@ def test_what_a_target_cannot_follow_is_one_line(words, processors, said):
     ],
 )
 def test_what_a_target_can_follow(words, processors):
-    isolation.check_words(words, processors)
+    _check_words(words, processors)
 
 
 @pytest.mark.parametrize(
@@ -75,5 +76,5 @@ def test_words_are_split_and_named_as_the_kernel_does():
     ]
     for words in ("racquet.interrupt-cpu=1", "nohz-full=9", 'isolcpus="0,1"'):
         with pytest.raises(UsageError):
-            isolation.check_words(words, 2)
-    isolation.check_words("quiet -- isolcpus=0", 2)
+            _check_words(words, 2)
+    _check_words("quiet -- isolcpus=0", 2)

@@ -62,6 +62,65 @@ class OwnModule:
     errors: list[str]
     warnings: list[str]
 
+    def line_of(self, name: str, offset: int) -> str:
+        """Return ``racquet.c:57`` for a place in a function of the module; empty if unknself."""
+        found = next((one for one in _functions(self) if one.name == name), None)
+        if found is None or not 0 <= offset < max(found.size, 1):
+            return ""
+        # Sections of a module all begin at 0, and places would be taken from another one: linked,
+        # each has addresses of its own. The answer: function and place, the innermost of inlined
+        # ones first; a Racquet's author needs the place in it, not in the kernel's headers
+        start = f"$({modules.PREFIX}nm linked | awk '$3 == \"{name}\" {{ print $1; exit }}')"
+        address = f"$(printf %x $((0x{start} + {offset})))"
+        told = _tool_output(self, f"{_LINKED} && {modules.PREFIX}addr2line -fi -e linked {address}")
+        match = re.search(r"(racquet[\w-]*\.[ch]):(\d+)", told)
+        return f"{match[1]}:{match[2]}" if match and name in told.split("\n")[::2] else ""
+
+    def line_at(self, offset: int) -> str:
+        """Return ``racquet.c:57`` for a place in the module's code; empty if unknself."""
+        for one in _functions(self):
+            if one.section == ".text" and one.start <= offset < one.start + one.size:
+                return self.line_of(one.name, offset - one.start)
+        return ""
+
+    def lines(self, source: str) -> dict[str, list[tuple[int, str]]]:
+        """Return of each function from which offset on it is which line: ``source`` and its number.
+
+        Of inlined functions the line within the Racquet's own file counts, of a header's its name.
+        Empty: the module does not tell.
+        """
+        every = (
+            f"{modules.PREFIX}nm -S linked | while read -r at size kind name; do "
+            "case $kind in [tT]) "
+            'i=$((0x$at)); end=$((i + 0x$size)); echo "function $name $i"; '
+            "while [ $i -lt $end ]; do printf '%x\\n' $i; i=$((i + 4)); done;; esac; done"
+            f" | head -n {INSTRUCTIONS_MAX} > places"
+        )
+        told = _tool_output(
+            self,
+            f"{_LINKED} && {every} && grep ^function places && "
+            f"grep -v ^function places | {modules.PREFIX}addr2line -afi -e linked",
+        )
+        starts = re.findall(r"(?m)^function (\S+) (\d+)$", told)
+        begins = {int(address): name for name, address in starts}
+        found: dict[str, list[tuple[int, str]]] = {}
+        its: list[tuple[int, str]] = []
+        begin = 0
+        for place in re.split(r"(?m)^0x", told)[1:]:
+            address = int(place.partition("\n")[0], 16)
+            if address in begins:
+                begin = address
+                found[begins[address]] = its = []
+            rows = re.findall(r"/(racquet[\w-]*\.[ch]):(\d+)", place)
+            file, number = next(
+                (row for row in rows if row[0] == f"{NAME}.c"), (rows or [("", "")])[0]
+            )
+            line = f"{source if file == f'{NAME}.c' else file}:{number}" if file else ""
+            if line and (not its or its[-1][1] != line):
+                its.append((address - begin, line))
+        # a function begins with two instructions for tracers, which are on the line before it
+        return {name: its[its[1:2] != [] and its[1][0] == TRACED :] for name, its in found.items()}
+
 
 def build(source: Path, kernel: Kernel) -> OwnModule:
     """Build a user's own Racquet, once.
@@ -186,65 +245,6 @@ def _functions(own: OwnModule) -> list[_Function]:
         r"(?m)^([0-9a-f]{16}) .{6}F (\S+)\s+([0-9a-f]{16})\s+(?:\.hidden )?(\w+)$", told
     )
     return [_Function(m[4], m[2], int(m[1], 16), int(m[3], 16)) for m in lines]
-
-
-def line_of(own: OwnModule, name: str, offset: int) -> str:
-    """Return ``racquet.c:57`` for a place in a function of the module; empty if unknown."""
-    found = next((one for one in _functions(own) if one.name == name), None)
-    if found is None or not 0 <= offset < max(found.size, 1):
-        return ""
-    # Sections of a module all begin at 0, and places would be taken from another one: linked, each
-    # has addresses of its own. The answer: function and place, the innermost of inlined ones first;
-    # a Racquet's author needs the place in it, not in the kernel's headers
-    start = f"$({modules.PREFIX}nm linked | awk '$3 == \"{name}\" {{ print $1; exit }}')"
-    address = f"$(printf %x $((0x{start} + {offset})))"
-    told = _tool_output(own, f"{_LINKED} && {modules.PREFIX}addr2line -fi -e linked {address}")
-    match = re.search(r"(racquet[\w-]*\.[ch]):(\d+)", told)
-    return f"{match[1]}:{match[2]}" if match and name in told.split("\n")[::2] else ""
-
-
-def line_at(own: OwnModule, offset: int) -> str:
-    """Return ``racquet.c:57`` for a place in the module's code; empty if unknown."""
-    for one in _functions(own):
-        if one.section == ".text" and one.start <= offset < one.start + one.size:
-            return line_of(own, one.name, offset - one.start)
-    return ""
-
-
-def lines_of(own: OwnModule, source: str) -> dict[str, list[tuple[int, str]]]:
-    """Return of each function from which offset on it is which line: ``source`` and its number.
-
-    Of inlined functions the line within the Racquet's own file counts, of a header's its name.
-    Empty: the module does not tell.
-    """
-    every = (
-        f"{modules.PREFIX}nm -S linked | while read -r at size kind name; do case $kind in [tT]) "
-        'i=$((0x$at)); end=$((i + 0x$size)); echo "function $name $i"; '
-        "while [ $i -lt $end ]; do printf '%x\\n' $i; i=$((i + 4)); done;; esac; done"
-        f" | head -n {INSTRUCTIONS_MAX} > places"
-    )
-    told = _tool_output(
-        own,
-        f"{_LINKED} && {every} && grep ^function places && "
-        f"grep -v ^function places | {modules.PREFIX}addr2line -afi -e linked",
-    )
-    starts = re.findall(r"(?m)^function (\S+) (\d+)$", told)
-    begins = {int(address): name for name, address in starts}
-    found: dict[str, list[tuple[int, str]]] = {}
-    its: list[tuple[int, str]] = []
-    begin = 0
-    for place in re.split(r"(?m)^0x", told)[1:]:
-        address = int(place.partition("\n")[0], 16)
-        if address in begins:
-            begin = address
-            found[begins[address]] = its = []
-        rows = re.findall(r"/(racquet[\w-]*\.[ch]):(\d+)", place)
-        file, number = next((row for row in rows if row[0] == f"{NAME}.c"), (rows or [("", "")])[0])
-        line = f"{source if file == f'{NAME}.c' else file}:{number}" if file else ""
-        if line and (not its or its[-1][1] != line):
-            its.append((address - begin, line))
-    # a function begins with two instructions for tracers, which are on the line before it
-    return {name: its[its[1:2] != [] and its[1][0] == TRACED :] for name, its in found.items()}
 
 
 def _tool_output(own: OwnModule, command: str) -> str:

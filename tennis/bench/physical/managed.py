@@ -22,11 +22,10 @@ from tennis.bench.findings import Finding
 from tennis.bench.fitting import Capabilities
 from tennis.bench.fleet import boot, inventory, leases
 from tennis.bench.kernels import boards, modules, program_record, requirements
-from tennis.bench.kernels.own_program import OwnProgram
 from tennis.bench.patience import USUAL, Patience
-from tennis.bench.physical import programs
 from tennis.bench.physical.differences import changes
 from tennis.bench.physical.managed_session import PiSession, SetUpSteps
+from tennis.bench.physical.programs import BoardProgram
 from tennis.bench.physical.wired import WiredBench
 from tennis.bench.protocol import (
     Access,
@@ -271,7 +270,7 @@ class PiBench(ResumableBench, PreparingBench):
             flavour = _refuse_target(plan, seen, self.target.host)
             _refuse_packages(plan, load, self.target)
             _refuse_witness(plan, flavour, self.target)
-            own = programs.read(plan)
+            own = BoardProgram.of(plan)
             builds, tasks = self._builds_there(load, flavour)
             findings = self._unsound(seen, flavour)
             for finding in findings:
@@ -286,7 +285,7 @@ class PiBench(ResumableBench, PreparingBench):
                 "target_module": seen.module,
                 "target_module_sha256": known.get(f"{seen.module}.sha256", UNKNOWN),
                 **(_drill_versions(plan.drill) if plan.drill and not own else {}),
-                **(programs.versions(own, self.target) if own else {}),
+                **(own.versions(self.target) if own else {}),
                 "load": load.command,
                 **load_folder.cycle_version(load, None),
                 **({"load_builds": " ".join(builds)} if builds else {}),
@@ -404,7 +403,7 @@ class PiBench(ResumableBench, PreparingBench):
                     )
         for name, content in load.files(load_programs).items():
             files[f"load/{name}"] = content
-        own = programs.read(plan)
+        own = BoardProgram.of(plan)
         files.update(_files_of_answer(plan, own, agent.folder))
         if plan.witness != "none":
             files["witness"] = witnesses.SCRIPT
@@ -415,8 +414,8 @@ class PiBench(ResumableBench, PreparingBench):
         module = _drill_module(plan, facts)
         if own:
             loops = plan.drill is not None
-            its_own, priorities = programs.settings(own, priorities, loops=loops)
-            if not programs.behind_racquet(own):
+            its_own, priorities = own.settings(priorities, loops=loops)
+            if not own.behind_racquet:
                 module = ""
         (folder / AFTER).unlink(missing_ok=True)
         agent.doing = f"copying to {self.target.host}"
@@ -526,10 +525,12 @@ class PiBench(ResumableBench, PreparingBench):
         return [f for f in cls._unsound(facts, flavour) if not f.words.startswith(names)]
 
 
-def _files_of_answer(plan: Plan, own: OwnProgram | None, folder: str) -> Mapping[str, bytes | Path]:
+def _files_of_answer(
+    plan: Plan, own: BoardProgram | None, folder: str
+) -> Mapping[str, bytes | Path]:
     """Return the answerer's files for the target; ``folder``: that of the rally there."""
     if own:
-        return programs.files(own, folder)
+        return own.files(folder)
     if plan.drill:
         return _drill_files(plan.drill)
     is_process = plan.bottom_half == "user"

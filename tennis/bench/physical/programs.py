@@ -11,6 +11,7 @@ of the rally, and removes both in the end.
 import re
 import shlex
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 
 from tennis.bench.kernels import own_program, program_packages, program_record
@@ -33,76 +34,82 @@ ENVIRONMENT = {"HOME": "/run/program", "LANG": "C.UTF-8"}
 VERSION = re.compile(r"^installed (\S{1,100}) (\S{1,100})", re.MULTILINE)
 
 
-def read(plan: Plan) -> OwnProgram | None:
-    """Return the program of a plan, compiled; None: a Racquet answers.
+@dataclass(frozen=True)
+class BoardProgram:
+    """A user's own program, compiled for a board."""
 
-    Raises UsageError, NotBuiltError and BenchError.
-    """
-    if plan.program is None:
-        return None
-    brought = program.read(Path(plan.program))
-    return own_program.built(brought, program_packages.root_of(brought.about.build_packages))
+    own: OwnProgram
 
+    @classmethod
+    def of(cls, plan: Plan) -> "BoardProgram | None":
+        """Return the program of a plan, compiled; None: a Racquet answers.
 
-def versions(own: OwnProgram, target: SshTarget) -> dict[str, str]:
-    """Return what must stay the same of a program, its packages on the board among it.
+        Raises UsageError, NotBuiltError and BenchError.
+        """
+        if plan.program is None:
+            return None
+        brought = program.read(Path(plan.program))
+        return cls(
+            own_program.built(brought, program_packages.root_of(brought.about.build_packages))
+        )
 
-    Raises BenchError if the board lacks one of these.
-    """
-    names = own.brought.about.packages
-    found: dict[str, str] = {}
-    if names:
-        shown = "${db:Status-Status} ${Package} ${Version}\\n"
-        words = " ".join(map(shlex.quote, names))
-        done = target.attempt(f"dpkg-query -W -f '{shown}' {words}")
-        found = dict(VERSION.findall(done.output))
-        missing = [name for name in names if name not in found]
-        if missing:
-            raise BenchError(
-                f"{target.host} lacks what the program {own.brought.name} needs",
-                next_step=f"there, as root, run `apt-get install {' '.join(missing)}`",
-            )
-    alone = {"target_module": NO_MODULE, "target_module_sha256": UNKNOWN}
-    return {
-        **program_record.versions(own, {name: plain(found[name], 100) for name in names}),
-        **({} if behind_racquet(own) else alone),
-        "program_start_sha256": sha256_of(SCRIPT),
-    }
+    def versions(self, target: SshTarget) -> dict[str, str]:
+        """Return what must stay the same of a program, its packages on the board among it.
 
+        Raises BenchError if the board lacks one of these.
+        """
+        names = self.own.brought.about.packages
+        found: dict[str, str] = {}
+        if names:
+            shown = "${db:Status-Status} ${Package} ${Version}\\n"
+            words = " ".join(map(shlex.quote, names))
+            done = target.attempt(f"dpkg-query -W -f '{shown}' {words}")
+            found = dict(VERSION.findall(done.output))
+            missing = [name for name in names if name not in found]
+            if missing:
+                raise BenchError(
+                    f"{target.host} lacks what the program {self.own.brought.name} needs",
+                    next_step=f"there, as root, run `apt-get install {' '.join(missing)}`",
+                )
+        alone = {"target_module": NO_MODULE, "target_module_sha256": UNKNOWN}
+        return {
+            **program_record.versions(self.own, {name: plain(found[name], 100) for name in names}),
+            **({} if self.behind_racquet else alone),
+            "program_start_sha256": sha256_of(SCRIPT),
+        }
 
-def behind_racquet(own: OwnProgram) -> bool:
-    """Tell whether a program answers behind the Racquet's hard handler."""
-    return own.brought.about.way == RACQUET
+    @property
+    def behind_racquet(self) -> bool:
+        """Tell whether a program answers behind the Racquet's hard handler."""
+        return self.own.brought.about.way == RACQUET
 
+    def files(self, folder: str) -> dict[str, bytes | Path]:
+        """Return a program's files for the board; ``folder``: that of the rally there."""
+        here = {
+            place.removeprefix(f"{HOME}/"): content
+            for place, content in (self.own.files or {f"{HOME}/{TOML}": b""}).items()
+        }
+        return {
+            "agent-program": SCRIPT,
+            "program-command": _command(self.own, f"{folder}/{FOLDER}"),
+            **{f"{FOLDER}/{place}": content for place, content in here.items()},
+        }
 
-def files(own: OwnProgram, folder: str) -> dict[str, bytes | Path]:
-    """Return a program's files for the board; ``folder``: that of the rally there."""
-    here = {
-        place.removeprefix(f"{HOME}/"): content
-        for place, content in (own.files or {f"{HOME}/{TOML}": b""}).items()
-    }
-    return {
-        "agent-program": SCRIPT,
-        "program-command": _command(own, f"{folder}/{FOLDER}"),
-        **{f"{FOLDER}/{place}": content for place, content in here.items()},
-    }
+    def settings(self, priorities: str, *, loops: bool) -> tuple[dict[str, str | int], str]:
+        """Return the settings of target/agent for a program, and the rest of ``priorities``.
 
-
-def settings(own: OwnProgram, priorities: str, *, loops: bool) -> tuple[dict[str, str | int], str]:
-    """Return the settings of target/agent for a program, and the rest of ``priorities``.
-
-    ``loops``: it wakes by itself, and hears no ping.
-    """
-    others, priority, irq = program_record.priorities_of(own, priorities)
-    limits = own.brought.about.limits
-    return {
-        "program": "yes",
-        "program_priority": priority,
-        "program_irq": irq,
-        "program_start_s": limits.start_s,
-        "program_loop": "yes" if loops else "",
-        "program_way": RACQUET if behind_racquet(own) else "",
-    }, others
+        ``loops``: it wakes by itself, and hears no ping.
+        """
+        others, priority, irq = program_record.priorities_of(self.own, priorities)
+        limits = self.own.brought.about.limits
+        return {
+            "program": "yes",
+            "program_priority": priority,
+            "program_irq": irq,
+            "program_start_s": limits.start_s,
+            "program_loop": "yes" if loops else "",
+            "program_way": RACQUET if self.behind_racquet else "",
+        }, others
 
 
 def _command(own: OwnProgram, folder: str) -> bytes:

@@ -27,7 +27,6 @@ from tennis.bench.virtual.parts import (
     instrument_of,
     instruments,
     packages_of,
-    parts_of,
 )
 from tennis.bench.virtual.refusals import refuse
 from tennis.kit.digests import sha256_of
@@ -100,7 +99,7 @@ class VirtualBench:
         """Return the parts of a plan that was not refused, built once."""
         plan = plan.model_copy(update={"versions": {}})
         if self._parts is None or self._parts.plan != plan:
-            self._parts = parts_of(plan, self.extras.beneath)
+            self._parts = Parts.of(plan, self.extras.beneath)
         return self._parts
 
     def versions(self, plan: Plan) -> dict[str, str]:

@@ -47,34 +47,36 @@ class Parts:
     drivers: Mapping[str, bytes]  # modules of the kernel's own for the network, in their order
     memory: QemuPlugin | None  # caches and the like, as a plugin beside the instrument
 
+    @classmethod
+    def of(cls, plan: Plan, application: Path | None) -> "Parts":
+        """Find and build what a plan needs. Raises UsageError and BenchError.
 
-def parts_of(plan: Plan, application: Path | None) -> Parts:
-    """Find and build what a plan needs. Raises UsageError and BenchError.
-
-    ``application``: another one of SLOTH's beneath Linux than the Racquet's, for tests.
-    """
-    instrument = instrument_of(plan.instrument)
-    qemu = plugins.find_qemu()
-    profile = memory.find(plan.memory)
-    load = load_folder.find(plan.load, plan.load_options)
-    kernel = catalogue.find(plan.kernel)
-    load_programs = load.built_programs(kernel.flavour, modules.program)
-    needs_network = bool(load.host_command(PEER_TARGET))
-    return Parts(
-        plan=plan,
-        instrument=instrument,
-        qemu=qemu,
-        kernel=kernel,
-        load=load,
-        plugin=instrument.plugin(qemu),
-        answerer=answering.built(plan, kernel, application),
-        load_module=modules.kernel_module(load.module_source, kernel) if load.file.module else None,
-        racquet_user=modules.program(TARGET / "racquet" / "racquet-user.c"),
-        racquet_ready=modules.program(TARGET / "virtual" / "racquet-ready.c"),
-        load_programs=load_programs,
-        drivers=drivers.network(kernel) if needs_network else {},
-        memory=profile.plugin(qemu, plan.instruction_ns) if profile else None,
-    )
+        ``application``: another one of SLOTH's beneath Linux than the Racquet's, for tests.
+        """
+        instrument = instrument_of(plan.instrument)
+        qemu = plugins.find_qemu()
+        profile = memory.find(plan.memory)
+        load = load_folder.find(plan.load, plan.load_options)
+        kernel = catalogue.find(plan.kernel)
+        load_programs = load.built_programs(kernel.flavour, modules.program)
+        needs_network = bool(load.host_command(PEER_TARGET))
+        return cls(
+            plan=plan,
+            instrument=instrument,
+            qemu=qemu,
+            kernel=kernel,
+            load=load,
+            plugin=instrument.plugin(qemu),
+            answerer=answering.built(plan, kernel, application),
+            load_module=modules.kernel_module(load.module_source, kernel)
+            if load.file.module
+            else None,
+            racquet_user=modules.program(TARGET / "racquet" / "racquet-user.c"),
+            racquet_ready=modules.program(TARGET / "virtual" / "racquet-ready.c"),
+            load_programs=load_programs,
+            drivers=drivers.network(kernel) if needs_network else {},
+            memory=profile.plugin(qemu, plan.instruction_ns) if profile else None,
+        )
 
 
 def instrument_of(name: str) -> Any:

@@ -399,7 +399,7 @@ def _place(own: OwnModule, lines: Sequence[str]) -> str:
             offset = int(match["offset"], 16)
             if "pc : " not in line:  # the instruction behind a call
                 offset = max(0, offset - INSTRUCTION_BYTES)
-            if place := own_module.line_of(own, match["function"], offset):
+            if place := own.line_of(match["function"], offset):
                 return place
     return ""
 
@@ -414,7 +414,7 @@ def _hangs_at(own: OwnModule, lines: Sequence[str], hang_watch: "_HangWatch") ->
     if not bases:
         return ""
     for addresses in (hang_watch.at, hang_watch.back_to):
-        seen = [own_module.line_at(own, address - bases[-1]) for address in addresses]
+        seen = [own.line_at(address - bases[-1]) for address in addresses]
         if found := Counter(place for place in seen if place):
             return found.most_common(1)[0][0]
     return ""

@@ -107,13 +107,13 @@ def test_each_function_has_its_own_line(tmp_path, mainline):
     places = own_lines | dict.fromkeys(("exit", "probe"), (header, "racquet-device.h"))
     for name, (text, file) in places.items():
         # behind two instructions for tracers, which belong to no line
-        told, _, line = own_module.line_of(own, f"racquet_{name}", 8).partition(":")
+        told, _, line = own.line_of(f"racquet_{name}", 8).partition(":")
         first = line_of(text, f" racquet_{name}(")
         assert told == file, name
         assert first <= int(line) <= first + 5, (name, line)
-    assert own_module.line_of(own, "racquet_top_half", 1 << 20) == ""
-    assert own_module.line_of(own, "nothing", 0) == ""
-    assert own_module.line_of(own, "$(id)", 0) == ""
+    assert own.line_of("racquet_top_half", 1 << 20) == ""
+    assert own.line_of("nothing", 0) == ""
+    assert own.line_of("$(id)", 0) == ""
 
 
 def test_a_module_is_of_the_file_that_is_as_it_was(tmp_path, mainline):
