@@ -5,7 +5,7 @@
 import pytest
 
 from tennis.bench import isolation
-from tennis.bench.virtual.refusals import _check_words
+from tennis.bench.virtual.refusals import _check_words, _words_of
 from tennis.kit.errors import UsageError
 
 
@@ -69,7 +69,7 @@ def test_lists_are_read_as_the_kernel_reads_them(cpus, found):
 
 def test_words_are_split_and_named_as_the_kernel_does():
     """lib/cmdline.c: quotes hold a space, and what is behind -- is for init."""
-    assert isolation._words_of('a="b c" d  isolcpus="1,2" -- maxcpus=1') == [
+    assert _words_of('a="b c" d  isolcpus="1,2" -- maxcpus=1') == [
         "a=b c",
         "d",
         "isolcpus=1,2",

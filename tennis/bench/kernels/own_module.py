@@ -265,7 +265,7 @@ def _script(kernel: Kernel) -> str:
         f'build() {{ make -s -C "{kernel.build}" M="$PWD" ARCH=arm64 CROSS_COMPILE={prefix} '
         f'CC={prefix}gcc {overrides} "$@"; }}\n'
         "build modules\n"
-        # as modules.misaligned() tells: a place whose last digit is neither 0 nor 8, or one in a
+        # as modules._misaligned() tells: a place whose last digit is neither 0 nor 8, or one in a
         # section that is not aligned
         f"odd='R_AARCH64_ABS64 +[^ ]*[+]0x[0-9a-f]*[^08]$'\n"
         f"if {prefix}objdump -h {OBJECT} | grep -qE ' [.]text[.]unlikely .* 2[*][*][0-2]$'; then\n"
