@@ -385,14 +385,14 @@ def test_a_part_of_the_loads_cannot_decide(maker):
 
 @pytest.mark.parametrize("mainline", [0, 5000])
 def test_latencies_of_nothing_and_balls_that_all_missed_break_nothing(maker, mainline):
-    for load_name in ("idle", "stress", "network"):
+    for load_name in ("stress", "network"):
         maker.cell("rt", "default", load_name, bursts(0, base=0))
         maker.cell("rt", "chrt", load_name, bursts(0, base=0))
         maker.cell("mainline", "default", load_name, bursts(mainline), misses=3000 - mainline // 5)
     found = Replication(maker.sealed())
     assert found.claim(KNUTSSON, "c3").verdict != "confirmed"
     assert json.dumps(found.as_json(), allow_nan=False)
-    assert "every ball was missed" in _match_report(found) or mainline
+    assert mainline or "every ball was missed" in _match_report(found)
 
 
 def test_another_bottom_half_takes_no_part(maker):

@@ -467,9 +467,8 @@ def test_a_load_that_dies_in_mid_rally_on_a_mock_target(bench):
 def test_a_load_with_another_end_on_a_mock_target(bench):
     """The host sends files to the target by scp: a real one, to the rally's own folder."""
     command = "echo zeroes > f; while scp -q f root@{target}:.; do sleep 0.1; done"
-    bench.load(
-        "net", "exec sleep 1000", "sleep 2; ls ../f >&2 || ls f >&2", f"host = '{command}'\n"
-    )
+    arrives = "for n in $(seq 60); do ls ../f >&2 || ls f >&2 && exit; sleep 1; done; exit 1"
+    bench.load("net", "exec sleep 1000", arrives, f"host = '{command}'\n")
     rally = bench.play(load="net")
     assert faults(rally) == []
     assert "from the network: echo zeroes" in rally.manifest.load.command
