@@ -299,7 +299,8 @@ class Settings(StrictModel):
             shown=_words,
             metavar="WORDS",
             help="Add to the kernel's command line, as in 'rcu_nocbs=0 threadirqs'. A kernel that "
-            "does not know a word is refused. A board must have been booted with the words before.",
+            "does not know a word is refused. sysctl.NAME=VALUE sets a sysctl, and is read back. A "
+            "board must have been booted with the words before.",
         ),
     ] = ""
     instruction_ns: Annotated[

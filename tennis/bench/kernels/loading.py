@@ -27,6 +27,14 @@ SWITCHES = {
     "loadpin.enforce": "the kernel takes modules from one file system only",
 }
 REPORTED = {"module.sig_enforce", "nomodule", "sysctl.kernel.modules_disabled"}  # while it runs
+# a word, or a name, or a name before the dot -> the hardware that it is for. The image of a kernel
+# for arm64 has some of them, and takes them without a word
+X86, IDLE = "an x86 processor", "the idle states of a real processor"
+HARDWARE = {
+    **dict.fromkeys(("tsc", "clocksource=tsc", "hpet", "mce", "idle", "intel_pstate"), X86),
+    **dict.fromkeys(("cpuidle", "processor", "intel_idle"), IDLE),
+    **dict.fromkeys(("efi", "acpi_irq_nobalance", "pcie_aspm", "nosmt"), "a real machine"),
+}
 LOCKED = {"integrity", "confidentiality"}
 MAGIC_AT, MAGIC = 0x38, b"ARM\x64"  # of an arm64 Image (Documentation/arch/arm64/booting.rst)
 BLACKLISTS = ("module_blacklist", "modprobe.blacklist")
@@ -62,6 +70,13 @@ def check_known(command_line: str, kernel: str, image: Path) -> None:
     name with a dot, or a compressed image (``image`` has no arm64 magic).
     """
     own, _, _ = command_line.partition(" -- ")  # the rest goes to the first process
+    for word in own.split():
+        first = _name(word).partition(".")[0].replace("-", "_")
+        if of := HARDWARE.get(word) or HARDWARE.get(first):
+            raise UsageError(
+                f"--command-line {word}: it is for {of}, and does nothing in a simulated machine",
+                next_step="leave it out",
+            )
     words = [word for word in own.split() if "." not in _name(word)]
     if not words:
         return

@@ -23,7 +23,7 @@ from tennis.bench.qemu import device_tree, plugins
 from tennis.bench.qemu.plugins import QemuPlugin
 from tennis.bench.sloth import beneath
 from tennis.bench.targets.console import LIMIT_BYTES, Console
-from tennis.bench.virtual import initramfs
+from tennis.bench.virtual import initramfs, sysctl
 from tennis.bench.virtual.answering import MEMORY_MB, TARGET
 from tennis.bench.virtual.parts import PEER_TARGET, Parts, packages_of
 from tennis.bench.virtual.shots import Children
@@ -105,6 +105,8 @@ class Machine:
             **parts.answerer.files,
             **extras.files,
         }
+        if sysctl.words_of(parts.plan.kernel_words):
+            every["/init"] = sysctl.init(every["/init"])
         image = initramfs.pack(every, packages)
         command = _qemu_command(parts, Path(f"/proc/self/fd/{image}"), folder / CONSOLE, extras)
         files = [image, os.open(parts.plugin, os.O_RDONLY)]

@@ -19,6 +19,7 @@ from tennis.rally.plan import Plan
 
 ISOLATING = ("isolcpus", "nohz_full")
 NAMING = (*ISOLATING, "rcu_nocbs", "irqaffinity")
+COUNTS = (1, 2, 4)  # of processors that a target may have
 STARTING = ("maxcpus", "nr_cpus")  # how many processors the kernel starts
 _WORD = re.compile(r'(?:[^\s"]|"[^"]*"?)+')
 
@@ -55,7 +56,7 @@ def _check_processors(plan: Plan) -> None:
         if missing := sorted(cpus - set(range(plan.processors))):
             raise UsageError(
                 f"{option}: the target has no processor {missing[0]}",
-                next_step=f"use 0 to {plan.processors - 1}, or more --processors",
+                next_step=_enough(plan.processors, missing[-1]),
             )
     _check_words(plan.kernel_words, plan.processors)
 
@@ -83,9 +84,7 @@ def _check_words(command_line: str, processors: int) -> None:
         if missing:
             raise UsageError(
                 f"--command-line {word}: the target has no processor {missing[0]}",
-                next_step=f"use 0 to {processors - 1}, or more --processors"
-                if processors > 1
-                else "say --processors 2",
+                next_step=_enough(processors, max(named)),
             )
         if name in ISOLATING and 0 in named:
             raise UsageError(
@@ -93,6 +92,13 @@ def _check_words(command_line: str, processors: int) -> None:
                 "and isolates others only",
                 next_step="isolate processor 1" if processors > 1 else "say --processors 2",
             )
+
+
+def _enough(processors: int, highest: int) -> str:
+    """Return what to do if a target lacks the ``highest`` processor that is named."""
+    fewer = f"use 0 to {processors - 1}" if processors > 1 else ""
+    more = next((f"say --processors {count}" for count in COUNTS if count > highest), "")
+    return ", or ".join(filter(None, (fewer, more))) or f"a target has {COUNTS[-1]} at most"
 
 
 def _words_of(command_line: str) -> list[str]:

@@ -62,6 +62,43 @@ def test_a_word_that_the_kernel_does_not_know_is_refused(kernel, words, unknown)
         VirtualBench().parts(plan_of(kernel=kernel, command_line=words))
 
 
+@pytest.mark.parametrize(
+    "words", ["tsc=reliable", "idle=poll", "clocksource=tsc", "cpuidle.off=1", "intel_pstate=off"]
+)
+def test_a_word_for_hardware_that_is_not_here_is_refused(words):
+    with pytest.raises(UsageError, match=f"--command-line {words}: it is for .* does nothing"):
+        VirtualBench().parts(plan_of(kernel="rt", command_line=f"skew_tick=1 {words}"))
+
+
+def test_a_sysctl_is_set_before_the_load_and_read_back(tmp_path):
+    """Linux sets it, and the target reads it; other words are looked for as before."""
+    words = "sysctl.vm.stat_interval=120 sysctl.kernel.sched_rt_runtime_us=-1"
+    rally = played(tmp_path / "r", command_line=words, balls=10)
+    assert (rally.balls, rally.manifest.faults) == (10, [])
+    assert rally.manifest.target.added == words
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "said"),
+    [
+        (
+            "sysctl.vm.swappiness=250",
+            "sysctl_refused",
+            "the kernel did not take sysctl.vm.swappiness=250: /proc/sys/vm/swappiness is 60",
+        ),
+        (
+            "sysctl.vm.swapiness=10",
+            "unknown_parameter",
+            "this kernel has no /proc/sys/vm/swapiness (sysctl.vm.swapiness=10)",
+        ),
+    ],
+)
+def test_a_sysctl_that_the_kernel_did_not_take_is_not_played(tmp_path, words, code, said):
+    rally = played(tmp_path / "r", kernel="mainline", command_line=words, balls=10)
+    fault = rally.manifest.faults[0]
+    assert (fault.code, fault.message, rally.balls) == (code, said, 0)
+
+
 def test_a_word_that_only_the_target_finds_unknown_is_not_played(tmp_path):
     """Of a name with a dot the image does not tell: a module may have it."""
     words = "rcutre.kthread_prio=1"
