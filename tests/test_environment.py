@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 """What is built and started does not depend on what a shell happens to set."""
 
+import ast
 import os
 import shutil
 import subprocess
@@ -269,3 +270,17 @@ def test_git_lists_this_tree_also_from_a_hook(monkeypatch, tmp_path):
     monkeypatch.setenv("GIT_DIR", str(tmp_path / ".git"))
     release.release("student", tmp_path / "kit")
     assert (tmp_path / "kit" / "README.md").exists()
+
+
+def test_every_program_is_given_an_environment():
+    """A child without one gets all that the shell of the user set."""
+    without = []
+    for path in sorted((ROOT / "tennis").rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text())):
+            if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute):
+                continue
+            called, words = ast.unparse(node.func), {keyword.arg for keyword in node.keywords}
+            starts = called in {"subprocess.run", "subprocess.Popen", "subprocess.check_output"}
+            if starts and "env" not in words:
+                without.append(f"{path.relative_to(ROOT)}:{node.lineno}")
+    assert without == []

@@ -167,3 +167,11 @@ def test_who_is_in_a_hubs_jupyterlab_starts_no_other_one(tmp_path, monkeypatch):
         done = run("lab", "open", "01", "--no-browser")
         assert done.exit_code != 0
         assert f"open {place} in its list of files" in str(done.exception)
+
+
+def test_what_may_be_two_numbers_costs_nobody_a_point(tmp_path):
+    made = make_work(tmp_path / "w", FIRST, "zoe", answers={"edges": "7,740 µs"})
+    report = checking.run_checks(made, blind=False)
+    (mark,) = (mark for mark in report.marks if mark.question == "edges")
+    assert mark.points is None
+    assert "may be 7740 or 7.740" in mark.why

@@ -223,3 +223,15 @@ def test_names_are_the_same_in_other_writings_and_stay_apart():
     assert same_name(unicodedata.normalize("NFD", "Zoë Müller"), "müllerzoë")
     assert not same_name("Müller", "Muller")
     assert not same_name("李明", "李朋")
+
+
+def test_the_same_name_in_two_forms_is_one(tmp_path):
+    """And two files that only differ in that are both marked."""
+    once = "Zoë_1_assignsubmission_file_"
+    apart = unicodedata.normalize("NFD", once)
+    (tmp_path / apart).mkdir()
+    assert downloads.label(tmp_path / apart, tmp_path) == once
+    (tmp_path / once).mkdir()
+    labels = {downloads.label(tmp_path / name, tmp_path) for name in (apart, once)}
+    assert len(labels) == 2
+    assert once in labels

@@ -74,3 +74,12 @@ def test_a_path_is_no_difference_and_a_name_of_today_is(old):
     assert changes(today, versions | named) == []
     assert changes(today, versions) == ["kernel", "kernel_name"]
     assert "its target kernel is evl, and was" in _first_difference(today.manifest, replayed, [])
+
+
+def test_no_folder_chooses_the_tree_whose_makefile_is_run(old):
+    """Whoever plays a rally again, also to explain it, names the tree."""
+    with pytest.raises(UsageError, match="name it with --kernel DIR"):
+        plan_again(old)
+    mainline = saying(old, target={"kernel": "mainline"})
+    with pytest.raises(UsageError, match="was played on mainline: leave it out"):
+        plan_again(mainline, "mine")

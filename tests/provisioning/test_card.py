@@ -292,3 +292,16 @@ def test_a_default_that_is_not_the_stock_kernel_gets_the_racquets_overlay(tmp_pa
     loaded = pi.reset()
     assert loaded.command_line.endswith(" rootwait own=1 isolcpus=managed_irq,domain,3 panic=10")
     assert (f"tennis/{RT}/overlays/tennis-racquet.dtbo", RACQUET) in loaded.overlays
+
+
+def test_kernel_orgs_kernel_gets_kernel_orgs_tree(provisioned, tmp_path):
+    for board, kernels, tree in (
+        ("Pi 3", "kernel.org", "bcm2837-rpi-3-b.dtb"),
+        ("Pi 3", "raspberrypi", "bcm2710-rpi-3-b.dtb"),
+        ("Zero 2", "kernel.org", "bcm2837-rpi-zero-2-w.dtb"),
+    ):
+        trees, own = KERNELS[kernels]
+        pi = make(tmp_path / tree / kernels, provisioned, board, trees, own=own)
+        pi.target.register()
+        pi.target.does("once", "rt")
+        assert pi.reboot().tree == f"tennis/{RT}/{tree}"

@@ -16,6 +16,7 @@ from tennis.bench.instruments.brickwall import Brickwall
 from tennis.bench.instruments.commands import play_of
 from tennis.bench.instruments.serial_link import SerialLink
 from tennis.bench.physical.wired import WiredBench
+from tennis.kit import wire
 from tennis.kit.errors import BenchError, TennisError
 from tennis.kit.gaps import gap_ns
 from tennis.kit.wiring import wiring
@@ -521,3 +522,45 @@ def test_a_stop_while_the_cable_is_unplugged(fake, tmp_path):
     rally = play(WiredBench(fake.port), plan, tmp_path / "r", watch)
     assert (rally.manifest.ended, rally.manifest.suspect) == ("interrupted", False)
     assert rally.balls > 200
+
+
+@pytest.mark.parametrize(
+    ("seen", "source", "words"),
+    [
+        (wires(), "jumpers", "no jumper: the ping wire ends nowhere, or is broken, and the reply"),
+        (wires(ping_to_listen=True), "jumpers", "no jumper: the reply wire ends nowhere"),
+        (wires(ping_to_answer=True, listen_to_reply=True), "jumpers", "far ends are swapped"),
+        (wires(ping_to_reply=True), "jumpers", "ping and reply are joined"),
+        (wires(ping=(0, 0)), "jumpers", "touches ground or 3.3 V at the Pico"),
+        (wires((0, 0)), "internal", "something drives the reply wire: unplug the target"),
+    ],
+)
+def test_what_is_not_wired_is_not_verified(fake, seen, source, words):
+    fake.wires = seen
+    found = verify(Brickwall(SerialLink(fake.port)), source=source, amount=FEW)
+    assert (found.verdict, found.points) == ("not run", [])
+    assert words in found.reason
+    assert tennis("brickwall", "verify", "--port", fake.port, "--source", source).returncode == 1
+    assert verifications.read("e660000000000001") is None
+
+
+@pytest.mark.parametrize(
+    ("inside", "words"),
+    [(False, "known answers were missed"), (True, "64 of 64 answers of its own generator")],
+)
+def test_misses_fail_a_verification(fake, inside, words):
+    answered = fake.answered
+    missed = (fake.clock, wire.NONE_TICKS, wire.NONE_TICKS)
+    fake.answered = lambda: missed if fake.inside == inside else answered()
+    found = verify(Brickwall(SerialLink(fake.port)), amount=FEW)
+    assert (found.verdict, found.largest_error_ticks) == ("fail", None)
+    assert words in found.reason
+
+
+def test_a_record_of_the_first_release_is_read():
+    """They were called certificates, and stand beside."""
+    path = verifications.keep(record())
+    older = path.parents[1] / "certificates" / path.name
+    older.parent.mkdir()
+    path.rename(older)
+    assert verifications.read("e6") == record()

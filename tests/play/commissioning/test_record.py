@@ -14,6 +14,7 @@ from tennis.play.commissioning.page import page
 from tennis.play.commissioning.record import (
     PAGE,
     RECORD,
+    Number,
     Record,
     read_record,
 )
@@ -109,3 +110,16 @@ def test_the_page_escapes_what_a_record_says_and_an_emulated_one_is_called_so():
     emulated: Record = made_up_record().model_copy(update={"kind": "emulated"})
     assert "nothing here was measured on hardware" in page(emulated)
     assert "emulated: " in boards([("x", emulated)])
+
+
+def test_words_of_a_sent_record_are_not_the_books():
+    """A page of the book is HTML, and a record comes from anybody."""
+    first, *others = made_up_record().steps
+    number = Number(name="loop_ns", words="x", value=23.7, unit="<b>")
+    steps = [
+        first.model_copy(update={"facts": {"board": "<script>alert(1)</script>"}}),
+        others[0].model_copy(update={"numbers": [number]}),
+    ]
+    table = boards([("x", made_up_record().model_copy(update={"steps": steps}))])
+    assert "<" not in table
+    assert "| 23.7 ns |" in table
