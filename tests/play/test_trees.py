@@ -80,6 +80,3 @@ def test_no_folder_chooses_the_tree_whose_makefile_is_run(old):
     """Whoever plays a rally again, also to explain it, names the tree."""
     with pytest.raises(UsageError, match="name it with --kernel DIR"):
         plan_again(old)
-    mainline = saying(old, target={"kernel": "mainline"})
-    with pytest.raises(UsageError, match="was played on mainline: leave it out"):
-        plan_again(mainline, "mine")
