@@ -68,7 +68,8 @@ def levels(matches: Mapping[str, Path]) -> list[list[str]]:
             for latency, boots_of_it in _boots(cell.rallies).items():
                 side = Side(boots_of_it)
                 times = [side.median_boot(n) for n in LEVELS if side.has(n)]
-                text = " / ".join(map(format_ns, [*times, max(side.latest())]))
+                times += [max(side.latest(), default=-1)]  # no boot has a whole cycle
+                text = " / ".join(map(format_ns, times)) if times[-1] >= 0 else "-"
                 boots = len(cell.rallies)
                 rows.setdefault((cell.name, latency), {})[name] = (
                     f"{text} ({side.balls:,}, {boots})"

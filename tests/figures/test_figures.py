@@ -11,9 +11,13 @@ from tennis.kit.checkout import ROOT
 sys.path.insert(0, str(ROOT / "scripts"))
 
 import figures
+from evidence import tables
 from figures_places import unregistered
 from figures_register import Claim, Place, Play, Recorded, Registered, load
 from figures_values import holds
+
+from tennis.match.plan import read_plan
+from tests.support.synthetic_match import MatchMaker, bursts
 
 PLAYS = sorted(load()[0], key=lambda one: one.seconds)
 CHEAPEST = [one.name for one in PLAYS[:3]]
@@ -155,3 +159,15 @@ def test_times_are_found_and_facts_excuse_them():
     text = "It took 8.4 to 271 µs here, 2 ns there, and 4\nms elsewhere."
     assert unregistered(text, [], [], {"2 ns": None}) == [(1, "8.4 to 271 µs"), (1, "4 ms")]
     assert unregistered(text, [], ["8.4 to 271 µs here", "and 4 ms"], {"2 ns": None}) == []
+
+
+def test_a_page_of_evidence_has_a_plan_and_its_table_needs_no_whole_cycle(tmp_path):
+    plans = [ROOT / kept.plan for kept in load()[1].values() if kept.plan]
+    assert len({read_plan(plan).title for plan in plans}) == len(plans) > 2
+    made = MatchMaker(tmp_path / "m")
+    for loaded, cycle_ns in (("idle", 0), ("stress", 10**15)):
+        made.rally("rt", "chrt", loaded, bursts(9000), cycle_ns=cycle_ns)
+    made.sealed()
+    rows = tables({"m": tmp_path / "m"}).splitlines()
+    found = [row.split(" | ")[2] for row in rows if " | interrupt | " in row]
+    assert found == ["1.00 µs / 9.00 µs / 9.00 µs / 9.00 µs (3,000, 1) |", "- (0, 0) |"]
