@@ -382,10 +382,17 @@ def write(page: Path, begun: datetime, rows: dict[int, Row]) -> int:
         f"`make faults` tried {len(rows)}{of_all} faults on {begun:%Y-%m-%d} with"
         f" {version.stdout.partition('+')[0]}: {result}."
     )
-    cells = [("", "command", "what", "when", "lost", "words"), ("--:", *["---"] * 5)]
+    groups: dict[tuple[str, ...], dict[str, str]] = {}
     for i, (lost, line, code) in sorted(rows.items()):
-        fault, said = every[i], shown(line, code)
-        cells.append((str(i + 1), f"`{fault.command}`", fault.what, fault.when, lost, said))
+        fault = every[i]
+        when, part = (fault.at, "") if isinstance(fault.at, str) else ("at", f" {fault.at:.0%}")
+        of = groups.setdefault((fault.what, when, lost, shown(line, code)), {})
+        of[fault.command] = of.get(fault.command, f"`{fault.command}`") + part
+    cells = [("what", "when, to which command", "lost", "words"), ("---",) * 4]
+    cells += [
+        (what, f"{when} {', '.join(of.values())}", lost, said)
+        for (what, when, lost, said), of in sorted(groups.items())
+    ]
     lines = [f"| {' | '.join(row)} |" for row in cells]
     head = PAGE.read_text().partition("`make faults` tried ")[0]
     page.write_text(f"{head}{sentence}\n\n" + "\n".join(lines) + "\n")
@@ -402,8 +409,9 @@ def shown(line: str, code: int) -> str:
         return f"(ended by {signal.Signals(-code).name})"
     if not code:
         return "(exit code 0)"
-    line = re.sub(r"/\S*tennis-faults-[^/\s]+/[^/\s]+", "", line).replace("|", "\\|")
-    return f"`{line[:200]}`"
+    line = re.sub(r"/\S*tennis-faults-[^/\s]+/\d+|/\.tennis-\d+-\w+", "", line)
+    line = line.replace("|", "\\|")
+    return f"`` {line[:200]} ``" if "`" in line else f"`{line[:200]}`"
 
 
 def pairs(seconds: float, seed: int) -> int:

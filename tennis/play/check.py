@@ -195,8 +195,9 @@ def _played_again(bench: _Repeating, plan: Plan, out: Path) -> Rally:
         with RallyInPlay.begin(out, plan) as in_play:
             return play_on(bench, in_play, Watch(bench.watch.observe))
     except DiskFullError as error:
+        why = error.message.partition(" for ")[0]  # no space is left, or a limit
         raise BenchError(
-            f"{tempfile.gettempdir()} is full: a check needs room there for the rally",
+            f"{why} for the rally that a check plays",
             next_step="free some, or name another folder with TMPDIR",
         ) from error
 
