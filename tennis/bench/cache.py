@@ -15,7 +15,7 @@ from tennis.kit.checkout import cache_folder
 from tennis.kit.digests import sha256_of
 from tennis.kit.errors import BenchError, DiskFullError, TennisError
 from tennis.kit.log import log
-from tennis.kit.scratch import owned
+from tennis.kit.scratch import left, owned
 
 LOCK_S = 4 * 3600  # as long as a kernel may take to be built
 LOCK_EVERY_S = 0.2
@@ -161,6 +161,8 @@ def once(
                 if _as_built(folder, kind):
                     return folder
                 log.info(f"{folder} is not what was built there: it is built again")
+            for path in left(home, f".{name}.", 0.0):  # of one that was killed just now
+                shutil.rmtree(path, ignore_errors=True)
             with owned(home, f".{name}.") as temporary:
                 fresh = temporary / name
                 fresh.mkdir()

@@ -28,13 +28,13 @@ def held(folder: Path, how: int = fcntl.LOCK_SH) -> Iterator[None]:
         os.close(number)
 
 
-def left(home: Path, prefix: str = ".") -> Iterator[Path]:
+def left(home: Path, prefix: str = ".", young_s: float = YOUNG_S) -> Iterator[Path]:
     """Yield this user's folders that nobody holds, each locked meanwhile."""
     for path in sorted(home.glob(f"{glob.escape(prefix)}*")):
         with suppress(OSError):
             about = path.lstat()
             mine = stat.S_ISDIR(about.st_mode) and about.st_uid == os.geteuid()
-            if mine and time.time() - about.st_mtime > YOUNG_S:
+            if mine and time.time() - about.st_mtime > young_s:
                 with held(path, fcntl.LOCK_EX):
                     yield path
 
