@@ -35,7 +35,7 @@ CORE = {
         "rally": "Serve balls to a target, and keep every one of them.",
         "resume": "Continue a rally or a drill that was interrupted.",
         "replay": "Play a recorded rally as if it were live.",
-        "drill": "Time one service of the target many times, inside and outside.",
+        "drill": "Time one service of the kernel many times, by two clocks.",
         "sweep": "Raise the rate until replies can no longer be paired with pings.",
         "match": "Play a plan of rallies: one folder, one report.",
         "demo": "Replay the thesis' main result on the virtual bench.",

@@ -34,7 +34,7 @@ SIZE_MAX = 1 << 14
 )
 @click.option("--replace", is_flag=True, help="Write over settings that the card has.")
 def card(boot: Path, *, host: str | None, user: str, key: Path | None, replace: bool) -> None:
-    """Say who may log in to a new Raspberry Pi, and check its card before you put it in.
+    """Write who may log in to a new Raspberry Pi, and check its card before you put it in.
 
     Write the 64-bit Raspberry Pi OS Lite to the card with any program, without settings. Plug it in
     again: its first partition, bootfs, is mounted as BOOT. With --host, the first-boot files are

@@ -31,8 +31,7 @@ def course() -> None:
 def _release(audience: "Audience", out: Path) -> None:
     """Copy this tree for students, without answers, or for those who teach.
 
-    AUDIENCE is student or instructor. Students' tree lacks solutions, wrong answers and
-    tests; everything else plays there.
+    The students' tree has no solutions, no wrong answers and no tests. Everything else is there.
 
     \b
     Examples:

@@ -31,13 +31,16 @@ MACHINES = (
     show_default=True,
     help="The folder for the rallies and report.html.",
 )
-@balls_option("The balls of a boot; stress has a cycle of some 5,000.", default=6000)
+@balls_option(
+    "How many balls to play in each boot; a cycle of stress takes some 5,000.", default=6000
+)
 @click.option(
     "--boots",
     type=Whole(1, 1000),
+    metavar="COUNT",
     default=10,
     show_default=True,
-    help="The boots of each kernel for each load; a verdict needs ten.",
+    help="How many boots of each kernel to play for each load; a verdict needs ten.",
 )
 @workers_option("How many rallies to play at once.")
 def demo(out: Path, balls: int, boots: int, workers: int) -> None:

@@ -77,7 +77,7 @@ class _Drills(Grouped):
     default=1000.0,
     show_default=True,
     metavar="US",
-    help="From one repetition to the next. A program of your own has its own period: say which.",
+    help="The time from one repetition to the next. With --program: its own period.",
 )
 @click.option(
     "--repetitions",
@@ -93,7 +93,7 @@ class _Drills(Grouped):
     program="A program of your own does the drill periodic: it wakes up by itself, and raises and "
     "lowers the line GPIO27 each time (docs/programs.md).",
     kernel="As for `tennis rally`. [default: mainline]",
-    load=f"The load on the target: {', '.join(loads.names())}; memory is that of the paper. "
+    load=f"The load on the target: {', '.join(loads.names())}; memory is the paper's. "
     "[default: idle]",
     command_line="Add to the kernel's command line, as in highres=off: timers with a periodic "
     "tick.",
@@ -121,7 +121,7 @@ def drill(
     serving: Serving,
     out: Path | None,
 ) -> None:
-    """Let the target do one thing many times, time itself, and show it on the reply line.
+    """Let the target do one thing many times, and time each by two clocks.
 
     The target times each repetition with its own clock, and the instrument times it outside.
     `tennis stats` shows both, and their difference.

@@ -41,8 +41,15 @@ ROWS = 8
 
 @click.command()
 @click.argument("rally", metavar="RALLY", type=Folder())
-@click.option("--ball", type=int, help="Explain this ball or repetition (the first is 0).")
-@click.option("--worst", type=int, help="Explain this many of the latest balls.  [default: 20]")
+@click.option(
+    "--ball", type=int, metavar="NUMBER", help="Explain this ball or repetition (the first is 0)."
+)
+@click.option(
+    "--worst",
+    type=int,
+    metavar="COUNT",
+    help="Explain this many of the latest balls.  [default: 20]",
+)
 @click.option(
     "--over", metavar="TIME", help="Explain all balls that waited longer, as in 100us or 1.5ms."
 )

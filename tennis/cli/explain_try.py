@@ -43,6 +43,7 @@ OUTCOMES = {
 @click.option(
     "--boots",
     type=Whole(1, BOOTS_MAX),
+    metavar="COUNT",
     default=BOOTS,
     show_default=True,
     help=f"How many pairs of boots; fewer than {BOOTS} decide nothing.",

@@ -21,10 +21,15 @@ from tennis.rally.shots import are_shots
 @click.command()
 @click.argument("rally", metavar="RALLY", type=Folder())
 @click.argument("costs", metavar="COST...", type=click.Choice(list(COSTS)), nargs=-1, required=True)
-@click.option("--ball", type=int, help="Play this ball (the first is 0).  [default: the latest]")
+@click.option(
+    "--ball",
+    type=int,
+    metavar="NUMBER",
+    help="Play this ball (the first is 0).  [default: the latest]",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object; times in ns.")
 def without(rally: Path, costs: tuple[str, ...], *, ball: int | None, as_json: bool) -> None:
-    """Play one ball again without a cost of memory.
+    """Play one ball again without the cost of memory.
 
     RALLY was played with --memory. From the ball's ping on, the COST takes no time: memory, tlb or
     registers. Each is left out by itself.

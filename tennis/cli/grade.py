@@ -50,6 +50,7 @@ if TYPE_CHECKING:
 @click.option(
     "--workers",
     type=Whole(1, 64),
+    metavar="COUNT",
     cls=UsualOption,
     help="How many hand-ins to mark at once. [default: as many as there are processors]",
 )

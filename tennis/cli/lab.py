@@ -74,7 +74,7 @@ def lab(ctx: click.Context) -> None:
     metavar="NAME",
     multiple=True,
     required=True,
-    help="Your name; of a group, once for each member. It decides the seed of your rallies.",
+    help="Your name; for a group, once for each member. It decides the seed of your rallies.",
 )
 @click.option(
     "--number",

@@ -94,7 +94,7 @@ def replicate(
         _explain(replication, kernels)
         replication = Replication(open_match(folder))
     elif kernels:
-        raise UsageError("--kernel needs --explain")
+        raise UsageError("--with needs --explain")
     if as_json:
         echo_json(replication.as_json())
     else:

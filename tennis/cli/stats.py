@@ -51,8 +51,8 @@ def stats(folder: Path, *, as_json: bool) -> None:
 
     Quantiles are observed values; a missed ball is later than all others. Their 95 % intervals
     assume that balls are independent. Misses follow below the maximum. Without misses, the command
-    also prints the rate of later answers that this many balls rule out. Of a rally with a
-    --witness, it shows what that saw, beside what the Brickwall saw.
+    also prints the rate of later answers that this many balls rule out. For a rally
+    with a --witness, it shows what the witness saw, beside what the Brickwall saw.
 
     \b
     Examples:

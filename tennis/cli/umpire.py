@@ -141,7 +141,7 @@ def _capture(
 def _simulate(
     rally: Path, *, out: Path, rate_mhz: float, analyser: Analyser, swap: bool, invert: str | None
 ) -> None:
-    """Write what a logic analyser would have seen of a rally, as a true sigrok session (.sr).
+    """Write what a logic analyser would have seen of a rally, as a session of sigrok (.sr).
 
     Use it for tests, exercises, and labs without an analyser. The check should find what you plant.
 
@@ -180,8 +180,8 @@ def _simulate(
     "--tolerance-ns",
     type=Real(0, 1e9),
     cls=UsualOption,
-    help="How large a bias may be. [default: a tick of the Brickwall, 8. Beyond 50 and a "
-    "tick, more than wires can cause, the check always fails]",
+    help="How large a bias may be. The check always fails beyond a tick and 50: wires cannot "
+    "cause that. [default: a tick of the Brickwall, 8]",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object; times in ns.")
 def _check(

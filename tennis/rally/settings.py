@@ -231,7 +231,7 @@ class Settings(StrictModel):
             found=lambda manifest: manifest.load.name,
             heading=FIRST,
             metavar="NAME",
-            help="The load on the target: {loads}; you can compute what hog does. SLOTH has "
+            help="The load on the target: {loads}; the effect of hog can be computed. SLOTH has "
             "{sloth_loads}. On a physical bench, the load that you started. [default: idle; with "
             "--bench pi: unknown]",
         ),
@@ -325,7 +325,7 @@ class Settings(StrictModel):
             traits={"own on a board"},
             metavar="PROFILE",
             help="Let caches, TLBs and slow registers take virtual time (virtual bench): {memory}. "
-            "Figures that no source gives are assumed; docs/memory.md says what the model is not.",
+            "Figures that no source gives are assumed; docs/memory.md has the limits of the model.",
             why="a board has a memory of its own",
             apart=(
                 _Apart(
@@ -374,7 +374,7 @@ class Settings(StrictModel):
             brief=lambda known: f"program {known.partition(',')[0]}",
             metavar="FILE|DIR",
             help="A program of your own answers by itself, through the GPIO character device. "
-            "No module of the kit's is in the kernel. FILE is C or C++, or a "
+            "The kernel has no module of the kit. FILE is C or C++, or a "
             "static executable for arm64; DIR has a program.toml (docs/programs.md).",
             why="nobody starts one on a board that tennis does not manage",
             instead="start it there yourself, or use --target",
@@ -445,9 +445,10 @@ class Settings(StrictModel):
             traits={"own on a board", "placed by a board", "published or not"},
             shown=_place,
             brief=lambda cpu: f"interrupt on {cpu}",
+            metavar="CPU",
             help="Move the ping's interrupt and its threads to this CPU of a --target, or of the "
             "virtual target. A board first counts some pings, and the rally is refused if they "
-            "come to another CPU. A Pi 3 and a Zero 2 have no choice.",
+            "come to another CPU. A Pi 3 and a Zero 2 cannot move it.",
         ),
     ] = None
     # the processor of the process of bottom half "user"; None: the kernel chooses
@@ -460,6 +461,7 @@ class Settings(StrictModel):
             traits={"own on a board", "published or not"},
             shown=_place,
             brief=lambda cpu: f"bottom half on {cpu}",
+            metavar="CPU",
             help="Pin the process of --bottom-half user to this CPU of a --target, or of the "
             "virtual target; there also a --program. The kernel keeps processes away from an "
             "isolated CPU if nobody pins them.",

@@ -53,7 +53,12 @@ class Analyser(StrictModel):
     invert_ping: bool = False
     invert_reply: bool = False
     glitches: Annotated[
-        int, Field(ge=0, le=1_000_000, description="Pulses of 100 ns, anywhere on both wires.")
+        int,
+        Field(
+            ge=0,
+            le=1_000_000,
+            description="How many pulses of 100 ns to add, anywhere on both wires.",
+        ),
     ] = 0
     lose_ms: Annotated[
         float, Field(ge=0, le=1e6, description="Lose the samples of this time in the middle.")
