@@ -31,7 +31,8 @@ def course() -> None:
 def _release(audience: "Audience", out: Path) -> None:
     """Copy this tree for students, without answers, or for those who teach.
 
-    The students' tree has no solutions, no wrong answers and no tests. Everything else is there.
+    AUDIENCE is student or instructor. The tree of a student has no solutions, wrong answers or
+    tests. Everything else is there.
 
     \b
     Examples:
