@@ -33,6 +33,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from tennis.bench import box_filter, box_group
+from tennis.bench.programs import how_to_get
 from tennis.kit.errors import BenchError
 from tennis.kit.share import PROC, free_memory_bytes
 from tennis.rally.text import plain
@@ -115,8 +116,8 @@ def run(  # noqa: PLR0913, PLR0917 (what a box is made of)
     """
     if shutil.which("bwrap") is None:
         raise BenchError(
-            "hand-ins run in a box, and that needs bubblewrap, which is missing",
-            next_step="apt-get install bubblewrap",
+            "what others wrote is built and run in a box, and that needs bubblewrap",
+            next_step=how_to_get("bwrap"),
         )
     with tempfile.TemporaryDirectory(prefix="tennis-box-") as scratch:
         Path(scratch).chmod(0o755)
