@@ -2,7 +2,6 @@
 # SPDX-License-Identifier: MIT
 """``manifest.json``: a rally's parts, its conditions, and its faults."""
 
-import hashlib
 import json
 import re
 from typing import Annotated, Any, Literal
@@ -24,6 +23,7 @@ from tennis.kit.units import NS_PER_S, format_count
 from tennis.rally import command_line as parameters
 from tennis.rally import memory
 from tennis.rally import priorities as priority_map
+from tennis.rally.record_file import seal_of
 
 SCHEMA_VERSION = 2  # 1: no task and no ceiling of SLOTH; such folders are read as they are
 
@@ -415,13 +415,6 @@ class Tool(StrictModel):
     def names_a_folder(self) -> bool:
         """Tell whether the kernel is named by a folder, as those of a tree once were."""
         return self.versions.get("kernel", "").startswith("/")
-
-
-def seal_of(content: dict[str, Any]) -> str:
-    """Return the seal of a manifest's content: its SHA-256, however the JSON is laid out."""
-    sealed = {key: value for key, value in content.items() if key != "seal"}
-    text = json.dumps(sealed, sort_keys=True, separators=(",", ":"))
-    return hashlib.sha256(text.encode()).hexdigest()
 
 
 class Manifest(StrictModel):

@@ -30,8 +30,8 @@ from tennis.rally.folder import (
     Rally,
 )
 from tennis.rally.in_play import part_path
-from tennis.rally.manifest import SCHEMA_VERSION, Manifest, seal_of
-from tennis.rally.record_file import RecordFile
+from tennis.rally.manifest import SCHEMA_VERSION, Manifest
+from tennis.rally.record_file import RecordFile, seal_of
 from tennis.rally.shots import are_shots
 from tennis.rally.tally import Counter, Tally
 from tennis.rally.text import plain
@@ -246,6 +246,7 @@ def _manifest_of(path: Path, text: bytes) -> Manifest:
     """Check what the ``manifest.json`` of the folder ``path`` holds. Raises RallyError."""
     file = path / MANIFEST
     content = _record(path).content(text)
+    is_sealed = content.get("seal") == seal_of(content)  # nobody altered it since
     version = content.get("schema_version")
     if isinstance(version, bool) or not isinstance(version, int) or version < 1:
         raise RallyError(f"{file} has no schema_version: it is not the manifest of a rally")
@@ -253,11 +254,11 @@ def _manifest_of(path: Path, text: bytes) -> Manifest:
         manifest = _record(path).checked(Manifest, text)
     except RallyError as error:
         if isinstance(error.__cause__, ValidationError) and (
-            newer := _made_by_a_newer(content, error.__cause__)
+            newer := is_sealed and _made_by_a_newer(content, error.__cause__)
         ):
             raise RallyError(f"{path} {newer}", next_step="read it with that tennis") from error
         raise
-    if manifest.seal is not None and manifest.seal != seal_of(content):
+    if manifest.seal is not None and not is_sealed:
         raise AlteredError(
             f"{file} was altered after the rally was sealed",
             next_step="use the original folder, or play the rally again",
@@ -269,14 +270,9 @@ def _manifest_of(path: Path, text: bytes) -> Manifest:
 
 
 def _made_by_a_newer(content: dict[str, Any], error: ValidationError) -> str:
-    """Name the newer tennis whose manifest has more fields; empty: it is no such manifest.
-
-    Its seal must fit: then nobody altered it since.
-    """
+    """Name the newer tennis whose sealed manifest has more fields; empty: it is no such one."""
     found = error.errors()
-    if any(one["type"] != "extra_forbidden" for one in found) or content.get("seal") != seal_of(
-        content
-    ):
+    if any(one["type"] != "extra_forbidden" for one in found):
         return ""
     where = ".".join(str(key) for key in found[0]["loc"])[:80]
     tool = content["tool"]["tennis"]  # nothing else was wrong

@@ -3,6 +3,8 @@
 """A file of JSON that says what a folder holds, from anybody, or from a newer tennis."""
 
 import errno
+import hashlib
+import json
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
@@ -83,3 +85,10 @@ class RecordFile:
                 f"{first['msg']})",
                 next_step=self.next_step,
             ) from error
+
+
+def seal_of(content: dict[str, Any]) -> str:
+    """Return the seal of a file's content: its SHA-256, however the JSON is laid out."""
+    sealed = {key: value for key, value in content.items() if key != "seal"}
+    text = json.dumps(sealed, sort_keys=True, separators=(",", ":"))
+    return hashlib.sha256(text.encode()).hexdigest()

@@ -20,7 +20,8 @@ from tennis.rally import Rally, open_folder
 from tennis.rally.folder import CONSOLE
 from tennis.rally.in_play import part_path
 from tennis.rally.inside import HEADER, MARK, read_inside
-from tennis.rally.manifest import Manifest, seal_of
+from tennis.rally.manifest import Manifest
+from tennis.rally.record_file import seal_of
 from tennis.rally.statistics.drill import spans_of, summarize_drill
 from tests.support.patience import wait_until
 from tests.support.shared import made_once

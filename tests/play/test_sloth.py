@@ -16,8 +16,8 @@ from tennis.match.schedule import scheduled_rallies
 from tennis.play import repeat
 from tennis.play.check import check_rally
 from tennis.rally import open_rally
-from tennis.rally.manifest import seal_of
 from tennis.rally.plan import Plan
+from tennis.rally.record_file import seal_of
 from tests.support.plans import plan_of
 from tests.support.virtual import played
 

@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 
 from tennis.match.cluster.place import Place
 from tennis.rally.balls import write
-from tennis.rally.manifest import seal_of
+from tennis.rally.record_file import seal_of
 
 honest = getattr(Place, "honest", Place.put_rally)  # dask loads this more than once
 Place.honest = honest  # type: ignore[attr-defined]

@@ -8,7 +8,7 @@ from typing import Any
 
 from tennis.kit.digests import sha256_of
 from tennis.rally.folder import MANIFEST
-from tennis.rally.manifest import seal_of
+from tennis.rally.record_file import seal_of
 
 
 def reseal(folder: Path, content: dict[str, Any] | None = None, **changes: Any) -> None:

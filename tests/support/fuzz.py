@@ -47,9 +47,10 @@ from tennis.rally import instants, open_folder, open_rally, program
 from tennis.rally.folder import INSTANTS, JOURNAL, PLAN, STAGES
 from tennis.rally.inside import read_inside
 from tennis.rally.journal import Journal
-from tennis.rally.manifest import Drill, seal_of
+from tennis.rally.manifest import Drill
 from tennis.rally.manifest import Target as Target_
 from tennis.rally.plan import Plan
+from tennis.rally.record_file import seal_of
 from tennis.rally.statistics.drill import spans_of
 from tennis.rally.statistics.summary import summarize
 from tennis.rally.witness import samples

@@ -18,10 +18,11 @@ from tennis.kit.checkout import ROOT
 from tennis.match.plan import ScheduledRally
 from tennis.rally import Rally, open_folder
 from tennis.rally.folder import MANIFEST
-from tennis.rally.manifest import OWN, Drill, Manifest, Program, seal_of
+from tennis.rally.manifest import OWN, Drill, Manifest, Program
 from tennis.rally.memory import canonical
 from tennis.rally.plan import Plan
 from tennis.rally.program import read as read_program
+from tennis.rally.record_file import seal_of
 from tennis.rally.settings import OF_KIND, SETTINGS
 from tests.support.hand_ins import make_work
 from tests.support.plans import drill_plan

@@ -23,7 +23,6 @@ from tennis.kit import environment
 from tennis.kit.errors import BenchError, TennisError
 from tennis.rally.captures.edges import MAX_TICKS
 from tennis.rally.captures.srzip import Writer
-from tennis.rally.disk import writing
 from tennis.rally.text import plain
 
 FIRST_SAMPLES_S = 15
@@ -39,16 +38,13 @@ class _Acquisition:
 
     def __init__(self, chosen: Settings, out: Path) -> None:
         self._settings = chosen
-        self._out = out
         self.samples = 0
         self.trouble = ""  # why it ended early, in words
         names = [chosen.ping, chosen.reply]
         order = [name for name in chosen.analyser.channels if name in names]
         self._unit, self._bits = self._layout(order)
         self._errors: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115 (closed with the rest)
-        with writing(out):
-            self._file = out.open("xb")
-        self._writer = Writer(self._file, chosen.rate_hz)
+        self._writer = Writer(out, chosen.rate_hz)
         self._first = threading.Event()
         self._began = time.monotonic()
         self._process = subprocess.Popen(
@@ -143,8 +139,7 @@ class _Acquisition:
                 if self.samples + whole // self._unit > MAX_TICKS:
                     self.trouble = "it took longer than any capture that is checked"
                     break
-                with writing(self._out):
-                    self._writer.write(self._levels(block[:whole]))
+                self._writer.write(self._levels(block[:whole]))
                 self.samples += whole // self._unit
                 self._first.set()
         except (TennisError, ValueError) as error:
@@ -171,16 +166,14 @@ class _Acquisition:
 
     def close(self) -> None:
         """End the capture and finish its file; safe to call twice."""
-        if self._file.closed:
+        if self._errors.closed:
             return
         ended = not self.running  # nobody stopped it yet
         wanted = self._settings.seconds
         self._stop()
         self._thread.join(END_S)
         try:
-            with writing(self._out):
-                self._writer.close()
-                self._file.close()
+            self._writer.close()
         except TennisError as error:
             self.trouble = self.trouble or str(error)
         short = wanted is None or self.samples < round(wanted * self._settings.rate_hz)

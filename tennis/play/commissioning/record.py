@@ -17,8 +17,8 @@ from pydantic import Field
 from tennis.kit.errors import AlteredError, RallyError
 from tennis.play.commissioning.steps import names, step
 from tennis.rally.disk import open_below
-from tennis.rally.manifest import Sha256, StrictModel, Text, seal_of
-from tennis.rally.record_file import RecordFile
+from tennis.rally.manifest import Sha256, StrictModel, Text
+from tennis.rally.record_file import RecordFile, seal_of
 from tennis.rally.text import plain
 
 SCHEMA_VERSION = 1

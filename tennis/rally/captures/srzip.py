@@ -7,6 +7,7 @@ bit a channel. Samples between two edges are looked at eight at a time, and neve
 """
 
 import configparser
+import contextlib
 import os
 import re
 import struct
@@ -16,7 +17,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from fractions import Fraction
 from pathlib import Path
-from typing import IO
 
 import numpy as np
 from numpy.typing import NDArray
@@ -350,24 +350,25 @@ class _Changes:
 
 
 class Writer:
-    """Writes a session file a chunk at a time: idle wires take next to nothing."""
+    """Writes a session file a chunk at a time: idle wires take next to nothing.
 
-    def __init__(
-        self, out: IO[bytes] | Path, rate_hz: int, names: tuple[str, ...] = ("ping", "reply")
-    ) -> None:
-        self._zip = zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED, compresslevel=1)
+    All methods raise DiskFullError and RallyError.
+    """
+
+    def __init__(self, out: Path, rate_hz: int, names: tuple[str, ...] = ("ping", "reply")) -> None:
+        self._out = out
         self._chunks = 0
         self._held = bytearray()
-        self._store("version", b"2")
         probes = "".join(f"probe{n}={name}\n" for n, name in enumerate(names, 1))
-        self._store(
-            "metadata",
-            (
-                "[global]\nsigrok version=0.5.2\n\n[device 1]\ncapturefile=logic-1\n"
-                f"total probes={len(names)}\nsamplerate={_rate_text(rate_hz)}\n"
-                f"total analog=0\n{probes}unitsize=1\n"
-            ).encode(),
+        about = (
+            "[global]\nsigrok version=0.5.2\n\n[device 1]\ncapturefile=logic-1\n"
+            f"total probes={len(names)}\nsamplerate={_rate_text(rate_hz)}\n"
+            f"total analog=0\n{probes}unitsize=1\n"
         )
+        with writing(out):
+            self._zip = zipfile.ZipFile(out, "x", zipfile.ZIP_DEFLATED, compresslevel=1)
+            self._store("version", b"2")
+            self._store("metadata", about.encode())
 
     def _store(self, name: str, data: bytes | memoryview) -> None:
         # the same samples give the same bytes
@@ -378,14 +379,15 @@ class Writer:
 
     def write(self, samples: bytes | memoryview) -> None:
         """Append samples, a byte each."""
-        if not self._held and len(samples) == CHUNK_SAMPLES:
-            self._chunk(samples)
-            return
-        self._held += samples
-        while len(self._held) >= CHUNK_SAMPLES:
-            with memoryview(self._held) as view, view[:CHUNK_SAMPLES] as chunk:
-                self._chunk(chunk)
-            del self._held[:CHUNK_SAMPLES]
+        with writing(self._out):
+            if not self._held and len(samples) == CHUNK_SAMPLES:
+                self._chunk(samples)
+                return
+            self._held += samples
+            while len(self._held) >= CHUNK_SAMPLES:
+                with memoryview(self._held) as view, view[:CHUNK_SAMPLES] as chunk:
+                    self._chunk(chunk)
+                del self._held[:CHUNK_SAMPLES]
 
     def _chunk(self, samples: bytes | memoryview) -> None:
         self._chunks += 1
@@ -393,10 +395,11 @@ class Writer:
 
     def close(self) -> None:
         """Write the rest, and the zip's directory."""
-        if self._held:
-            self._chunk(bytes(self._held))
-            self._held.clear()
-        self._zip.close()
+        with writing(self._out):
+            if self._held:
+                self._chunk(bytes(self._held))
+                self._held.clear()
+            self._zip.close()
 
 
 def _rate_text(hz: int) -> str:
@@ -414,12 +417,10 @@ def write_levels(out: Path, rate_hz: int, edges: Edges, start: int, samples: int
     states = start ^ np.bitwise_xor.accumulate(np.uint8(1) << (edges.codes & 1))
     bounds = np.concatenate([[0], edges.ticks, [samples]])
     levels = np.concatenate([[start], states]).astype(np.uint8)
-    with writing(out), out.open("xb") as file:
-        writer = Writer(file, rate_hz)
+    with contextlib.closing(Writer(out, rate_hz)) as writer:
         # no more than a chunk at once, however long nothing happens
         for i in range(0, levels.size, 4096):
             _repeat(writer, levels[i : i + 4096], np.diff(bounds[i : i + 4097]))
-        writer.close()
 
 
 def _repeat(writer: Writer, levels: NDArray[np.uint8], lengths: NDArray[np.int64]) -> None:

@@ -19,7 +19,7 @@ from tennis.play.commissioning.record import (
     read_record,
 )
 from tennis.play.commissioning.steps import steps
-from tennis.rally.manifest import seal_of
+from tennis.rally.record_file import seal_of
 from tests.support.made_up_commissioning import made_up_record
 
 
