@@ -107,7 +107,7 @@ def _wrong_at(look: _Look) -> str:
     right = hashlib.md5(bytes([look.record % 256]) * RECORD, usedforsecurity=False)
     if records and look.md5 != right.hexdigest():
         return f"{pings} the record {look.record:,} in {_RECORDS} is not that of the ball"
-    if look.threads < 2:
+    if look.before and look.threads < 2:  # it may start the other one once it has its lines
         return f"{pings} it has one thread: the other one is wanted, too"
     return ""
 
