@@ -193,7 +193,9 @@ def _say(out: Path, marked: Sequence["Marked"], same: Sequence[str]) -> None:
     for one in marked:
         for finding in one.findings:
             who = plain(f"{one.graded.student} ({finding.file})", 80)
-            echo(f"{becomes.get(one.status, 'points count')}: {who}: {finding.words}")
+            said = becomes.get(one.status, "points count")
+            said = said if finding.file == one.graded.file else "another file counts"
+            echo(f"{said}: {who}: {finding.words}")
     waiting = sum(decided == "" for one in marked for decided in one.members.values())
     for one in marked:
         for finding in one.unconfirmed:

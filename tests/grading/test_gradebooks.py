@@ -341,3 +341,10 @@ def test_a_number_or_an_address_that_is_none_is_refused(tmp_path, option, value,
     words = ["lab", "start", "1", "--as", "Zoë", "--out", str(tmp_path / "w"), option, value]
     assert said in str(CliRunner().invoke(cli, words).exception)
     assert not (tmp_path / "w").exists()
+
+
+def test_a_file_in_anothers_name_is_not_said_to_count(tmp_path):
+    folders = [f"{name}_{n}_assignsubmission_file_" for n, name in enumerate(("Ada", "Bob"), 1)]
+    entries = {f"{folder}/a.zip": hand_in_of(folder[:3]) for folder in folders}
+    _, said = marked(tmp_path, {**entries, f"{folders[1]}/b.zip": hand_in_of("Ada")})
+    assert f"another file counts: Bob ({folders[1]}/b.zip): its name: it names Ada" in said
