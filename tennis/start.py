@@ -27,6 +27,9 @@ def main() -> None:
         if words := cut_off(error):
             sys.exit(f"tennis: {words}")
         raise
+    except KeyboardInterrupt:
+        sys.stderr.write("tennis: stopped\n")
+        sys.exit(130)
     run()
 
 

@@ -197,3 +197,18 @@ cli.main()
     done = run_to_end([sys.executable, "-c", script])
     assert (done.returncode, done.stderr) == (130, "tennis: stopped\n")
     assert time.monotonic() - begun < 50
+
+
+def test_an_interruption_while_it_begins_is_one_line():
+    """Pair 4087 of make faults' kind: a traceback of click's import."""
+    script = """
+import sys
+class Interrupts:
+    def find_spec(self, name, *_):
+        if name == "click": raise KeyboardInterrupt
+sys.meta_path.insert(0, Interrupts())
+from tennis.start import main
+main()
+"""
+    done = run_to_end([sys.executable, "-c", script])
+    assert (done.returncode, done.stderr) == (130, "tennis: stopped\n")
