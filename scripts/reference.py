@@ -5,7 +5,8 @@
     reference.py         check: each part of each page is what the code says today
     reference.py write   write these parts again
 
-A part begins with ``<!-- made by scripts/reference.py: NAME ARGUMENT -->`` and ends with
+A box of the labs' books is a directive; :mod:`tennis_boxes` makes its lines. In ``docs/``, a part
+begins with ``<!-- made by scripts/reference.py: NAME ARGUMENT -->`` and ends with
 ``<!-- until here -->``. What is between is Markdown, so a page is whole on a forge, too.
 """
 
@@ -34,6 +35,7 @@ from tennis.report.pages.wiring import picture
 
 sys.path.insert(0, str(ROOT / "docs" / "_extensions"))
 
+import tennis_boxes
 import tennis_commissioning
 import tennis_sessions
 import tennis_wiring
@@ -215,6 +217,8 @@ def rewritten(text: str) -> str:
 def main() -> int:
     """Check all pages of the book, or write them."""
     wanted = {path: rewritten(path.read_text()) for path in sorted((ROOT / "docs").rglob("*.md"))}
+    for path in sorted([*ROOT.glob("handouts/*.md"), *ROOT.glob("slides/*.md")]):
+        wanted[path] = tennis_boxes.boxed(path, path.read_text())
     wanted |= {ROOT / name: draw() for name, draw in DRAWN.items()}
     stale = [path for path, text in wanted.items() if not path.exists() or path.read_text() != text]
     for path in stale:

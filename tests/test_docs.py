@@ -22,6 +22,7 @@ from tests.support.terminal import tennis
 sys.path.insert(0, str(ROOT / "scripts"))
 
 import reference
+import tennis_boxes
 
 pytestmark = pytest.mark.slow
 
@@ -41,6 +42,17 @@ def test_a_part_that_is_not_what_the_code_says_is_found():
     assert reference.rewritten(made) == made
     with pytest.raises(KeyError):
         reference.rewritten(text.replace("settings", "nothing"))
+
+
+def test_a_box_has_what_the_lab_says_today():
+    page = ROOT / "handouts/06-out-of-band.md"
+    every = page.read_text()
+    assert every.count("Question 1, prediction (1 point; a number in %") == 1
+    stale = every.replace("hog` turns interrupts off for 100", "hog` turns interrupts off for 99")
+    stale = stale.replace("1. Your prediction is in", "1. Nothing is in")
+    assert stale != every and tennis_boxes.boxed(page, stale) == every
+    kept = "```{lab-console}\n$ tennis stats rt-hog\n```\n"
+    assert tennis_boxes.boxed(page, kept) == kept
 
 
 def test_the_reference_has_no_command_too_many():

@@ -94,8 +94,8 @@ class GeneratedDirective(SphinxDirective):
     """A directive that writes text from code or data; the book leaves its own content out.
 
     A page is also read without its book: in an editor, or on a forge, which shows a directive as a
-    box. The lines inside it are for those readers. They name the book's content at that place, and
-    its source. ``tests/test_forge.py`` finds boxes without such a line.
+    box. The lines inside it are for those readers, and ``scripts/reference.py`` writes most of
+    them. ``tests/test_forge.py`` finds boxes without a line.
     """
 
     has_content = True
