@@ -18,6 +18,7 @@
 #include <stdlib.h>
 
 #include "inside.h"
+#include "python.h"
 
 #define SEGMENTS_MAX (1 << 20)
 #define EVENTS_MAX (1 << 16)
@@ -45,6 +46,7 @@ struct lane {
 	uint32_t here_flags;
 	bool of_program; /* the task */
 	uint64_t last_pc; /* of the block before */
+	struct python_cache python;
 	uint64_t task;
 	struct context switched_to; /* as it was then: the kernel is not read from user space */
 	struct frame frames[FRAMES_MAX]; /* the outermost first */
@@ -439,8 +441,7 @@ static void walk(struct lane *lane, uint64_t x29)
 
 /* --- a program of somebody's own --- */
 
-/* As the code that runs now would read it. */
-static bool read_anywhere(const struct lane *lane, uint64_t address, void *data, size_t size)
+bool lane_reads(const struct lane *lane, uint64_t address, void *data, size_t size)
 {
 	return !cpu_memory_rw_debug(lane->cpu, address, data, size, false);
 }
@@ -454,32 +455,45 @@ static int32_t program_function_at(uint64_t pc)
 
 /*
  * Its callers are found by frame records, as the kernel's are. A function that has none of its own
- * was called from where x30 points.
+ * was called from where x30 points. Python's functions come before the C function that runs them.
  */
 static int32_t program_stack(struct lane *lane, uint64_t pc)
 {
-	uint64_t places[FRAMES_MAX], x29 = read_register(lane->cpu, 29);
+	uint64_t places[FRAMES_MAX + 2] = { pc }, x29 = read_register(lane->cpu, 29);
 	uint64_t x30 = read_register(lane->cpu, 30), record[2] = { 0, 0 };
+	struct c_frame frames[FRAMES_MAX + 2] = { 0 };
 	int32_t function = program_function_at(pc), node = child(lane, lane->root, USER);
 	bool known = x29 && x29 < KERNEL_BEGIN && !(x29 & 7) &&
-		     read_anywhere(lane, x29, record, sizeof(record));
-	int length = 0;
+		     lane_reads(lane, x29, record, sizeof(record));
+	int length = 1, python;
 
 	if (program_function_at(x30 - 4) != function && x30 != record[1])
 		places[length++] = x30 - 4;
+	frames[length - 1].base = x29;
 	while (known && length < FRAMES_MAX && record[1]) {
+		frames[length].base = record[0];
 		places[length++] = record[1] - 4;
 		known = record[0] > x29 && record[0] < KERNEL_BEGIN && !(record[0] & 7);
 		x29 = record[0];
-		known = known && read_anywhere(lane, x29, record, sizeof(record));
+		known = known && lane_reads(lane, x29, record, sizeof(record));
 	}
-	while (length) {
-		int32_t caller = program_function_at(places[--length]);
+	for (int f = 0; f < length; f++) {
+		int32_t its = program_function_at(places[f]);
 
-		if (caller >= 0)
-			node = call_site(lane, node, caller, places[length]);
+		frames[f].evaluates = its >= 0 && symbols[its].flags & EVALUATES;
 	}
-	return function >= 0 ? child(lane, node, function) : node;
+	python_finds(lane, frames, length, &lane->python);
+	python = lane->python.count;
+	while (length--) {
+		int32_t its = program_function_at(places[length]);
+
+		while (frames[length].evaluates && python &&
+		       lane->python.frames[python - 1].base == frames[length].base)
+			node = call_site(lane, node, PYTHON, lane->python.frames[--python].place);
+		if (its >= 0)
+			node = call_site(lane, node, its, length ? places[length] : 0);
+	}
+	return node;
 }
 
 /* What it calls the kernel with and what comes back: the arguments but the first one are kept. */
@@ -490,13 +504,13 @@ static void calls(struct lane *lane, enum happening kind, uint64_t pc, int64_t n
 	int64_t asked[2];
 	uint32_t instruction;
 
-	if (!read_anywhere(lane, pc, &instruction, sizeof(instruction)) || instruction != SVC)
+	if (!lane_reads(lane, pc, &instruction, sizeof(instruction)) || instruction != SVC)
 		return;
 	lane_happens(lane, now, kind, what, number << 32 | (uint32_t)flags, 0);
 	place = number == CLOCK_NANOSLEEP	       ? read_register(lane->cpu, 2)
 		: number == NANOSLEEP && kind == CALLS ? what
 						       : 0;
-	if (place && place < KERNEL_BEGIN && read_anywhere(lane, place, asked, sizeof(asked)))
+	if (place && place < KERNEL_BEGIN && lane_reads(lane, place, asked, sizeof(asked)))
 		lane_happens(lane, now, ASKS, asked[0] * 1000000000 + asked[1],
 			     number == CLOCK_NANOSLEEP && flags & 1, 0);
 }
@@ -586,6 +600,7 @@ void lane_forget(struct lane *lane)
 {
 	clear(lane);
 	lane->pending_count = 0;
+	lane->python.count = 0;
 	lane->here = -1;
 }
 
@@ -626,8 +641,12 @@ static void put(int fd, const void *data, size_t size)
 
 void lane_ends(struct lane *lane, struct head head, int fd)
 {
+	size_t place_count;
+	const struct python_place *places = python_places(&place_count);
+
 	lane_accounts(lane, head.ended);
-	memcpy(head.magic, "TNP5", sizeof(head.magic));
+	head.places = place_count;
+	memcpy(head.magic, "TNP6", sizeof(head.magic));
 	head.contexts = lane->context_count;
 	head.nodes = lane->node_count;
 	head.segments = lane->segment_count;
@@ -640,4 +659,5 @@ void lane_ends(struct lane *lane, struct head head, int fd)
 	put(fd, lane->segments, lane->segment_count * sizeof(lane->segments[0]));
 	put(fd, lane->events, lane->event_count * sizeof(lane->events[0]));
 	put(fd, lane->stalls, lane->stall_count * sizeof(lane->stalls[0]));
+	put(fd, places, place_count * sizeof(places[0]));
 }

@@ -18,7 +18,8 @@ enum {
 	ENTRY = 1,
 	SWITCH_TO = 2,
 	PROGRAM = 4,
-	GOES_ON = 8 /* of the function before, on another line */
+	GOES_ON = 8, /* of the function before, on another line */
+	EVALUATES = 16 /* runs Python's code */
 };
 enum happening {
 	WANTS = 1, /* what: a lock that another has; other: the task; bit 0: sleeps until it gets it */
@@ -40,11 +41,12 @@ enum happening {
 
 /* --- what the host gets of each phase and processor: head, and what it counts, in that order --- */
 struct __attribute__((packed)) head {
-	char magic[4]; /* "TNP5" */
+	char magic[4]; /* "TNP6" */
 	int32_t phase; /* 0: from the serve to the rise, 1: from there to the fall */
 	int64_t ball, began, ended;
 	uint32_t processor, contexts, nodes, segments, events, stalls;
 	uint32_t cut; /* more segments or events than are kept */
+	uint32_t places; /* lines of Python that are new: struct python_place of python.h */
 };
 struct __attribute__((packed)) context {
 	uint64_t task;
@@ -56,8 +58,9 @@ struct __attribute__((packed)) context {
 /* A function in its stack; a root (parent -1) stands for a task: its function is the context. */
 struct __attribute__((packed)) node {
 	int32_t parent, function;
-	uint64_t
-		at; /* of a program's function: where it calls the next one; 0: it is the last one */
+	/* of a program's function: where it calls the next one; 0: it is the last one. Of PYTHON: the
+	 * number of its place */
+	uint64_t at;
 	uint64_t ns, masked_ns; /* in itself; masked: with interrupts masked */
 };
 /* What it was at in a row. */
@@ -67,7 +70,7 @@ struct __attribute__((packed)) segment {
 	uint64_t pc; /* the last instruction; in user space only */
 };
 enum { MASKED = 1, USER_MODE = 2 };
-enum { USER = -2, UNKNOWN = -3 }; /* in place of a function */
+enum { USER = -2, UNKNOWN = -3, PYTHON = -4 }; /* in place of a function */
 struct __attribute__((packed)) event {
 	int64_t at;
 	uint32_t kind;
@@ -99,6 +102,8 @@ struct lane *lane_of(int cpu);
 struct lane *lane_here(void); /* of the processor whose code runs */
 uint64_t lane_argument(struct lane *lane, int number);
 void *lane_cpu(const struct lane *lane);
+/* As the code that runs now would read it. */
+bool lane_reads(const struct lane *lane, uint64_t address, void *data, size_t size);
 uint64_t lane_task(const struct lane *lane);
 void lane_switches(struct lane *lane); /* cpu_switch_to(previous, next) begins */
 void lane_ran(struct lane *lane, uint64_t pc); /* the last instruction of its block */

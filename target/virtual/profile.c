@@ -21,8 +21,8 @@
  *
  * Waits for memory (memory.c) are told by way of the instrument, before the clock is moved by them.
  *
- * Parameters are file descriptors: windows, symbols (both are read at once), out; and user, whose
- * processes a program of somebody's own is. Formats: here, in lanes.h, and in tennis/bench/virtual/profiler.py.
+ * Parameters are file descriptors: windows, symbols, python (a struct python_layout; all are read at
+ * once), out; and user, whose processes a program of somebody's own is. Formats: here, in lanes.h, and in tennis/bench/virtual/profiler.py.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -34,6 +34,7 @@
 #include "lanes.h"
 #include "machine.h"
 #include "parameters.h"
+#include "python.h"
 
 typedef void (*memory_callback)(unsigned int vcpu, uint32_t info, uint64_t address, void *data);
 extern size_t qemu_plugin_tb_n_insns(const void *tb);
@@ -59,7 +60,7 @@ struct __attribute__((packed)) window {
 #define SPINLOCK_SIZE 4
 #define WAITS_MAX 64
 
-static int64_t windows_fd = -1, symbols_fd = -1, out_fd = -1;
+static int64_t windows_fd = -1, symbols_fd = -1, out_fd = -1, python_fd = -1;
 static struct window *windows;
 static size_t window_count;
 
@@ -422,11 +423,8 @@ EXPORT int qemu_plugin_install(qemu_plugin_id_t id, const struct qemu_info *info
 			       char **argv)
 {
 	static const struct parameter parameters[] = {
-		{ "windows", &windows_fd },
-		{ "symbols", &symbols_fd },
-		{ "user", &program_user },
-		{ "out", &out_fd },
-		{ 0 },
+		{ "windows", &windows_fd }, { "symbols", &symbols_fd }, { "user", &program_user },
+		{ "python", &python_fd },   { "out", &out_fd },		{ 0 },
 	};
 
 	if (!parameters_read("profile", argc, argv, parameters, NULL))
@@ -435,6 +433,9 @@ EXPORT int qemu_plugin_install(qemu_plugin_id_t id, const struct qemu_info *info
 	symbols = read_file(symbols_fd, sizeof(*symbols), &symbol_count);
 	if (!windows || !symbols)
 		fail("no memory");
+	if (python_fd >= 0 &&
+	    pread(python_fd, &python_layout, sizeof(python_layout), 0) != sizeof(python_layout))
+		fail("Python's layout cannot be read");
 	if (!queue_tb_flush && !tb_flush)
 		fail("this QEMU exports no way to translate code anew");
 	qemu_plugin_register_vcpu_tb_trans_cb(id, (plugin_callback)translates, NULL);

@@ -9,7 +9,7 @@ compared with the rally: the explanation is of the same events, not of similar o
 
 import tempfile
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import Generic, TypeVar
@@ -235,7 +235,7 @@ def profile_balls(  # noqa: PLR0913 (a rally, its balls, and their use)
         came, phases = again.phases(table, numbers)
         replayed += 1 if shots else came
         played += phases
-    names = _names(rally, own, functions, variables, played)
+    names = _names(rally, own, [*functions, *again.places], variables, played)
     found = []
     for number, its_phases in zip(ordered, played, strict=True):
         found.append(each(telling(number, its_phases, names)))
@@ -287,6 +287,7 @@ class _Again:
     functions: Sequence[Symbol]
     versions: dict[str, str]
     watch: Watch
+    places: list[Symbol] = field(default_factory=list)  # lines of Python that were seen
 
     def phases(
         self, table: NDArray[np.int64], numbers: Sequence[int]
@@ -306,7 +307,7 @@ class _Again:
             protocol = protocol.model_copy(update={"balls": protocol.balls + 1})
         with (
             Profile(
-                self.parts.qemu, self.functions, windows, plan.processors, _program_user(rally)
+                self.parts.qemu, self.functions, windows, plan.processors, self._program()
             ) as profile,
             tempfile.TemporaryDirectory(prefix="tennis-explain-") as scratch,
         ):
@@ -320,6 +321,7 @@ class _Again:
                 ready=profile.whole,
             )
             found = list(profile.waits())
+            self.places.extend(profile.places)  # of shots: no program plays them
         for number, phases in zip(numbers, found, strict=False):
             if {phase.ball for phase in phases} != {number}:
                 raise BenchError(
@@ -331,6 +333,13 @@ class _Again:
                 f"{tempfile.gettempdir()} full?"
             )
         return came, found
+
+    def _program(self) -> tuple[int, bytes] | None:
+        """Return whose processes a program that answers alone is, and its Python's layout."""
+        user, own = _program_user(self.rally), self.parts.answerer.program
+        if user is None or own is None:
+            return None
+        return user, elf.python_layout(program_files.executables(own))
 
 
 def _telling(

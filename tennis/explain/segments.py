@@ -16,11 +16,15 @@ from tennis.explain.kinds import IN_USER_SPACE, IRQ_ENTRY, SCHEDULER, SOFTIRQ, W
 from tennis.kit.errors import BenchError
 from tennis.kit.units import format_ns
 from tennis.rally.phases import (
+    EVAL_LOOP,
     GARBAGE,
     INTERPRETER,
     MASKED,
+    NO_LINE_OF_PYTHON,
     OF_PYTHON,
+    PROGRAM,
     UNKNOWN,
+    UNNAMED_OF_PYTHON,
     USER,
     Phase,
     Symbol,
@@ -31,7 +35,6 @@ MOSTLY = 0.9  # of the time below a function: then it is what one looks at, not 
 MOSTLY_OWN = 2 / 3  # of a Racquet of a user: its own function says more than its caller
 CALLERS_SHOWN = 3
 VARIABLE_MAX = 1 << 12  # bytes
-EVAL_LOOP = "_PyEval_EvalFrameDefault"  # CPython's: its collector has returned, or called Python
 
 
 @dataclass(frozen=True)
@@ -71,8 +74,14 @@ class Blame:
         if self.what.kind == "user":
             return str(self.what)
         if self.what.kind == "program":
-            chain = [f for f in (self.function, *self.callers) if f not in {IN_USER_SPACE, "?"}]
-            named = " < ".join(f.partition(" [")[0] for f in chain[: CALLERS_SHOWN + 1])
+            lines = (*self.lines, *[""] * len(self._chain))
+            chain = [
+                with_line(f.partition(" [")[0], line)
+                for f, line in zip(self._chain, lines, strict=False)
+                # between functions of Python there are these, again and again
+                if f not in {IN_USER_SPACE, "?"} and not (any(self.lines) and _between(f))
+            ]
+            named = " < ".join(chain[: CALLERS_SHOWN + 1])
             return f"{named or self.what.label} (its own code, in {self.what.task})"
         lines = (*self.lines, *[""] * len(self._chain))
         text, *callers = map(with_line, self._chain, lines)
@@ -83,6 +92,10 @@ class Blame:
             text += f", called from {' < '.join(shown)}"
         where = f"{self.what.label}, " if self.what.kind in {"masked", "kernel"} else ""
         return f"{text} ({where}process {self.what.task})"
+
+
+def _between(name: str) -> bool:
+    return name.partition(" [")[0] in {EVAL_LOOP, UNNAMED_OF_PYTHON, "?"}
 
 
 def with_line(name: str, line: str) -> str:
@@ -145,6 +158,12 @@ class Names:
     def line(self, function: int) -> str:
         """Return a function's line in the source; empty: not known."""
         return plain(self.symbols[function].line, 60) if function >= 0 else ""
+
+    def python(self, function: int) -> str:
+        """Return a place in a program's own Python, as in ``note (answer.py:9)``; empty: none."""
+        name, line = (self.name(function).partition(" [")[0], self.line(function))
+        own = function >= 0 and line and self.symbols[function].module == PROGRAM
+        return with_line(name, line) if own else ""
 
     def variable(self, address: int) -> str:
         """Return the module's variable in which an address is; empty: not known."""
@@ -297,12 +316,24 @@ class Segments:
         while self._parents[chain[-1]] >= 0:
             chain.append(self._parents[chain[-1]])
         for one in chain:
-            if place := self.names.places.get(self._at[one] or pc):
+            place = self.names.places.get(self._at[one] or pc)
+            if place or (place := self.names.python(self._functions[one])):
                 return place
             pc = 0
         names = [name.partition(" [")[0] for name in reversed(self.stack(node)[1:])]
+        if EVAL_LOOP in names:
+            return NO_LINE_OF_PYTHON
         shown = [name for name in names if name != "?" and " " not in name]
         return " < ".join(dict.fromkeys(shown[:CALLERS_SHOWN]))
+
+    def site_near(self, segment: int) -> str:
+        """Return where a program left user space for what it is at; else where it came back to."""
+        thread = self.thread_at(segment)
+        own = [i for i, what in enumerate(self.whats) if what.kind == "program"]
+        its = [i for i in own if self.thread_at(i) == thread]
+        before = next((i for i in reversed(its) if i <= segment), None)
+        near = next((i for i in its if i > segment), None) if before is None else before
+        return "" if near is None else self.site(near)
 
     def place(self, segment: int) -> int:
         """Return the processor on which a segment was."""

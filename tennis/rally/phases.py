@@ -8,11 +8,14 @@ from typing import Any
 from numpy.typing import NDArray
 
 MASKED, USER_MODE = 1, 2
-USER, UNKNOWN = -2, -3  # in place of a function's index
+USER, UNKNOWN, PYTHON = -2, -3, -4  # in place of a function's index; of Python: ``at`` is a place
 # what happens between processors; SLEEPS only says which functions do. A program's calls of the
 # kernel, and a timer that a task sleeps for
 WANTS, GOT, GIVES, SENDS, TAKES, WAKES, MOVES, SLEEPS, CALLS, RETURNS, ASKS, FIRES = range(1, 13)
-PROGRAM = "program"  # in place of a module: the function is one of a user's own program
+# in place of a module: the function is one of a user's own program, or of Python's library
+PROGRAM, LIBRARY = "program", "Python's library"
+EVAL_LOOP = "_PyEval_EvalFrameDefault"  # CPython's: it runs Python's code
+NO_LINE_OF_PYTHON = "Python code, without a line"
 # what CPython is at. Its collector has no name of its own, and most other functions have none
 GARBAGE, INTERPRETER = "garbage collection", "Python's interpreter"
 UNNAMED_OF_PYTHON = "a function of Python's without a name"

@@ -27,7 +27,7 @@ SOURCES = (  # of both instruments
     *("kicks.c", "kicks.h", "parameters.c", "parameters.h"),
 )
 INSIDE = ("inside.h", "qemu.h", "parameters.c", "parameters.h")  # of those that look into the guest
-LANES = ("lanes.c", "lanes.h", "machine.h", "clock.h")
+LANES = ("lanes.c", "lanes.h", "python.c", "python.h", "machine.h", "clock.h")
 MEMORY = ("stalls.c", "stalls.h", "cycles.c", "cycles.h", "machine.h", "clock.h")
 SHOTS = ("shots.c", "shots.h")
 Plugin = Literal["instrument", "link", "profile", "guest", "memory"]

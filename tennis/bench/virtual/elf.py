@@ -21,6 +21,7 @@ NAME_MAX = 256
 _SYMBOL_TABLE, _NOTES, _DYNAMIC = 2, 7, 11  # sh_type
 _OBJECT, _FUNCTION, _RESOLVED = 1, 2, 10  # st_info: also of functions that are chosen at start
 # a C++ name of no template: Keeper::keep(int) is _ZN6Keeper4keepEi (Itanium C++ ABI)
+_LOCAL = re.compile(r"_ZZ(?:L|NK?)?(\d.*)E(\d.*)")
 _NESTED, _NAME = re.compile(r"_Z(?:L|NK?|NS_)?(?=\d)"), re.compile(r"(\d+)(?=\D)")
 UNNAMED = "a function without a name"
 # .eh_frame_hdr: version, then how its numbers are written: four bytes, signed, from its place
@@ -31,6 +32,11 @@ _EXECUTABLE = 2  # e_type: it is loaded at its own addresses
 _CODE = 4  # sh_flags: it is executed
 _SECTION = struct.Struct("<IIQQQQIIQQ")
 _ENTRY = struct.Struct("<IBBHQQ")
+# _Py_DebugOffsets of CPython 3.13 (pycore_runtime.h): a cookie, the version, whether it has no lock
+# of its own, then offsets. Those that are used: as python.h has them, from interpreters_head on
+_RT, _PYTHON, _OFFSETS = "_PyRuntime", 0x030D, struct.Struct("<8sQQ70Q")
+_LAYOUT = (2, 6, 18, 20, 26, 27, 28, 30, 32, 34, 35, 36, 40, 62, 63, 65, 66, 67)
+_OFFSET_MAX = 1 << 20
 
 
 def functions(files: Mapping[str, bytes]) -> list[Symbol]:
@@ -74,6 +80,28 @@ def objects(files: Mapping[str, bytes]) -> list[tuple[int, int, str]]:
     return sorted((at, at + size, _readable(name)) for at, size, name in found if size)
 
 
+def python_layout(files: Mapping[str, bytes]) -> bytes:
+    """Return where the CPython among some files has its threads, frames and lines.
+
+    It is a ``struct python_layout`` (target/virtual/python.h), made of CPython's own table for
+    debuggers. Empty: there is no CPython, or one whose table is another.
+    """
+    content = next(filter(_is_in_place, files.values()), b"")
+    try:
+        runtime = next(at for at, _, name in _entries(content, _DYNAMIC, {_OBJECT}) if name == _RT)
+        its = (one for _, one in _sections(content) if one[3] <= runtime < one[3] + one[5])
+        section = next(its)
+        cookie, version, threaded, *numbers = _OFFSETS.unpack_from(
+            content, section[4] + runtime - section[3]
+        )
+    except (struct.error, IndexError, OverflowError, StopIteration):
+        return b""
+    if (cookie, version >> 16, threaded) != (b"xdebugpy", _PYTHON, 0):
+        return b""
+    wanted = [numbers[place] for place in _LAYOUT]
+    return struct.pack("<19Q", runtime, *wanted) if max(wanted) < _OFFSET_MAX else b""
+
+
 def same_code(one: bytes, other: bytes) -> bool:
     """Tell whether two executables have the same code at the same addresses, and some."""
     codes = []
@@ -87,7 +115,12 @@ def same_code(one: bytes, other: bytes) -> bool:
 
 
 def _readable(name: str) -> str:
-    """Return a C++ name as its source has it, without its arguments; others as they are."""
+    """Return a C++ name as its source has it, without its arguments; others as they are.
+
+    A static variable of a function, _ZZ4mainE6ledger, is main::ledger.
+    """
+    if local := _LOCAL.fullmatch(name):
+        return "::".join(_readable(f"_ZN{part}") for part in local.groups())
     found, rest = _NESTED.match(name), name
     if not found:
         return name

@@ -8,6 +8,7 @@ import re
 import tempfile
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from pathlib import PurePosixPath
 from typing import Any, BinaryIO
 
 import numpy as np
@@ -17,10 +18,14 @@ from tennis.bench.qemu import plugins
 from tennis.bench.qemu.plugins import Qemu, QemuPlugin
 from tennis.kit.errors import BenchError
 from tennis.rally.phases import (
+    EVAL_LOOP,
     FIRES,
     GIVES,
+    LIBRARY,
     MOVES,
+    NO_LINE_OF_PYTHON,
     PROGRAM,
+    PYTHON,
     SENDS,
     SLEEPS,
     TAKES,
@@ -32,7 +37,7 @@ from tennis.rally.phases import (
 
 # entry points of exceptions: x30 is the interrupted code's there
 ENTRIES = re.compile(r"vectors|el[01][th]?_(64|32)_\w+|el[01]_\w+|ret_to_\w+|__bp_harden_\w+")
-ENTRY, SWITCH_TO, OF_PROGRAM, GOES_ON = 1, 2, 4, 8
+ENTRY, SWITCH_TO, OF_PROGRAM, GOES_ON, EVALUATES = 1, 2, 4, 8, 16
 # what begins with these functions: locks' slow paths, interprocessor interrupts, the scheduler. No
 # rwlocks: a reader that only asks for one stores into it, too, and would be taken for its holder
 HAPPENINGS = {
@@ -70,6 +75,7 @@ _HEAD = np.dtype(
         ("events", "<u4"),
         ("stalls", "<u4"),
         ("cut", "<u4"),
+        ("places", "<u4"),
     ]
 )
 _CONTEXT = np.dtype(
@@ -96,9 +102,10 @@ _EVENT = np.dtype(
     ]
 )
 _STALL = np.dtype([("at", "<i8"), ("kind", "<u4"), ("node", "<i4"), ("ns", "<u8")])
+_PLACE = np.dtype([("name", "S64"), ("file", "S128"), ("line", "<i4")])
 _PARTS = (
     *((_CONTEXT, "contexts"), (_NODE, "nodes"), (_SEGMENT, "segments")),
-    *((_EVENT, "events"), (_STALL, "stalls")),
+    *((_EVENT, "events"), (_STALL, "stalls"), (_PLACE, "places")),
 )
 
 
@@ -121,9 +128,9 @@ class Profile:
         symbols: Sequence[Symbol],
         windows: Sequence[Window],
         processors: int,
-        program_user: int | None = None,
+        program: tuple[int, bytes] | None = None,
     ) -> None:
-        """``program_user``: whose processes a program of somebody's own is; None: there is none."""
+        """``program``: of somebody's own: whose processes it is, and its Python's layout."""
         plugins.check_exports(qemu, "profile", "explaining")
         self._plugin = plugins.build(qemu, "profile")
         table = np.zeros(len(symbols), _SYMBOL)
@@ -133,7 +140,13 @@ class Profile:
         # closed when this context is left
         self._out: BinaryIO = tempfile.TemporaryFile(prefix="tennis-profile-")  # noqa: SIM115
         self._inputs = [_file(times.tobytes()), _file(table.tobytes())]
-        self._user = {} if program_user is None else {"user": program_user}
+        self._program = {} if program is None else {"user": program[0]}
+        if program and program[1]:
+            self._inputs.append(_file(program[1]))
+            self._program["python"] = self._inputs[-1]
+        self._symbols = len(symbols)
+        # lines of Python, which are functions behind the others
+        self.places: list[Symbol] = []
         self._processors = processors
         self._awaited = 2 * processors * len(windows)  # phases, each of a processor
         self._read = 0  # bytes of whole phases
@@ -150,10 +163,10 @@ class Profile:
 
     def plugin(self) -> QemuPlugin:
         """Return the plugin as the machine takes it."""
-        windows, symbols = self._inputs
+        windows, symbols = self._inputs[:2]
         out = self._out.fileno()
-        parameters = {"windows": windows, "symbols": symbols, "out": out, **self._user}
-        return QemuPlugin(self._plugin, parameters, [windows, symbols, out])
+        parameters = {"windows": windows, "symbols": symbols, "out": out, **self._program}
+        return QemuPlugin(self._plugin, parameters, [*self._inputs, out])
 
     def whole(self) -> bool:
         """Tell whether the plugin wrote everything. It continues writing at the file's end."""
@@ -183,11 +196,16 @@ class Profile:
             if len(head) < _HEAD.itemsize:
                 raise BenchError("the profile ends in the middle: is the disk full?")
             fields = np.frombuffer(head, _HEAD)[0]
-            if fields["magic"] != b"TNP5":
+            if fields["magic"] != b"TNP6":
                 raise BenchError("the profile is damaged")
-            contexts, nodes, segments, events, stalls = (
+            contexts, nodes, segments, events, stalls, places = (
                 self._array(kind, fields[field]) for kind, field in _PARTS
             )
+            self.places += map(_place, places.tolist())
+            nodes = nodes.copy()
+            of_python = nodes["function"] == PYTHON
+            nodes["function"][of_python] = nodes["at"][of_python] + self._symbols
+            nodes["at"][of_python] = 0
             yield Phase(
                 ball=int(fields["ball"]),
                 phase=int(fields["phase"]),
@@ -213,9 +231,20 @@ class Profile:
         return np.frombuffer(data, kind)
 
 
+def _place(place: tuple[bytes, bytes, int]) -> Symbol:
+    """Return a line of Python as a symbol; its own files are those that Debian does not bring."""
+    name, file, line = place[0].decode(), PurePosixPath(place[1].decode()), place[2]
+    if not (name and line):
+        return Symbol(0, NO_LINE_OF_PYTHON, LIBRARY)
+    brought = not str(file).startswith(("/usr/", "<"))
+    shown = file.name if brought else f"{file.parent.name}/{file.name}".lstrip("/")
+    return Symbol(0, name, PROGRAM if brought else LIBRARY, f"{shown}:{line}")
+
+
 def _flags(symbol: Symbol) -> int:
     if symbol.module == PROGRAM:
-        return OF_PROGRAM | GOES_ON * symbol.goes_on
+        evaluates = EVALUATES * (symbol.name == EVAL_LOOP)
+        return OF_PROGRAM | GOES_ON * symbol.goes_on | evaluates
     if symbol.goes_on:
         return GOES_ON
     if symbol.module is None and symbol.name == "cpu_switch_to":
