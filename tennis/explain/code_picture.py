@@ -313,4 +313,16 @@ def _told(span: _Span) -> str:
     if blame is None:
         return format_ns(span.ns)
     where = blame.short if blame.what.kind != "user" else "user space"
-    return f"{format_ns(span.ns)} in {where} ({KINDS[blame.what.kind]})"
+    return f"{format_ns(span.ns)} in {where}{_place(span)} ({KINDS[blame.what.kind]})"
+
+
+def _place(span: _Span) -> str:
+    """Return where in its source a program was, or left user space for that; empty: not known."""
+    every = [(int(part.length[i]), n, i) for n, (part, its) in enumerate(span.parts) for i in its]
+    _, number, segment = max(every)
+    part = span.parts[number][0]
+    if _interrupts(part, segment) or not part.of_program(int(part.node[segment])):
+        return ""
+    site = part.site_near(segment)
+    own = part.whats[segment].kind == "program"
+    return f", {'in' if own else 'called in'} {site}" if "(" in site else ""

@@ -71,6 +71,10 @@ def causes(stories: Sequence[Story]) -> list[tuple[str, int, int]]:
         if story.cause:
             what = SPANS.get(story.latency, f"{story.latency} latency")
             why = f"{story.kind}: " if story.kind else ""
-            waits[f"{what}: {why}{story.cause.short}"].append(story.cause.ns)
+            ns, rise = story.cause.ns, story.waited if story.rise is None else story.rise
+            if story.kind:  # what a program waits for, many may do: it is the whole latency
+                whole = {"interrupt": rise, "scheduling": story.waited - rise}
+                ns = whole.get(story.latency, story.waited)
+            waits[f"{what}: {why}{story.cause.short}"].append(ns)
     rows = [(cause, len(times), sum(times)) for cause, times in waits.items()]
     return sorted(rows, key=lambda row: -row[2])

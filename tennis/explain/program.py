@@ -40,6 +40,7 @@ INHERITS = frozenset({"futex_lock_pi"})  # kernel/futex: who waits lends the own
 INTERPRETERS_LOCK = frozenset(
     {"PyEval_RestoreThread", "PyEval_AcquireThread", "PyGILState_Ensure", "_Py_HandlePending"}
 )
+PYTHONS_LOCK = "PyThread_acquire_lock_timed"  # threading.Lock and RLock
 # in these it waits for a ping, or sets a line: nothing else keeps it from the ping
 WAITS_FOR_PINGS = frozenset(
     f"system call {name}"
@@ -272,7 +273,7 @@ def _busy(part: Segments, its: range, thread: int, calls: Calls) -> str:
     if doing in {"", "system call entry", *WAITS_FOR_PINGS}:
         return ""
     verb = "touched in" if doing == PAGE_FAULT else "called in"
-    where = _in(_site_near(part, at, thread), verb)
+    where = _in(part.site_near(at), verb)
     if doing in SLEEPS:
         asked = calls.asked(thread, int(part.began[at]), int(part.began[own[-1]]))
         return f"slept when the ping came ({doing}{asked}{where}), and "
@@ -281,16 +282,6 @@ def _busy(part: Segments, its: range, thread: int, calls: Calls) -> str:
 
 def _in(site: str, verb: str = "called in") -> str:
     return f", {verb} {site}" if site else ""
-
-
-def _site_near(part: Segments, segment: int, thread: int) -> str:
-    """Return where a program left user space for what it is at; else where it came back to."""
-    own = [i for i, what in enumerate(part.whats) if what.kind == "program"]
-    its = [i for i in own if part.thread_at(i) == thread]
-    before = next((i for i in reversed(its) if i <= segment), None)
-    after = next((i for i in its if i > segment), None)
-    near = after if before is None else before
-    return "" if near is None else part.site(near)
 
 
 def _own_time(part: Segments, its: range, thread: int, calls: Calls) -> _Reason:
@@ -313,7 +304,7 @@ def _own_time(part: Segments, its: range, thread: int, calls: Calls) -> _Reason:
     most, ns = groups(part, here)[0]
     of_it = [i for i in here if part.whats[i] == most]
     cause = part.blame(part.weights_of(of_it))
-    site = _longest_site(part, of_it, thread)
+    site = _longest_site(part, of_it)
     verb = "touched in" if most.label == PAGE_FAULT else "called in"
     if most.kind == "program":  # its functions are in the cause
         site, verb = site if "(" in site else "", "in"
@@ -326,12 +317,12 @@ def _own_time(part: Segments, its: range, thread: int, calls: Calls) -> _Reason:
     return _Reason(why, f"{most.label}{where}", cause)
 
 
-def _longest_site(part: Segments, segments: Sequence[int], thread: int) -> str:
+def _longest_site(part: Segments, segments: Sequence[int]) -> str:
     """Return from where in its source a program was longest at some segments."""
     sums: dict[str, int] = defaultdict(int)
     for i in segments:
         own = part.whats[i].kind == "program"
-        sums[part.site(i) if own else _site_near(part, i, thread)] += int(part.length[i])
+        sums[part.site(i) if own else part.site_near(i)] += int(part.length[i])
     return max(sums, key=lambda site: sums[site])
 
 
@@ -380,9 +371,7 @@ def _reason(  # noqa: PLR0911 (one for each kind)
         within = " within a page fault" if wanted == PAGE_FAULT else ""
         within = f" within its {wanted}" if wanted.startswith("system call ") else within
         return _Away(lost + within, f"lost the processor{within}")
-    where = _in(
-        _site_near(part, before[-1], thread), "touched in" if wanted == PAGE_FAULT else "called in"
-    )
+    where = _in(part.site_near(before[-1]), "touched in" if wanted == PAGE_FAULT else "called in")
     if wanted == PAGE_FAULT:
         return _Away(f"waited {GONE} for a page of its memory{where}", f"a page{where}")
     began, ended = int(part.began[away[0]]), int(part.began[away[-1]] + part.length[away[-1]])
@@ -423,9 +412,11 @@ def _lock(part: Segments, before: Sequence[int], away: Sequence[int], calls: Cal
     began, ended = int(part.began[away[0]]), int(part.began[away[-1]] + part.length[away[-1]])
     call = calls.of(thread, began, ended)
     name = part.names.object(call.what) if call else ""
-    site = _site_near(part, before[-1], thread)
+    site = part.site_near(before[-1])
     if INTERPRETERS_LOCK & callers:
         what, kind = "the lock of Python's interpreter", "lock"
+    elif PYTHONS_LOCK in callers:
+        what, kind = "a lock of Python's threading", "lock"
     else:
         what, kind = _futex_kind(callers)
     if kind == "lock" and not inherits:
@@ -448,8 +439,25 @@ def _lock(part: Segments, before: Sequence[int], away: Sequence[int], calls: Cal
     places = f"; wanted in {site}" if site else ""
     if giver and (gave := giver.part.site_of(giver.node)):
         places += f", given back in {gave}"
+    if its.processor != part.processor and (kept := _kept(its, owner, began, ended)):
+        places += f"; {kept}"
     had = f"which another thread of it had, {its.named(owner)}"
     return _Away(f"{text}, {had}{lent}{places}", said)
+
+
+def _kept(part: Segments, owner: int, began: int, ended: int) -> str:
+    """Say who kept a lock's owner from its processor, if that was a fifth of a wait; else empty."""
+    weights = part.weights_between(began, ended)
+    thread = part.thread_at(owner)
+    others = {
+        key: ns
+        for key, ns in weights.items()
+        if part.thread(key[0]) != thread and part.what(*key).kind != "idle"
+    }
+    ns, cause = sum(others.values()), part.blame(others)
+    if cause is None or 5 * ns < ended - began:
+        return ""
+    return f"that one's processor {part.processor} was at others for {format_ns(ns)}, in {cause}"
 
 
 def _futex_kind(callers: Collection[str]) -> tuple[str, str]:
@@ -483,4 +491,13 @@ def _trap(part: Segments, its: range, thread: int, line: int | None) -> str:
 def _unanswered(parts: Sequence[Segments]) -> str:
     """Say what kept a program's line from a ping, or its reply from the wire; empty: not seen."""
     every = {name for part in parts for i in range(len(part.whats)) for name in bases(part, i)}
-    return next((f": {why}" for function, why in SILENT.items() if function in every), "")
+    if why := next((why for function, why in SILENT.items() if function in every), ""):
+        return f": {why}"
+    part = parts[0]
+    own = [i for i in range(len(part.whats)) if part.of_program(int(part.node[i]))]
+    if not own or 10 * sum_ns(part, own) < 9 * part.ns or THREADS & every or not HANDLERS & every:
+        return ""
+    return (
+        f": {part.named(own[0])} polls: it waits in no call, has the processor all the time, "
+        "and so its line's thread, of a lower priority, never has the ping"
+    )

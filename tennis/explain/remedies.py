@@ -16,7 +16,9 @@ class _Remedy:
     """A setting that may help if a sentence about a late ball matches ``says``."""
 
     says: re.Pattern[str]
-    setting: str  # NAME=VALUE, as `tennis explain try` takes it; empty: a change of the program
+    # NAME=VALUE, as `tennis explain try` takes it, with groups of ``says`` at {}; empty: a change
+    # of the program
+    setting: str
     why: str
 
 
@@ -76,9 +78,14 @@ PROGRAMS = (
         "pthread_mutexattr_setprotocol(&attributes, PTHREAD_PRIO_INHERIT) for that mutex",
     ),
     _Remedy(
-        re.compile(r"processor \d+ was free"),
+        re.compile(r"it is bound to processor"),
         "",
-        "sched_setaffinity to that processor; or play with --bottom-half-cpu, which pins it there",
+        "sched_setaffinity to the processor that was free",
+    ),
+    _Remedy(
+        re.compile(r" \(processor (\d+) was free"),
+        "bottom-half-cpu={}",
+        "the program is then pinned to the processor that was free",
     ),
     next(one for one in REMEDIES if one.setting == "kernel=rt"),
 )
@@ -86,11 +93,11 @@ PROGRAMS = (
 
 def _of_a_program(sentence: str, settings: dict[str, str]) -> list[_Remedy]:
     """Return what may help a program against a late ball; not what the rally had already."""
-    found = [one for one in PROGRAMS if one.says.search(sentence)]
+    found = [(one, match) for one in PROGRAMS if (match := one.says.search(sentence))]
     had = settings.get("priorities", "default")
     chosen = []
-    for one in found:
-        setting = one.setting
+    for one, match in found:
+        setting = one.setting.format(*match.groups())
         if setting.startswith("priorities=") and had != "default":
             name, _, _ = setting.removeprefix("priorities=").partition("=")
             kept = [word for word in had.split(",") if not word.startswith(f"{name}=")]

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 """What is told of a ball that a program answered: what it waited for, by its own functions."""
 
+import re
 import subprocess
 from dataclasses import replace
 
@@ -10,6 +11,8 @@ import pytest
 from tennis.bench.kernels import own_program
 from tennis.bench.virtual import elf
 from tennis.explain.causes import common_kind
+from tennis.explain.code_picture import code_svg
+from tennis.explain.flame import causes
 from tennis.explain.segments import Names
 from tennis.explain.telling import tell
 from tennis.kit.checkout import ROOT
@@ -312,6 +315,8 @@ def test_above_its_lines_thread_a_program_waits_for_that_thread():
     ran = [*WAY, (BLOCKED, 0, 9000), (THREADED, 0, 3000), (BLOCKED, 0, 900), (IN_MAIN, 0, 9)]
     above = {**PRIORITIES, "answer": 80}
     told = story(*ran, (RAISES, 0, 100), priorities=above)
+    ((_, count, ns),) = causes([told])
+    assert (count, ns) == (1, told.rise)  # and not what one task took of it
     assert (
         "answer (real-time priority 80) has a higher priority than its line's thread irq/18-answer "
         "(FIFO 50): woken by it, it took the processor from it, and then had to wait for a lock "
@@ -332,6 +337,12 @@ def test_above_its_lines_thread_a_program_waits_for_that_thread():
         (CAME, "did not answer; most of the time"),
         ([(IDLES, 1, 90_000)], "did not answer; most of the time"),  # asleep, not deaf
         ([(TAKEN, 1, 90_000)], "interrupts were off for 90.0 µs in"),
+        (
+            [*WAY[:3], (WORKS, 0, 900_000)],
+            "did not answer: answer polls: it waits in no call, has the processor all the time",
+        ),
+        ([*WAY, (WORKS, 0, 900_000)], "did not answer; most of the time"),
+        ([*WAY[:3], (ELSEWHERE, 0, 900_000)], "did not answer; most of the time"),
     ],
 )
 def test_a_missed_ball_says_what_kept_the_reply(ran, said):
@@ -420,6 +431,22 @@ def test_a_signal_handler_is_named_and_a_place_replaces_functions():
     )
 
 
+def test_a_picture_has_the_place_of_each_span_of_the_program_and_of_no_interrupt():
+    ran = [*CAME, (WORKS, 0, 90_000), (LOCKS, 0, 50_000), (TAKEN_IN_FAULT, 1, 40_000)]
+    ran += [(IN_MAIN, 0, 100), (RAISES, 0, 9)]
+    phases = [
+        made_phase(n, NODES, what, TASKS, of_program=OWN) for n, what in enumerate((ran, FALLS))
+    ]
+    phases[0].segments["pc"][5] = 0x400100
+    rise = sum(ns for _, _, ns in ran)
+    names = Names(FUNCTIONS, POLICIES, of_program=True, places={0x400100: "work_on_it (a.c:12)"})
+    svg = code_svg(tell(3, 1000, (rise, rise + 2900), phases, names), "title", "note", 900)
+    told = re.findall(r"<title>([^<]*)</title>", svg)
+    assert any(one.endswith("work_on_it, in work_on_it (a.c:12) (the program)") for one in told)
+    (interrupt,) = [one for one in told if "preempt" in one or "40.0 µs" in one]
+    assert "a.c" not in interrupt
+
+
 def test_a_program_that_ran_and_then_waited_for_a_thread_elsewhere_was_not_busy():
     """Its way begins with the thread that woke it last, and it had the ping long before."""
     begun = sum(ns for _, _, ns in CAME)
@@ -457,6 +484,29 @@ def test_another_processor_that_was_free_is_named():
     assert "(it is bound to processor 0, and processor 1 was free); most" in told(IDLES, 1)
     assert "the ping (processor 1 was free); most" in told(IDLES, 3)
     assert "was free" not in told(ELSEWHERE, 1)
+
+
+def test_an_owner_that_others_keep_from_another_processor_has_two_causes():
+    """One processor waits for a lock, and its owner, on the other one, for that processor."""
+    begun = sum(ns for _, _, ns in CAME)
+    ran = [*CAME, (LOCKS, 0, 50), (IDLES, 0, 90_000), (IN_MAIN, 0, 9), (RAISES, 0, 2000)]
+    whole, wake = sum(ns for _, _, ns in ran), begun + 80_000
+
+    def told(others):
+        there = [(others, 0, wake - 3000), (HELPS, 0, whole - wake + 3000)]
+        wants = (begun, CALLS, IN_MAIN, 0x500010, FUTEX_CALL | 128, "")
+        gives = (wake, CALLS, HELPS, 0x500010, FUTEX_CALL | 129, "")
+        lanes = [
+            made_phase(0, NODES, ran, TASKS, of_program=OWN, events=[wants]),
+            made_phase(0, NODES, there, TASKS, of_program=OWN, processor=1, events=[gives]),
+            *(made_phase(1, NODES, FALLS, TASKS, of_program=OWN, processor=n) for n in range(2)),
+        ]
+        names = Names(FUNCTIONS, POLICIES, of_program=True, objects=OBJECTS)
+        return tell(3, 1000, (whole, whole + 2900), lanes, names).sentence
+
+    kept = "; that one's processor 1 was at others for 77.0 µs, in user space of stress"
+    assert kept in told(ELSEWHERE)
+    assert "that one's processor" not in told(IDLES)
 
 
 def told_with(ran, events, **names):
