@@ -456,7 +456,7 @@ class Settings(StrictModel):
         Cpu | None,
         Setting(
             words="bottom half's CPU",
-            takers={"rally", "side", "setting"},
+            takers={"rally", "side", "remedy", "setting"},
             benches=SET_UP,
             traits={"own on a board", "published or not"},
             shown=_place,

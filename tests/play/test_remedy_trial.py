@@ -207,6 +207,8 @@ OF_PROGRAM = {"kernel": "rt", "priorities": "default", "command-line": "", "bott
             [""],
         ),
         ("answer (FIFO 50) ran after 9 µs, and waited 9 ms for a page of its memory", {}, [""]),
+        ("ran after 9 µs (processor 1 was free)", {}, ["bottom-half-cpu=1"]),
+        ("ran (it is bound to processor 0, and processor 1 was free)", {}, [""]),
         ("interrupts were off for 9 ms in memset", {"kernel": "mainline"}, ["kernel=rt"]),
         ("interrupts were off for 9 ms in memset", {}, []),
         ("answer (FIFO 50) ran after 9 µs, and answered 8 ms later", {}, []),

@@ -142,7 +142,8 @@ def _before_its_line(tasks: Sequence[tuple[str, str, int]]) -> str:
         return ""
     return (
         f"; {plain(name, 40)} has priority {first}, its line's thread {plain(line, 40)} {behind}: "
-        f"if it polls, the thread never runs (let it wait in read(), or use --priorities irq=99)"
+        f"`tennis explain` tells whether it polls, so that the thread never runs (then let it wait "
+        f"in read(), or use --priorities irq=99)"
     )
 
 

@@ -51,7 +51,7 @@ def test_a_program_before_its_lines_thread_is_named_if_no_ball_comes(tmp_path, p
     report = read(tmp_path, BEGAN + TASKS.format(priority) + WAITS + OTHERS)
     said = program_record.advice(report.facts, report.tasks)["no_answer"]
     assert "printed before the first ball: waits for GPIO17" in said
-    words = "answer has priority 90, its line's thread irq/18-answer 50: if it polls"
+    words = "answer has priority 90, its line's thread irq/18-answer 50: `tennis explain` tells"
     assert (words in said) == named
     nobody = [task for task in report.tasks if not task[0].startswith("irq/18")]
     assert "polls" not in program_record.advice(report.facts, nobody)["no_answer"]
