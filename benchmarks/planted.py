@@ -37,12 +37,24 @@ TOML = {
     "planted.c": 'command = "./planted {}"\nsources = ["planted.c"]\n'
     'build_packages = ["libgpiod-dev"]\nlibraries = ["gpiod"]\n',
     "planted.cpp": 'command = "./planted {}"\nsources = ["planted.cpp"]\n',
-    "planted.py": 'command = "python3 -I planted.py"\nfiles = ["planted.py"]\n'
+    "planted.py": 'command = "python3 -I planted.py {}"\nfiles = ["planted.py"]\n'
     'packages = ["python3"]\n',
 }
 OWN = re.compile(r"ran (?P<ran>\d+) took (?P<took>\d+)(?: (?P<lock>\w+))?")
 UNITS = {"ns": 1, "µs": 1000, "ms": 1_000_000, "s": 1_000_000_000}
 RATIO, MORE_NS = 0.1, 4000
+PROBE = """
+static int racquet_answer(struct device *dev, struct racquet *r)
+{{
+	{}
+	return {}{};
+}}
+"""
+ASKS = {
+    "thread": "threaded_irq(dev, r->irq, NULL, wheel_turned, r->trigger | IRQF_ONESHOT,",
+    "request": "irq(dev, r->irq, wheel_turned, r->trigger,",
+    "hard": "irq(dev, r->irq, wheel_turned, r->trigger | IRQF_NO_THREAD,",
+}
 TOLD_AT = 150  # as planted/racquet.c.in
 TICK_NS = 16  # of the counter of QEMU's machine
 
@@ -146,7 +158,10 @@ def late_ball(rally: Path) -> tuple[int, int, int]:
 def of_racquet(name: str, cause: dict[str, Any], folder: Path) -> tuple[str, list[str]]:
     """Return a verdict on a Racquet's cause, and its row."""
     rally, source, processors = folder / name, folder / f"{name}.c", cause.get("processors", 1)
-    text = (HERE / "racquet.c.in").read_text().replace("@CODE@", cause["code"].strip())
+    begin = cause.get("begin", "")
+    asks = f'devm_request_{ASKS[cause.get("asks", "thread")]} "racquet", r)'
+    code = cause["code"].strip() + "\n" + PROBE.format(begin, "err ?: " * ("err" in begin), asks)
+    text = (HERE / "racquet.c.in").read_text().replace("@CODE@", code.strip())
     source.write_text(text)
     where = ("--processors", str(processors), "--interrupt-cpu", "0") if processors > 1 else ()
     setup = ("--racquet", str(source), "--kernel", cause["kernel"], *where, "--seed", "7")

@@ -287,6 +287,30 @@ static void at_once(void)
 {
 }
 
+static void *hog_second_processor(void *nothing)
+{
+	stay_on(1);
+	return hog(nothing);
+}
+
+static void *keep_ledger_there(void *nothing)
+{
+	stay_on(1);
+	return keep(&ledger);
+}
+
+/* A child that lives as long as its parent, and now and then takes the processor. */
+static void __attribute__((noinline)) leave_child(void)
+{
+	if (fork())
+		return;
+	become(SCHED_FIFO, 80);
+	for (;;) {
+		compute_us(350);
+		usleep(200);
+	}
+}
+
 static const struct cause {
 	const char *name;
 	void (*before_answer)(void);
@@ -309,6 +333,8 @@ static const struct cause {
 	{ "trap", at_once, 80 },
 	{ "same-name", at_once, 0, hog },
 	{ "bound", at_once, 50, hog_first_processor },
+	{ "left-child", at_once, 50 },
+	{ "two-processors", one_lock, 50, keep_ledger_there, hog_second_processor },
 	{ 0 },
 };
 
@@ -355,8 +381,10 @@ int main(int argc, char **argv)
 		evict();
 	if (cause->before_answer == prints)
 		read_slowly();
-	if (cause->helper == hog_first_processor)
+	if (cause->helper == hog_first_processor || cause->helper == keep_ledger_there)
 		stay_on(0);
+	if (argc > 1 && !strcmp(argv[1], "left-child"))
+		leave_child();
 	if (cause->priority)
 		become(SCHED_FIFO, cause->priority);
 	if (cause->helper)

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * planted - in C++: answers each ping late, for one known reason, and times itself as planted.c does.
- * usage: planted keeper|inherits
+ * usage: planted standard|inherits
  */
 #include <cstdint>
 #include <cstdio>
@@ -11,7 +11,6 @@
 #include <mutex>
 #include <pthread.h>
 #include <sched.h>
-#include <string>
 #include <thread>
 
 #include "pings.h"
@@ -34,54 +33,46 @@ static void become(int policy, int priority)
 	pthread_setschedparam(pthread_self(), policy, &param);
 }
 
-class Keeper {
-public:
-	explicit Keeper(bool inherits)
-	{
-		pthread_mutexattr_t attributes;
+namespace stock
+{
+std::mutex shelf;
 
-		pthread_mutexattr_init(&attributes);
-		if (inherits)
-			pthread_mutexattr_setprotocol(&attributes, PTHREAD_PRIO_INHERIT);
-		pthread_mutex_init(&records, &attributes);
+void fill()
+{
+	become(SCHED_OTHER, 0);
+	for (;;) {
+		shelf.lock();
+		for (int i = 0; i < 25000; i++)
+			counted++;
+		shelf.unlock();
+		usleep(120);
 	}
+}
 
-	void keep()
-	{
-		become(SCHED_OTHER, 0);
-		for (;;) {
-			pthread_mutex_lock(&records);
-			for (int i = 0; i < 30000; i++)
-				counted++;
-			pthread_mutex_unlock(&records);
-			usleep(150);
-		}
-	}
+void __attribute__((noinline)) take()
+{
+	std::lock_guard<std::mutex> held(shelf);
 
-	void count()
-	{
-		pthread_mutex_lock(&records);
-		counted++;
-		pthread_mutex_unlock(&records);
-	}
-
-private:
-	pthread_mutex_t records;
-};
+	counted++;
+}
+} // namespace stock
 
 int main(int argc, char **argv)
 {
-	static Keeper keeper(argc > 1 && !strcmp(argv[1], "inherits"));
 	int64_t latest = 0;
 	int reply = take_reply(), ping = take_ping();
+	pthread_mutexattr_t attributes;
 
+	pthread_mutexattr_init(&attributes);
+	pthread_mutexattr_setprotocol(&attributes, PTHREAD_PRIO_INHERIT);
+	if (argc > 1 && !strcmp(argv[1], "inherits"))
+		pthread_mutex_init(stock::shelf.native_handle(), &attributes);
 	become(SCHED_FIFO, 50);
-	std::thread slow(&Keeper::keep, &keeper);
-	pthread_setname_np(slow.native_handle(), "slow");
+	std::thread slow(stock::fill);
 	for (;;) {
 		int64_t began = wait_for_ping(ping), ran = now_ns();
 
-		keeper.count();
+		stock::take();
 		int64_t answered = now_ns();
 		set_reply(reply, 1);
 		set_reply(reply, 0);

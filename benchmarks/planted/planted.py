@@ -1,12 +1,17 @@
 # SPDX-FileCopyrightText: The Tennis authors
 # SPDX-License-Identifier: MIT
-"""Answers each ping late, as it logs before it answers; times itself as planted.c does."""
+"""Answers each ping late, as it logs before it answers; times itself as planted.c does.
+
+usage: planted.py CAUSE
+"""
 
 import fcntl
 import io
 import logging
 import os
 import struct
+import sys
+import threading
 import time
 
 TAKE_LINE, SET_VALUES = 0xC250B407, 0xC010B40F  # linux/gpio.h
@@ -31,17 +36,55 @@ def note(number: int) -> None:
         logging.warning("ball %d, line %d", number, line)
 
 
+def note_one(number: int) -> None:
+    """Log one line."""
+    logging.warning("ball %d: %s", number, "x" * 2000)
+
+
+def count(number: int) -> int:
+    """Compute for some time."""
+    total = 0
+    for one in range(900):
+        total += one ^ number
+    return total
+
+
+def slow_pipe() -> io.TextIOWrapper:
+    """Return a pipe of one page, which a child empties slowly."""
+    ends = os.pipe()
+    fcntl.fcntl(ends[1], fcntl.F_SETPIPE_SZ, 4096)
+    if not os.fork():
+        while True:
+            time.sleep(0.006)
+            os.read(ends[0], 4096)
+    return os.fdopen(ends[1], "w")
+
+
+def keep(handler: logging.Handler) -> None:
+    """Have a handler's lock nearly always, as a second thread does that logs into a slow place."""
+    os.sched_setscheduler(0, os.SCHED_OTHER, os.sched_param(0))
+    while True:
+        with handler.lock:
+            time.sleep(0.0005)
+        time.sleep(0.0001)
+
+
 def main() -> None:
     """Answer until somebody ends it."""
+    cause = sys.argv[1]
+    before_answer = {"logging": note, "python-code": count}.get(cause, note_one)
+    handler = logging.StreamHandler(slow_pipe() if cause == "logging-pipe" else io.StringIO())
+    logging.basicConfig(handlers=[handler])
     os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(50))
-    logging.basicConfig(stream=io.StringIO())
+    if cause == "logging-lock":
+        threading.Thread(target=keep, args=(handler,)).start()
     reply, ping = take(1, OUTPUT), take(0, INPUT | EDGE_RISING)
     up, down = struct.pack("<QQ", 1, 1), struct.pack("<QQ", 0, 1)
     latest = number = 0
     while True:
         began = struct.unpack_from("<Q", os.read(ping, EVENT))[0]
         ran = time.monotonic_ns()
-        note(number)
+        before_answer(number)
         answered = time.monotonic_ns()
         fcntl.ioctl(reply, SET_VALUES, up)
         fcntl.ioctl(reply, SET_VALUES, down)
