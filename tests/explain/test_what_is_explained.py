@@ -33,7 +33,8 @@ KIT = [
         ("hard", "forced", "explicit"), ("tasklet", "thread", "workqueue", "user")
     )
 ]
-ANSWERS: list[dict[str, Any]] = [*KIT, {"racquet": "own.c"}, {"program": BROUGHT.path}]
+KERNELS = ("mainline", "rt", "evl", "sloth")
+ANSWERS: list[dict[str, Any]] = [{}, *KIT, {"racquet": "own.c"}, {"program": BROUGHT.path}]
 WITNESSES = ("none", "cyclictest", "timerlat", "osnoise")
 SERVED: dict[str, dict[str, Any]] = {
     "balls": {},
@@ -58,7 +59,7 @@ class Booted(Exception):  # noqa: N818 (it is none)
 
 def combinations():
     for kernel, answer, witness, served, machine in itertools.product(
-        ("mainline", "rt"), ANSWERS, WITNESSES, SERVED, MACHINES
+        KERNELS, ANSWERS, WITNESSES, SERVED, MACHINES
     ):
         # all that answers with each other thing, one at a time
         odd = [witness != "none", served != "balls", machine != {}]
@@ -133,7 +134,11 @@ def test_whatever_is_played_is_explained_or_refused_with_the_reason(command, mad
     def boots(*arguments, **_):
         raise Booted(next(one for one in arguments if isinstance(one, Plan)))
 
-    monkeypatch.setattr(replayed, "profile_balls", boots)
+    def profiles(rally, plan, *_, **__):
+        replayed._refuse_others(rally, plan)  # its first line
+        boots(plan)
+
+    monkeypatch.setattr(replayed, "profile_balls", profiles)
     for name in ("shoot", "_played"):
         monkeypatch.setattr(without_cost, name, boots)
     monkeypatch.setattr(worst_instant, "shoot", boots)
@@ -154,6 +159,7 @@ def test_whatever_is_played_is_explained_or_refused_with_the_reason(command, mad
             COMMANDS[command](rally)
         except Booted as booted:
             played += 1
+            assert one[0] != "sloth", one
             asked = {"versions": {}}
             if command == "try":
                 asked["command_line"] = "nohz=off"
