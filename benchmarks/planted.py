@@ -43,6 +43,14 @@ TOML = {
 OWN = re.compile(r"ran (?P<ran>\d+) took (?P<took>\d+)(?: (?P<lock>\w+))?")
 UNITS = {"ns": 1, "µs": 1000, "ms": 1_000_000, "s": 1_000_000_000}
 RATIO, MORE_NS = 0.1, 4000
+TURNED = """
+static irqreturn_t wheel_turned(int irq, void *data)
+{
+	raises(data);
+	lowers(data);
+	return IRQ_HANDLED;
+}
+"""
 PROBE = """
 static int racquet_answer(struct device *dev, struct racquet *r)
 {{
@@ -160,7 +168,8 @@ def of_racquet(name: str, cause: dict[str, Any], folder: Path) -> tuple[str, lis
     rally, source, processors = folder / name, folder / f"{name}.c", cause.get("processors", 1)
     begin = cause.get("begin", "")
     asks = f'devm_request_{ASKS[cause.get("asks", "thread")]} "racquet", r)'
-    code = cause["code"].strip() + "\n" + PROBE.format(begin, "err ?: " * ("err" in begin), asks)
+    code = cause["code"].strip() + "\n" + TURNED * ("wheel_turned(int" not in cause["code"])
+    code += PROBE.format(begin, "err ?: " * ("err" in begin), asks)
     text = (HERE / "racquet.c.in").read_text().replace("@CODE@", code.strip())
     source.write_text(text)
     where = ("--processors", str(processors), "--interrupt-cpu", "0") if processors > 1 else ()
@@ -193,6 +202,8 @@ def main() -> int:
     else:
         every = tomllib.loads((HERE / "racquets.toml").read_text())["cause"]
         causes, of = {cause["name"]: cause for cause in every}, of_racquet
+        for cause in every:
+            cause.setdefault("code", causes.get(cause.get("like"), {}).get("code"))
     print(HEADS[kind])
     found = []
     for name in names or causes:
