@@ -590,7 +590,7 @@ def test_a_cause_that_nobody_looked_at_is_not_confirmed(maker):
     late = bursts(6000)
     late[70] = 6500
     maker.rally("rt", "chrt", "idle", late, repetition=11)
-    _, claims, _ = shown_of(maker.sealed())
+    claims = Replication(maker.sealed()).as_json()["claims"]
     assert claims[0]["cause"] == "not looked at"
     assert claims[0]["parts"][0]["sides"][0]["mechanism"] is None
 

@@ -163,6 +163,7 @@ def test_a_drill_leaves_the_board_as_it_was(target, tmp_path, name, context, tas
     assert state(target) + target.run("ls /sys/module | wc -l", what="looking") == before
 
 
+@pytest.mark.more
 def test_an_interrupt_during_the_set_up_leaves_the_board_as_it_was(target, tmp_path):
     target.run("modprobe racquet bottom_half=workqueue", what="loading")
     before = state(target)
