@@ -22,28 +22,15 @@ from tennis.rally.phases import (
     USER,
     WAKES,
     WANTS,
-    Symbol,
 )
-from tests.support.phases import made_phase, thread_of
+from tests.support.phases import made_phase, named, thread_of
 from tests.support.virtual import played
 
-FUNCTIONS = [
-    Symbol(0x1000, "el1h_64_irq"),
-    Symbol(0x2000, "racquet_top_half", "racquet"),
-    Symbol(0x3000, "want_it"),
-    Symbol(0x4000, "queued_spin_lock_slowpath"),
-    Symbol(0x5000, "hold_it"),
-    Symbol(0x6000, "cpu_do_idle"),
-    Symbol(0x7000, "irq_thread"),
-    Symbol(0x8000, "__irq_wake_thread"),
-    Symbol(0x9000, "try_to_wake_up"),
-    Symbol(0xA000, "gic_ipi_send_mask"),
-    Symbol(0xB000, "ipi_handler"),
-    Symbol(0xC000, "set_task_cpu"),
-    Symbol(0xD000, "load_balance"),
-    Symbol(0xE000, "rt_spin_lock"),
-    Symbol(0xF000, "rtlock_slowlock_locked"),
-]
+FUNCTIONS = named(
+    "el1h_64_irq", "racquet_top_half[racquet]", "want_it", "queued_spin_lock_slowpath", "hold_it",
+    "cpu_do_idle", "irq_thread", "__irq_wake_thread", "try_to_wake_up", "gic_ipi_send_mask",
+    "ipi_handler", "set_task_cpu", "load_balance", "rt_spin_lock", "rtlock_slowlock_locked",
+)  # fmt: skip
 IRQ, RACQUET, WANT, SPIN, HOLD, IDLE, THREAD, WAKE, TRY, SEND, IPI, SET, BALANCE = range(13)
 RT_LOCK, RT_SLOW = 13, 14
 NAMES = Names(FUNCTIONS)

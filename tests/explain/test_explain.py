@@ -28,7 +28,7 @@ from tennis.play.check import check_rally
 from tennis.rally import open_rally
 from tennis.rally.folder import BALLS
 from tennis.rally.phases import USER, Symbol
-from tests.support.phases import made_phase
+from tests.support.phases import made_phase, named
 from tests.support.shared import made_once
 from tests.support.synthetic import make_rally, sealed_again
 from tests.support.virtual import played, table
@@ -40,14 +40,10 @@ virtual = pytest.mark.virtual
 
 # --- stories, from made-up phases: no bench needed ---
 
-FUNCTIONS = [
-    Symbol(0x1000, "vectors"),
-    Symbol(0x2000, "el1h_64_irq"),
-    Symbol(0x3000, "racquet_top_half", "racquet"),
-    Symbol(0x4000, "grab<&lock>"),
-    Symbol(0x5000, "__arm64_sys_write"),
-    Symbol(0x6000, "cpu_do_idle"),
-]
+FUNCTIONS = named(
+    "vectors", "el1h_64_irq", "racquet_top_half[racquet]", "grab<&lock>", "__arm64_sys_write",
+    "cpu_do_idle",
+)  # fmt: skip
 VECTORS, IRQ, RACQUET, GRAB, WRITE, IDLE = range(6)
 HOSTILE = "</title><b onload=x>\x1b[2J"
 

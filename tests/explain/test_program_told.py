@@ -30,36 +30,17 @@ from tennis.rally.phases import (
     Symbol,
 )
 from tennis.rally.program import read
-from tests.support.phases import made_phase, thread_of
+from tests.support.phases import made_phase, named, thread_of
 
-FUNCTIONS = [
-    Symbol(0x1000, "main", PROGRAM),
-    Symbol(0x2000, "set", PROGRAM),
-    Symbol(0x3000, "el1h_64_irq"),
-    Symbol(0x4000, "edge_irq_handler"),
-    Symbol(0x5000, "edge_irq_thread"),
-    Symbol(0x6000, "cpu_do_idle"),
-    Symbol(0x7000, "__arm64_sys_ioctl"),
-    Symbol(0x8000, "do_mem_abort"),
-    Symbol(0x9000, "rt_spin_lock"),
-    Symbol(0xA000, "__rmqueue_pcplist"),
-    Symbol(0xB000, "__arm64_sys_futex"),
-    Symbol(0xC000, "work_on_it"),
-    Symbol(0xD000, "_PyEval_EvalFrameDefault", PROGRAM),
-    Symbol(0xE000, GARBAGE, PROGRAM),
-    Symbol(0xF000, "PyEval_RestoreThread", PROGRAM),
-    Symbol(0xF800, "futex_lock_pi"),
-    Symbol(0xF900, "__arm64_sys_clock_nanosleep"),
-    Symbol(0xFA00, "__arm64_sys_read"),
-    Symbol(0xFB00, "__switch_to"),
-    Symbol(0xFC00, UNNAMED_OF_PYTHON, PROGRAM),
-    Symbol(0xFD00, "preempt_schedule_irq"),
-    Symbol(0xFD10, "__arm64_sys_write"),
-    Symbol(0xFD20, "__schedule"),
-    Symbol(0xFD30, "schedule_rtlock"),
-    Symbol(0xFD40, "debounce_irq_handler"),
-    Symbol(0xFD50, "gpio_set_open_drain_value_commit"),
-]
+FUNCTIONS = named(
+    "main[program]", "set[program]", "el1h_64_irq", "edge_irq_handler", "edge_irq_thread",
+    "cpu_do_idle", "__arm64_sys_ioctl", "do_mem_abort", "rt_spin_lock", "__rmqueue_pcplist",
+    "__arm64_sys_futex", "work_on_it", "_PyEval_EvalFrameDefault[program]", f"{GARBAGE}[program]",
+    "PyEval_RestoreThread[program]", "futex_lock_pi", "__arm64_sys_clock_nanosleep",
+    "__arm64_sys_read", "__switch_to", f"{UNNAMED_OF_PYTHON}[program]", "preempt_schedule_irq",
+    "__arm64_sys_write", "__schedule", "schedule_rtlock", "debounce_irq_handler",
+    "gpio_set_open_drain_value_commit",
+)  # fmt: skip
 MAIN, SET, IRQ, EDGE, THREAD, IDLE, IOCTL, FAULT, LOCK, PAGES, FUTEX, WORK = range(12)
 PYTHONS, COLLECTOR, RESTORES, LENDS, NANOSLEEP, READ, SWITCH, UNNAMED = range(12, 20)
 PREEMPT, WRITE, SCHEDULE, SLOW, DEBOUNCE, DRAIN = range(20, 26)

@@ -17,8 +17,7 @@ from tennis.explain.timeline import timeline_svg
 from tennis.explain.without_cost import without
 from tennis.kit.errors import BenchError, UsageError
 from tennis.rally import open_rally
-from tennis.rally.phases import Symbol
-from tests.support.phases import made_phase
+from tests.support.phases import made_phase, named
 from tests.support.shared import made_once
 from tests.support.synthetic import make_rally
 from tests.support.terminal import tennis
@@ -26,12 +25,9 @@ from tests.support.virtual import played
 
 # --- from made-up phases: no bench needed ---
 
-FUNCTIONS = [
-    Symbol(0x1000, "vectors"),
-    Symbol(0x2000, "el1h_64_irq"),
-    Symbol(0x3000, "racquet_top_half", "racquet"),
-    Symbol(0x4000, "__schedule"),
-]
+FUNCTIONS = named(
+    "vectors", "el1h_64_irq", "racquet_top_half[racquet]", "__schedule",
+)  # fmt: skip
 VECTORS, IRQ, RACQUET, SCHEDULE = range(4)
 NODES = [(-1, 0), (0, SCHEDULE), (0, IRQ), (2, RACQUET)]
 MEMORY, THIRD, GPIO = 3, 2, 0

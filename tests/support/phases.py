@@ -9,7 +9,15 @@ from types import MappingProxyType
 import numpy as np
 
 from tennis.bench.virtual.profiler import _EVENT, _NODE, _SEGMENT, _STALL
-from tennis.rally.phases import Phase
+from tennis.rally.phases import Phase, Symbol
+
+
+def named(*names: str) -> list[Symbol]:
+    """Return functions by their names, with their module as in ``main[program]``."""
+    found = [name.removesuffix("]").partition("[") for name in names]
+    return [
+        Symbol(0x1000 * n, name, module or None) for n, (name, _, module) in enumerate(found, 1)
+    ]
 
 
 def thread_of(task: str) -> int:
