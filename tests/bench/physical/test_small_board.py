@@ -16,10 +16,9 @@ from tennis.bench.targets import snapshot
 from tennis.bench.targets.ssh import SshTarget
 from tennis.kit.checkout import ROOT
 from tennis.kit.errors import RallyError
-from tennis.play.rally import NothingPlayedError, Watch, play
+from tennis.play.rally import Watch, play
 from tennis.rally import Rally, witness
 from tennis.rally.folder import CONSOLE
-from tennis.rally.in_play import part_path
 from tennis.rally.inside import read_inside
 from tennis.rally.manifest import Drill
 from tests.support.fake_brickwall import FakeBrickwall
@@ -161,24 +160,6 @@ def test_a_drill_leaves_the_board_as_it_was(target, tmp_path, name, context, tas
     found = {task.task: (task.policy, task.priority) for task in manifest.target.tasks}
     assert tasks.items() <= found.items()
     assert state(target) + target.run("ls /sys/module | wc -l", what="looking") == before
-
-
-@pytest.mark.more
-def test_an_interrupt_during_the_set_up_leaves_the_board_as_it_was(target, tmp_path):
-    target.run("modprobe racquet bottom_half=workqueue", what="loading")
-    before = state(target)
-    console = part_path(tmp_path / "r") / CONSOLE
-
-    def is_told() -> bool:  # progress may leave out what takes a moment only
-        return console.exists() and "tennis: doing loading the Racquet\n" in console.read_text()
-
-    with FakeBrickwall() as fake:
-        plan = plan_of(
-            bench="pi", port=fake.port, target=HOST, load="stress", priorities="chrt", balls=500
-        )
-        with pytest.raises(NothingPlayedError, match="nothing was kept"):
-            play(PiBench(HOST, fake.port), plan, tmp_path / "r", Watch(stop=is_told))
-    assert state(target) == before
 
 
 @pytest.mark.more
