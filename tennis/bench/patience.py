@@ -9,7 +9,7 @@ from dataclasses import dataclass
 class Patience:
     """Limits, in seconds of the host's clock; a caller that makes a part of a bench may set others.
 
-    Against an emulated Pico the seconds are its own: see ``bench/instruments/emulated_clock.py``.
+    Against an emulated Pico the seconds are its own: see ``bench/instruments/serial_link.py``.
     """
 
     # SSH

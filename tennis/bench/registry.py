@@ -145,11 +145,6 @@ def boots_afresh(bench: type[RegisteredBench]) -> bool:
     return bench.repeats or issubclass(bench, PreparingBench)
 
 
-def kernels_of_sloth() -> list[str]:
-    """Return the names of the kernels that are SLOTH."""
-    return [name for name in own_kernels() if system_of(name) == "sloth"]
-
-
 def kernels_of(kind: BenchKind) -> list[str]:
     """Return the names of kernels that are own ones of benches of a kind."""
     own = (sorted(bench.kernels) for bench in benches() if bench.kind == kind)

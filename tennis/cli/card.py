@@ -60,7 +60,7 @@ def card(boot: Path, *, host: str | None, user: str, key: Path | None, replace: 
 
 
 def _write(boot: Path, host: str, user: str, key: Path | None, *, replace: bool) -> None:
-    from tennis.bench.fleet.card import Card, write_card
+    from tennis.bench.fleet.card import Card
 
     place = key or next((p for name in KEYS if (p := Path.home() / ".ssh" / name).is_file()), None)
     if place is None:
@@ -72,5 +72,5 @@ def _write(boot: Path, host: str, user: str, key: Path | None, *, replace: bool)
         raise UsageError(
             f"cannot read {place} ({error.strerror})", next_step="name another file with --key"
         ) from error
-    names = write_card(boot, Card(host, user, line), replace=replace)
+    names = Card(host, user, line).write(boot, replace=replace)
     echo(f"{quoted(boot)}: {', '.join(names)}; the key {place.name} lets {user} in to {host}")

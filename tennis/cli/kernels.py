@@ -36,7 +36,7 @@ def kernels(ctx: click.Context) -> None:
     if ctx.invoked_subcommand is not None:
         return
     from tennis.bench.kernels import catalogue as known
-    from tennis.bench.registry import benches, kernels_of_sloth
+    from tennis.bench.registry import benches, own_kernels, system_of
 
     named = table("kernel", "release", "what it is", ruled=False)
     for name, entry in known.catalogue().items():
@@ -45,7 +45,7 @@ def kernels(ctx: click.Context) -> None:
     Console().print(named)
     echo("\n--kernel also takes the folder of a built arm64 kernel tree (5.10 or newer),")
     echo("and SLOTH, which is no Linux (docs/sloth.md):")
-    echo(f"{', '.join(kernels_of_sloth())}.")
+    echo(f"{', '.join(name for name in own_kernels() if system_of(name) == 'sloth')}.")
     for bench in benches():
         if bench.kernels and bench.can.system != "sloth":
             where = "" if bench.kind == "virtual" else f", with --bench {bench.kind}"

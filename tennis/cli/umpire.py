@@ -109,7 +109,7 @@ def _capture(
     rate = round(rate_mhz * 1e6) if rate_mhz else None
     if out.exists() or out.is_symlink():
         raise UsageError(f"{out} exists", next_step="choose another name for the capture")
-    chosen = sigrok.settings(analyser, rate_hz=rate, ping=ping, reply=reply, seconds=seconds)
+    chosen = sigrok.Settings.asked(analyser, rate_hz=rate, ping=ping, reply=reply, seconds=seconds)
     name = plain(chosen.analyser.name, 40)
     for warning in chosen.warnings(USUAL_PROTOCOL.pulse_ns, chosen.seconds):
         warn(warning)

@@ -31,7 +31,7 @@ def _needed_s(plan: Plan) -> float:
 
 
 def _chosen(plan: Plan, seconds: float) -> sigrok.Settings:
-    chosen = sigrok.settings_for(plan.analyser, plan.protocol.pulse_ns, seconds)
+    chosen = sigrok.Settings.covering(plan.analyser, plan.protocol.pulse_ns, seconds)
     if plan.target is not None and chosen.seconds is not None:
         raise UsageError(
             f"{plain(chosen.analyser.name, 40)} cannot stream: its memory would be full before "

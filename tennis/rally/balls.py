@@ -222,7 +222,7 @@ def check(path: Path, *, balls: int, tick_hz: int) -> list[int]:
     Raises RallyError unless it has the form that ``write`` gives.
     """
     with Reading(path):
-        form = footer.read(path)
+        form = footer.Footer.read(path)
         _check_form(form, balls)
         with pq.ParquetFile(path, **FOOTER_LIMITS) as file:
             _check_columns(file.schema_arrow, tick_hz)

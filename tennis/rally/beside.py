@@ -54,7 +54,7 @@ def read_table(
     check_file(rally.path, name)
     words = [field.name for field in schema if field.type == pa.string()]
     try:
-        form = footer.read(path)
+        form = footer.Footer.read(path)
         if form.rows not in rows or sum(form.groups) != form.rows:
             raise not_of(rally, name)
         # words stay in their dictionaries: a few bytes could become a long one in each row

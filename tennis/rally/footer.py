@@ -70,39 +70,39 @@ class Footer:
     groups: list[int]  # rows of each row group
     chunks: list[_Chunk]  # of all row groups
 
+    @classmethod
+    def read(cls, path: Path) -> "Footer":
+        """Read the footer of a Parquet file, and the heads of its pages.
+
+        Raises OSError, and ValueError if it is no Parquet file or a column would unpack to more
+        than it may.
+        """
+        with open_below(path.parent, path.name) as file:
+            end = file.seek(0, 2)
+            file.seek(max(0, end - 8))
+            tail = file.read(8)
+            if len(tail) < 8 or tail[4:] != MAGIC:
+                raise ValueError("no Parquet file")
+            (size,) = struct.unpack("<I", tail[:4])
+            if size > min(FOOTER_MAX, end - 8):
+                raise ValueError("a footer larger than its file, or than any of balls")
+            file.seek(end - 8 - size)
+            data = file.read(size)
+            try:
+                meta = _Reader(data).structure()
+                footer = cls(_whole(meta[ROWS]), *_groups(meta.get(ROW_GROUPS, [])))
+                for chunk in footer.chunks:
+                    if not 0 < chunk.begin <= chunk.end <= end:
+                        raise ValueError("a column that is not in its file")
+                    _check_pages(file, chunk)
+            except (IndexError, KeyError, TypeError, AttributeError) as error:
+                raise ValueError("a damaged footer") from error
+        return footer
+
 
 def column_bytes(rows: int) -> int:
     """Return how many bytes a column of ``rows`` rows takes at most, unpacked."""
     return rows * 128 + (1 << 20)
-
-
-def read(path: Path) -> Footer:
-    """Read the footer of a Parquet file, and the heads of its pages.
-
-    Raises OSError, and ValueError if it is no Parquet file or a column would unpack to more than it
-    may.
-    """
-    with open_below(path.parent, path.name) as file:
-        end = file.seek(0, 2)
-        file.seek(max(0, end - 8))
-        tail = file.read(8)
-        if len(tail) < 8 or tail[4:] != MAGIC:
-            raise ValueError("no Parquet file")
-        (size,) = struct.unpack("<I", tail[:4])
-        if size > min(FOOTER_MAX, end - 8):
-            raise ValueError("a footer larger than its file, or than any of balls")
-        file.seek(end - 8 - size)
-        data = file.read(size)
-        try:
-            meta = _Reader(data).structure()
-            footer = Footer(_whole(meta[ROWS]), *_groups(meta.get(ROW_GROUPS, [])))
-            for chunk in footer.chunks:
-                if not 0 < chunk.begin <= chunk.end <= end:
-                    raise ValueError("a column that is not in its file")
-                _check_pages(file, chunk)
-        except (IndexError, KeyError, TypeError, AttributeError) as error:
-            raise ValueError("a damaged footer") from error
-    return footer
 
 
 def _check_pages(file: BinaryIO, chunk: _Chunk) -> None:

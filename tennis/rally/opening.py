@@ -134,15 +134,6 @@ def open_unjudged(path: Path) -> Rally:
     return Rally(path, manifest, interrupt, scheduling)
 
 
-def open_interrupted(place: Path) -> Rally | None:
-    """Return the rally that was sealed at an interruption, or None if no sound one is there."""
-    try:
-        rally = open_unjudged(place)
-    except RallyError:
-        return None
-    return rally if rally.manifest.ended == "interrupted" else None
-
-
 def _by_size(path: Path, manifest: Manifest) -> list[str]:
     return sorted(manifest.files, key=lambda name: (path / name).stat().st_size, reverse=True)
 
@@ -171,7 +162,7 @@ def _count(balls: Path, manifest: Manifest, pool: ThreadPoolExecutor) -> tuple[T
     counted = [job.result() for job in jobs]
     spans = {number: span for part in counted for number, span in part.spans.items()}
     with table.Reading(balls):
-        rows.check_spans(spans, rules)
+        rules.check_spans(spans)
     misses = sum(part.misses for part in counted)
     if misses != counts.misses or sum(part.balls for part in counted) != counts.balls:
         raise RallyError(

@@ -40,6 +40,12 @@ class BallRules:
         """Return the latest tick of an answer: instruments round the timeout by a tick or two."""
         return -(-self.timeout_ns * self.tick_hz // NS_PER_S) + 2
 
+    def check_spans(self, spans: dict[int, "_Span"]) -> None:
+        """Check that no row group begins before the one before it is over. Raises TableError."""
+        ordered = [spans[number] for number in sorted(spans)]
+        if self.ordered and any(b.served_ns < a.over_ns for a, b in itertools.pairwise(ordered)):
+            _refuse("a ball that was served before the one before it was over")
+
 
 @dataclass(frozen=True)
 class _Span:
@@ -184,10 +190,3 @@ def count(path: Path, groups: Iterable[int], begins: list[int], rules: BallRules
     counted.interrupt.settle()
     counted.scheduling.settle()
     return counted
-
-
-def check_spans(spans: dict[int, _Span], rules: BallRules) -> None:
-    """Check that no row group begins before the one before it is over. Raises TableError."""
-    ordered = [spans[number] for number in sorted(spans)]
-    if rules.ordered and any(b.served_ns < a.over_ns for a, b in itertools.pairwise(ordered)):
-        _refuse("a ball that was served before the one before it was over")

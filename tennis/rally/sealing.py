@@ -14,7 +14,7 @@ from typing import Any
 import pyarrow as pa
 
 from tennis.kit.digests import sha256_of
-from tennis.kit.errors import UsageError
+from tennis.kit.errors import RallyError, UsageError
 from tennis.rally import balls as table
 from tennis.rally.disk import sync, writing
 from tennis.rally.folder import (
@@ -31,7 +31,7 @@ from tennis.rally.folder import (
 )
 from tennis.rally.in_play import can_go_on, part_path, remove_part
 from tennis.rally.manifest import Manifest
-from tennis.rally.opening import open_folder, open_interrupted, open_unjudged
+from tennis.rally.opening import open_folder, open_unjudged
 
 
 def seal(
@@ -55,7 +55,7 @@ def seal(
     """
     sealed, earlier = part / SEALED, part / INTERRUPTED
     with writing(out, f"then continue with `tennis resume {out}`"):
-        before = open_interrupted(out if os.path.lexists(out) else earlier)
+        before = _interrupted(out if os.path.lexists(out) else earlier)
         if os.path.lexists(out) and before is None:
             raise UsageError(f"{out} exists", next_step="choose another name for the rally")
         shutil.rmtree(sealed, ignore_errors=True)
@@ -87,6 +87,15 @@ def seal(
     if not can_go_on(rally):
         remove_part(part)
     return rally
+
+
+def _interrupted(place: Path) -> Rally | None:
+    """Return the rally that was sealed at an interruption, or None if no sound one is there."""
+    try:
+        rally = open_unjudged(place)
+    except RallyError:
+        return None
+    return rally if rally.manifest.ended == "interrupted" else None
 
 
 def set_aside(place: Path, out: Path, why: str = INTERRUPTED) -> None:

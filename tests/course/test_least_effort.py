@@ -266,7 +266,7 @@ def test_a_program_that_answers_each_40th_ball_is_ended_and_not_played_again(tmp
 def test_a_file_has_one_budget_however_often_it_is_played(tmp_path, monkeypatch):
     """Each play takes 400 s: the second one ends at 600, and the third does not begin."""
     now = SimpleNamespace(s=0.0)
-    monkeypatch.setattr(budget, "processor_s", lambda _: now.s)
+    monkeypatch.setattr(budget, "_processor_s", lambda _: now.s)
     monkeypatch.setattr(budget, "LOOK_S", 0.0)
     progress = Progress(planned=2000, balls=900)
 

@@ -16,7 +16,7 @@ from tennis.kit.log import listening
 from tennis.match.workers import Workers
 from tennis.rally import open_rally
 from tests.support.mock_target import running
-from tests.support.patience import processor_s, wait_until
+from tests.support.patience import _processor_s, wait_until
 from tests.support.small_match import silent, small_match
 
 pytestmark = pytest.mark.virtual
@@ -81,7 +81,7 @@ def test_workers_of_a_match_that_was_killed_end(tmp_path):
     os.kill(process.pid, signal.SIGKILL)
     assert "semaphore" not in process.communicate()[1]
     while workers := running(str(out)):
-        assert all(processor_s(pid) < LIMIT_S for pid in workers), "it plays without an end"
+        assert all(_processor_s(pid) < LIMIT_S for pid in workers), "it plays without an end"
         time.sleep(0.2)
     again = subprocess.run([*words], cwd=tmp_path, capture_output=True, text=True, check=False)
     assert again.returncode == 0, again.stderr

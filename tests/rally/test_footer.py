@@ -37,7 +37,7 @@ def test_it_reads_what_pyarrow_reads(form, groups, tmp_path):
             table = [rng.integers(-(2**62), 2**62, size), rng.integers(0, 9, size)]
             data = [pa.array(t, f.type) for t, f in zip(table, columns, strict=True)]
             writer.write_table(pa.table(data, schema=columns))
-    said, meta = footer.read(path), pq.ParquetFile(path).metadata
+    said, meta = footer.Footer.read(path), pq.ParquetFile(path).metadata
     assert said.rows == meta.num_rows
     assert said.groups == [meta.row_group(i).num_rows for i in range(groups)]
     theirs = [meta.row_group(i).column(j) for i in range(groups) for j in range(2)]
@@ -55,7 +55,7 @@ def test_no_footer(content, tmp_path):
     path = tmp_path / "t.parquet"
     path.write_bytes(content)
     with pytest.raises(ValueError, match=r"footer|Parquet"):
-        footer.read(path)
+        footer.Footer.read(path)
 
 
 @pytest.mark.parametrize("form", ["plain", "dictionary", "statistics", "old"])
@@ -64,6 +64,6 @@ def test_a_column_that_is_larger_than_its_rows_is_refused(form, tmp_path):
     for size in (900_000, 1_200_000):
         pq.write_table(pa.table({"a": ["x" * size]}), path, **FORMS[form])
         if size < footer.column_bytes(1):
-            assert footer.read(path).rows == 1
+            assert footer.Footer.read(path).rows == 1
     with pytest.raises(ValueError, match=r"larger than its rows|damaged"):
-        footer.read(path)
+        footer.Footer.read(path)

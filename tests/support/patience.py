@@ -6,7 +6,7 @@ import subprocess
 import time
 from collections.abc import Callable
 
-from tennis.kit.processor_time import processor_s
+from tennis.course.checking.budget import _processor_s
 
 STANDSTILL_S = 300.0  # of the wall: a process that got no time by then hangs
 
@@ -16,14 +16,14 @@ class _Limit:
 
     def __init__(self, process: subprocess.Popen[str], limit_s: float) -> None:
         self.process, self.limit_s = process, limit_s
-        self.began_s = self.last_s = processor_s(process.pid)
+        self.began_s = self.last_s = _processor_s(process.pid)
         self.moved = self.checked = time.monotonic()
 
     def check(self) -> None:
         if time.monotonic() < self.checked + 1:
             return  # to ask costs some time, too
         self.checked = time.monotonic()
-        now_s = processor_s(self.process.pid)
+        now_s = _processor_s(self.process.pid)
         if now_s != self.last_s:
             self.last_s, self.moved = now_s, time.monotonic()
         ran_s = now_s - self.began_s

@@ -101,6 +101,26 @@ class Card:
             META: f"instance-id: tennis-{secrets.token_hex(8)}\n",
         }
 
+    def write(self, boot: Path, *, replace: bool = False) -> list[str]:
+        """Write the first-boot files; return their names. Raises UsageError, DiskFullError."""
+        way = _way_of(boot)
+        files = self.files(way)
+        said = [name for name in (*files, *OTHER_WAYS) if _is_set(boot / name)]
+        if said and not replace:
+            raise UsageError(
+                f"{boot} has settings already, in {' and '.join(said)}",
+                next_step="keep them, or say --replace",
+            )
+        strange = [name for name in said if name in OTHER_WAYS]
+        if strange:
+            raise UsageError(
+                f"{boot / strange[0]} would be read, too, and contradict these settings",
+                next_step="write the image again, without settings",
+            )
+        for name, text in files.items():
+            write_whole(boot / name, text.encode(), force=True)
+        return list(files)
+
 
 def _quoted(value: object) -> str:
     """Write as JSON, which is YAML, and of a text TOML: neither knows pairs of escapes."""
@@ -132,27 +152,6 @@ def _way_of(boot: Path) -> Way:
         "was booted already, or its image is configured in another way",
         next_step="write Raspberry Pi OS Lite (64-bit) again, or use Raspberry Pi Imager 2",
     )
-
-
-def write_card(boot: Path, card: Card, *, replace: bool = False) -> list[str]:
-    """Write the first-boot files; return their names. Raises UsageError, DiskFullError."""
-    way = _way_of(boot)
-    files = card.files(way)
-    said = [name for name in (*files, *OTHER_WAYS) if _is_set(boot / name)]
-    if said and not replace:
-        raise UsageError(
-            f"{boot} has settings already, in {' and '.join(said)}",
-            next_step="keep them, or say --replace",
-        )
-    strange = [name for name in said if name in OTHER_WAYS]
-    if strange:
-        raise UsageError(
-            f"{boot / strange[0]} would be read, too, and contradict these settings",
-            next_step="write the image again, without settings",
-        )
-    for name, text in files.items():
-        write_whole(boot / name, text.encode(), force=True)
-    return list(files)
 
 
 def check_card(boot: Path) -> Iterator[Finding]:

@@ -17,10 +17,9 @@ from mpremote.transport_serial import SerialTransport
 from tennis.bench.instruments import firmware
 from tennis.bench.instruments.brickwall import Brickwall
 from tennis.bench.instruments.commands import CommandError, Hello, NobodyError
-from tennis.bench.instruments.emulated_clock import parted
 from tennis.bench.instruments.link import LinkLostError
 from tennis.bench.instruments.ports import bootsel, picos, the_port
-from tennis.bench.instruments.serial_link import SerialLink
+from tennis.bench.instruments.serial_link import SerialLink, parted
 from tennis.kit.errors import BenchError, UsageError
 from tennis.kit.log import log
 from tennis.rally.text import plain

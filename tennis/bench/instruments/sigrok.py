@@ -84,6 +84,61 @@ class Settings:
     reply: str
     seconds: float | None = None  # None: until it is stopped
 
+    @classmethod
+    def asked(
+        cls,
+        spec: str | None = None,
+        *,
+        rate_hz: int | None = None,
+        ping: str | None = None,
+        reply: str | None = None,
+        seconds: float | None = None,
+    ) -> "Settings":
+        """Choose defaults for settings that were not asked for. Raises BenchError, UsageError."""
+        return cls._of(_choose(spec), rate_hz, ping, reply, seconds)
+
+    @classmethod
+    def covering(cls, spec: str | None, pulse_ns: int, needed_s: float) -> "Settings":
+        """Choose settings that cover a rally: an analyser that streams runs until it is stopped.
+
+        Raises BenchError, UsageError if the analyser's memory does not cover it.
+        """
+        analyser = _choose(spec).covering(pulse_ns, needed_s)
+        return cls._of(analyser, seconds=None if analyser.continuous else needed_s)
+
+    @classmethod
+    def _of(
+        cls,
+        analyser: _Analyser,
+        rate_hz: int | None = None,
+        ping: str | None = None,
+        reply: str | None = None,
+        seconds: float | None = None,
+    ) -> "Settings":
+        """Choose an analyser's settings that were not asked for. Raises UsageError."""
+        if seconds is None and not analyser.continuous:
+            raise UsageError(
+                f"{plain(analyser.name, 40)} cannot stream: say how long to sample",
+                next_step="use --seconds",
+            )
+        ping = ping or analyser.channels[0]
+        reply = reply or next(name for name in analyser.channels if name != ping)
+        for name in (ping, reply):
+            if name not in analyser.channels:
+                have = ", ".join(analyser.channels[:16])
+                raise UsageError(
+                    f"{plain(analyser.name, 40)} has no channel {name!a}: it has {have}"
+                )
+        if ping == reply:
+            raise UsageError(f"{ping} cannot be both ping and reply", next_step="name two channels")
+        rate = rate_hz or analyser.rate(USUAL_HZ)
+        if rate_hz and analyser.rates_hz and analyser.rate(rate_hz) != rate_hz:
+            raise UsageError(
+                f"{plain(analyser.name, 40)} cannot sample at {rate_hz / 1e6:g} MHz: the next it "
+                f"can is {analyser.rate(rate_hz) / 1e6:g} MHz"
+            )
+        return cls(analyser, rate, ping, reply, seconds)
+
     def warnings(self, pulse_ns: int, needed_s: float | None) -> list[str]:
         """Describe the limits of this capture for a rally; empty if all is well."""
         lines = []
@@ -227,54 +282,3 @@ def _choose(spec: str | None) -> _Analyser:
     if spec is not None and ":" in spec:
         analyser = replace(analyser, spec=spec)
     return _parse_show(analyser, _ask("-d", analyser.spec, "--show"))
-
-
-def settings(
-    spec: str | None = None,
-    *,
-    rate_hz: int | None = None,
-    ping: str | None = None,
-    reply: str | None = None,
-    seconds: float | None = None,
-) -> Settings:
-    """Choose defaults for settings that were not asked for. Raises BenchError, UsageError."""
-    return _settings_of(_choose(spec), rate_hz, ping, reply, seconds)
-
-
-def settings_for(spec: str | None, pulse_ns: int, needed_s: float) -> Settings:
-    """Choose settings that cover a rally: streaming analysers run until stopped, others so long.
-
-    Raises BenchError, UsageError if the analyser's memory does not cover it.
-    """
-    analyser = _choose(spec).covering(pulse_ns, needed_s)
-    return _settings_of(analyser, seconds=None if analyser.continuous else needed_s)
-
-
-def _settings_of(
-    analyser: _Analyser,
-    rate_hz: int | None = None,
-    ping: str | None = None,
-    reply: str | None = None,
-    seconds: float | None = None,
-) -> Settings:
-    """Choose an analyser's settings that were not asked for. Raises UsageError."""
-    if seconds is None and not analyser.continuous:
-        raise UsageError(
-            f"{plain(analyser.name, 40)} cannot stream: say how long to sample",
-            next_step="use --seconds",
-        )
-    ping = ping or analyser.channels[0]
-    reply = reply or next(name for name in analyser.channels if name != ping)
-    for name in (ping, reply):
-        if name not in analyser.channels:
-            have = ", ".join(analyser.channels[:16])
-            raise UsageError(f"{plain(analyser.name, 40)} has no channel {name!a}: it has {have}")
-    if ping == reply:
-        raise UsageError(f"{ping} cannot be both ping and reply", next_step="name two channels")
-    rate = rate_hz or analyser.rate(USUAL_HZ)
-    if rate_hz and analyser.rates_hz and analyser.rate(rate_hz) != rate_hz:
-        raise UsageError(
-            f"{plain(analyser.name, 40)} cannot sample at {rate_hz / 1e6:g} MHz: the next it can "
-            f"is {analyser.rate(rate_hz) / 1e6:g} MHz"
-        )
-    return Settings(analyser, rate, ping, reply, seconds)

@@ -15,7 +15,7 @@ from tennis.bench import configuration
 from tennis.bench.cache import kept, once
 from tennis.bench.configuration import Flavour
 from tennis.bench.debian import Package, Suite, host_architecture
-from tennis.bench.kernels.kernel import Kernel, options_of
+from tennis.bench.kernels.kernel import Kernel
 from tennis.kit.checkout import ROOT, cache_folder
 from tennis.kit.errors import BenchError, UsageError
 from tennis.kit.log import log
@@ -123,7 +123,7 @@ def flavour_of(name_or_folder: str) -> Flavour:
     config = Path(name_or_folder, BUILT_CONFIG)
     if not name_or_folder or not _is_file(config):
         return "mainline"
-    return configuration.flavour_of(options_of(config))
+    return configuration.flavour_of(configuration.read_config(config.read_text(errors="replace")))
 
 
 def is_folder(path: Path) -> bool:
@@ -254,7 +254,7 @@ def _tree(folder: Path) -> Kernel:
     from tennis.bench.kernels.requirements import virtual_needs  # noqa: PLC0415 (it loads pydantic
 
     # the configuration of the build, not a .config that was edited since
-    options = options_of(folder / BUILT_CONFIG)
+    options = configuration.read_config((folder / BUILT_CONFIG).read_text(errors="replace"))
     missing = [
         f"{name} ({option.reason})"
         for name, option in virtual_needs().required.items()

@@ -25,7 +25,7 @@ class Kernel:
     @property
     def options(self) -> Mapping[str, str]:
         """Return its configuration: option -> value; without options that are not set."""
-        return options_of(self.config)
+        return configuration.read_config(self.config.read_text(errors="replace"))
 
     @property
     def flavour(self) -> Flavour:
@@ -52,8 +52,3 @@ class Kernel:
                 if path.is_file()
             )
         return digest(*what, *parts)
-
-
-def options_of(config: Path) -> dict[str, str]:
-    """Return a configuration file as option -> value, without options that are not set."""
-    return configuration.read_config(config.read_text(errors="replace"))

@@ -53,17 +53,18 @@ def _keeps_out(word: str) -> str:
     return ""
 
 
-def check_command_line(command_line: str) -> None:
-    """Raise UsageError for a word with which the Racquet would not be loaded."""
+def check_command_line(command_line: str, kernel: str, image: Path) -> None:
+    """Raise UsageError for a word that is unknown, or with which the Racquet is not loaded."""
     for word in command_line.split():
         if why := _keeps_out(word):
             raise UsageError(
                 f"--command-line {word}: {why}, and the Racquet is a module that nobody signed",
                 next_step="leave it out",
             )
+    _check_known(command_line, kernel, image)
 
 
-def check_known(command_line: str, kernel: str, image: Path) -> None:
+def _check_known(command_line: str, kernel: str, image: Path) -> None:
     """Raise UsageError for a word that a kernel does not know, as far as its image tells.
 
     A parameter's name is in the image as it is written, and ends there. Only the target can check a

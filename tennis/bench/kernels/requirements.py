@@ -15,15 +15,12 @@ from typing import Annotated, Literal, TypeVar
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
-from tennis.bench import witnesses
 from tennis.bench.configuration import FLAVOURS, Flavour
 from tennis.bench.findings import Finding, Mark
 from tennis.bench.kernels import boards, loading
-from tennis.bench.kernels.kernel import Kernel
 from tennis.bench.targets.snapshot import Snapshot
 from tennis.kit.checkout import ROOT
 from tennis.kit.errors import TennisError, UsageError
-from tennis.rally.manifest import Witness
 from tennis.rally.text import plain
 
 FOLDER = ROOT / "target" / "kernels"
@@ -199,22 +196,6 @@ def check_config(requirements: _Requirements, config: Mapping[str, str]) -> Iter
     if not wrong:
         many = len(requirements.required) + len(requirements.forbidden)
         yield Finding("good", "configuration", f"all {many} required and forbidden options right")
-
-
-def check_witness(witness: Witness, kernel: Kernel) -> None:
-    """Raise UsageError if this kernel was built without what the witness needs."""
-    option = witnesses.OPTIONS.get(witness)
-    options = kernel.options
-    if not option or options.get(option) == "y":
-        return
-    forbidden = requirements(kernel.flavour).forbidden.get(option)
-    why = f", as flavour {kernel.flavour} must be ({forbidden.reason})" if forbidden else ""
-    others = [name for name, needed in witnesses.OPTIONS.items() if options.get(needed) == "y"]
-    use = f"use --witness {' or '.join(others)}" if others else "leave it out"
-    raise UsageError(
-        f"--witness {witness}: {kernel.name} was built without {option}{why}",
-        next_step=f"{use}, or another kernel (of Debian's, those with RT have all witnesses)",
-    )
 
 
 def check_virtual(requirements: _Requirements, config: Mapping[str, str]) -> Iterator[Finding]:

@@ -4,17 +4,17 @@
 
 import re
 
-from tennis.bench import flavours, isolation
+from tennis.bench import flavours, isolation, witnesses
 from tennis.bench import loads as load_folder
 from tennis.bench.kernels import catalogue, loading
 from tennis.bench.kernels.kernel import Kernel
-from tennis.bench.kernels.requirements import check_witness
+from tennis.bench.kernels.requirements import requirements
 from tennis.bench.qemu import plugins
 from tennis.bench.virtual import initramfs, memory
 from tennis.bench.virtual.answering import LINUX
 from tennis.bench.virtual.parts import packages_of
 from tennis.kit.errors import UsageError
-from tennis.rally.manifest import CORES, PROGRAM
+from tennis.rally.manifest import CORES, PROGRAM, Witness
 from tennis.rally.plan import Plan
 
 ISOLATING = ("isolcpus", "nohz_full")
@@ -33,9 +33,8 @@ def refuse(plan: Plan) -> None:
     load = load_folder.find(plan.load, plan.load_options)
     load.check_processors(plan.processors)
     kernel = catalogue.find(plan.kernel)
-    check_witness(plan.witness, kernel)
-    loading.check_command_line(plan.kernel_words)
-    loading.check_known(plan.kernel_words, kernel.name, kernel.image)
+    _check_witness(plan.witness, kernel)
+    loading.check_command_line(plan.kernel_words, kernel.name, kernel.image)
     _check_answer(plan, kernel)
     initramfs.package_versions(packages_of(load, plan.witness))  # they are here
 
@@ -113,6 +112,22 @@ def _starts(word: str) -> int | None:
     if name == "nosmp":
         return 1
     return max(1, int(value)) if name in STARTING and re.fullmatch(r"\d{1,4}", value) else None
+
+
+def _check_witness(witness: Witness, kernel: Kernel) -> None:
+    """Raise UsageError if this kernel was built without what the witness needs."""
+    option = witnesses.OPTIONS.get(witness)
+    options = kernel.options
+    if not option or options.get(option) == "y":
+        return
+    forbidden = requirements(kernel.flavour).forbidden.get(option)
+    why = f", as flavour {kernel.flavour} must be ({forbidden.reason})" if forbidden else ""
+    others = [name for name, needed in witnesses.OPTIONS.items() if options.get(needed) == "y"]
+    use = f"use --witness {' or '.join(others)}" if others else "leave it out"
+    raise UsageError(
+        f"--witness {witness}: {kernel.name} was built without {option}{why}",
+        next_step=f"{use}, or another kernel (of Debian's, those with RT have all witnesses)",
+    )
 
 
 def _check_answer(plan: Plan, kernel: Kernel) -> None:

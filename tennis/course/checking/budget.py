@@ -14,12 +14,12 @@ from pathlib import Path
 
 from tennis.course.checks import Wrong
 from tennis.course.work import BUDGET_S, LOST_PERCENT
-from tennis.kit.processor_time import processor_s
 from tennis.kit.units import format_count
 from tennis.play.progress import Progress
 from tennis.rally.disk import writing
 
 LOOK_S = 2.0
+TICKS = os.sysconf("SC_CLK_TCK")
 
 
 class Budget:
@@ -31,7 +31,7 @@ class Budget:
     def __init__(self, ledger: Path) -> None:
         self._ledger = ledger
         self._spent_s = json.loads(ledger.read_text()) if ledger.exists() else 0.0
-        self._began_s = processor_s(os.getpid())
+        self._began_s = _processor_s(os.getpid())
         self._looked, self._words = 0.0, ""
 
     def observe(self, progress: Progress) -> None:
@@ -65,10 +65,31 @@ class Budget:
         refuse_ended(ended)
 
     def _spent(self) -> float:
-        return self._spent_s + processor_s(os.getpid()) - self._began_s
+        return self._spent_s + _processor_s(os.getpid()) - self._began_s
 
 
 def refuse_ended(ended: Path) -> None:
     """Raise Wrong if a play ended early, now or in an earlier run."""
     if ended.exists():
         raise Wrong(f"with your code the rally was ended: {ended.read_text()}")
+
+
+def _processor_s(pid: int) -> float:
+    """Return the seconds that a process and its descendants ran, those that ended included."""
+    parents: dict[int, int] = {}
+    ran: dict[int, float] = {}
+    for path in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            fields = path.read_text().rpartition(")")[2].split()
+        except OSError:
+            continue
+        number = int(path.parent.name)
+        parents[number] = int(fields[1])
+        ran[number] = sum(map(int, fields[11:15])) / TICKS
+
+    def descends(number: int) -> bool:
+        while number not in {0, pid}:
+            number = parents.get(number, 0)
+        return number == pid
+
+    return sum(seconds for number, seconds in ran.items() if descends(number))

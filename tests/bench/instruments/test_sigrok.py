@@ -37,7 +37,7 @@ def path_of(tmp_path, monkeypatch):
 def test_a_capture_of_the_pattern_generator_is_whole(tmp_path):
     """Real samples of libsigrok's demo driver, through the pipe, into a session that it reads."""
     out = tmp_path / "demo.sr"
-    chosen = sigrok.settings("demo", rate_hz=1_000_000, ping="D1", reply="D6")
+    chosen = sigrok.Settings.asked("demo", rate_hz=1_000_000, ping="D1", reply="D6")
     with capturing(chosen, out) as capture:
         time.sleep(0.3)
     assert not capture.trouble
@@ -52,7 +52,7 @@ def test_a_capture_of_the_pattern_generator_is_whole(tmp_path):
 
 
 def test_a_capture_for_so_long_has_that_length(tmp_path):
-    chosen = sigrok.settings("demo", rate_hz=1_000_000, seconds=0.25)
+    chosen = sigrok.Settings.asked("demo", rate_hz=1_000_000, seconds=0.25)
     with capturing(chosen, tmp_path / "demo.sr") as capture:
         wait(capture)
     assert capture.samples == 250_000
@@ -67,7 +67,7 @@ esac"""
 
 @pytest.mark.parametrize("seconds", [None, 10.0])
 def test_an_analyser_that_is_unplugged_leaves_what_it_saw(tmp_path, path_of, seconds):
-    chosen = sigrok.settings("demo", rate_hz=1_000_000, seconds=seconds)
+    chosen = sigrok.Settings.asked("demo", rate_hz=1_000_000, seconds=seconds)
     path_of(DIES)
     out = tmp_path / "half.sr"
     with capturing(chosen, out) as capture:

@@ -107,12 +107,12 @@ def test_a_word_that_the_image_does_not_have_is_refused_before_the_boot(tmp_path
     image = tmp_path / "Image"
     image.write_bytes(b"MZ".ljust(56, b"\0") + b"ARM\x64" + names)
     for known in ("", "rcu_nocbs=0 nohz-full=1 quiet", "any.parameter=1", "quiet -- other"):
-        loading.check_known(known, "a kernel", image)
+        loading._check_known(known, "a kernel", image)
     for unknown in ("possible_cpus=1", "nohz=off", "maxcpu=1", "quiet threadirqs"):
         with pytest.raises(UsageError, match="a kernel does not know this word"):
-            loading.check_known(unknown, "a kernel", image)
+            loading._check_known(unknown, "a kernel", image)
     image.write_bytes(b"MZ".ljust(56, b"\0") + b"zimg" + names)
-    loading.check_known("possible_cpus=1", "a kernel", image)
+    loading._check_known("possible_cpus=1", "a kernel", image)
 
 
 @pytest.mark.parametrize("flavour", FLAVOURS)
