@@ -130,7 +130,9 @@ def measured(one: Comparison, before: Recorded, after: Recorded) -> dict[str, An
             " → ".join(words.values(row)), words.ratio(row), row.change,
         ]
         for row in compared.judgement.rows
-        if row.what == "usual" or row.one_in == 1000 or row.change in {"later", "earlier"}
+        if row.what == "usual"
+        or row.one_in == 1000
+        or (row.latency == "interrupt" and row.change in {"later", "earlier"})
     }  # fmt: skip
     pairs = {pair.latency: pair for pair in compared.sides.pairs}
     latest = {
