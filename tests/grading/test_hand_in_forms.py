@@ -12,6 +12,7 @@ import zlib
 from types import SimpleNamespace
 
 import pytest
+import tomlkit
 
 from tennis.course import load_lab, people, work
 from tennis.grading import hand_in
@@ -245,6 +246,26 @@ def test_what_an_editor_did_is_said_with_its_place(form, tmp_path):
     (tmp_path / "marks.toml").write_bytes(data)
     with pytest.raises(UsageError, match=said.partition(":")[0]):
         mark_sheet.read_sheet(tmp_path, LAB)
+
+
+ODD = [
+    "a = 1\na = 2", "[a]\n[a]", "[a]\nb.c = 1\n[a.b]\nd = 1", "a.b = 1\n[a]\nc = 1", "a = +1", "a",
+    "a = {b = 1}\na.c = 2", "a = []\n[[a]]\nb = 1", "'' = 1", "1.2 = 3", "a = inf\nb = -1e5", "= 1",
+    "a = 007", "a = 1_000", "a = 0x_1", "a = True", "a = 1 # \x07", "a = '\x00'", 'a = "\\ud800"',
+    'a = """\\\n  x"""', 'a = """"x""""', "a = 1 # x\x85b = 2", "a = 'x\u2028y'", "a = 1.", "",
+]  # fmt: skip
+
+
+def test_odd_toml_is_what_another_reader_takes_it_for():
+    """TOML 1.0. They differ where this one is kinder to editors, and tomlkit knows TOML 1.1."""
+    for text in ODD:
+        found = []
+        for read in (lambda it: toml_of(it.encode()), lambda it: tomlkit.loads(it).unwrap()):
+            try:
+                found.append(read(text))
+            except (EditedError, tomlkit.exceptions.TOMLKitError):
+                found.append("refused")
+        assert found[0] == found[1], text
 
 
 def test_quotation_marks_within_a_text_are_its_own():
