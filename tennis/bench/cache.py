@@ -106,7 +106,7 @@ def _lines(folder: Path) -> list[str]:
 
 
 def _as_built(folder: Path, kind: str) -> bool:
-    """Tell whether a folder's files are those that were built; without sums nobody knows."""
+    """Tell whether a folder's files are those that were built; unknown without sums."""
     sums = folder / SUMS
     if not sums.is_file():
         return False

@@ -311,7 +311,7 @@ def cycle_version(load: Load, instruction_ns: int | None, memory: str = NONE) ->
 
 
 def cycle_of(versions: Mapping[str, str]) -> int | None:
-    """Return the load's cycle in ns, as it was when the rally began; None: nobody knows."""
+    """Return the load's cycle in ns, as it was when the rally began; None: unknown."""
     return int(versions[CYCLE]) if CYCLE in versions else None
 
 

@@ -237,7 +237,7 @@ def _class_of(plan: Plan) -> type[RegisteredBench]:
     there = " or ".join(kind for kind in kinds() if kind != "replay")
     if not troubles:
         raise UsageError(f"no bench {plan.bench} here", next_step=f"use {there}")
-    # which of them would have played it, nobody knows
+    # it is unknown which of them would have played it
     last = troubles[-1]
     why = f"{len(troubles)} cannot be used, the last: {last.message}"
     raise UsageError(f"no bench {plan.bench} here; {why}", next_step=last.next_step)

@@ -41,7 +41,7 @@ def version() -> str:
 
 
 def _commit() -> str:
-    """Return the commit that is checked out, in hexadecimal digits; empty: nobody knows."""
+    """Return the commit that is checked out, in hexadecimal digits; empty: unknown."""
     git = ROOT / ".git"
     try:
         if git.is_file():  # a work tree of another checkout

@@ -24,7 +24,7 @@ def turn(
 ) -> Iterator[float]:
     """Hold one of the machine's ``places`` for a ``kind`` of work; yield the seconds of waiting.
 
-    ``waits`` is called once if there is none free. Without /run/lock nobody waits.
+    ``waits`` is called once if all are taken. Without /run/lock nobody waits.
     """
     files = []
     try:

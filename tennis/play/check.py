@@ -346,7 +346,7 @@ def _cut(rally: Rally, again: Rally, record: RunRecord) -> Manifest:
     """
     counts = instrument_counts(_instrument_events(rally))
     manifest = rally.manifest
-    # what ended the rally did not happen again: nobody knows what it was
+    # what ended the rally did not happen again, and is unknown
     faults = manifest.faults if manifest.ended == "fault" else record.faults
     return again.manifest.model_copy(
         update={

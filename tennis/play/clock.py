@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 
 class Clock:
-    """Estimates the time that is left for rallies, of which ``at_once`` are played at a time."""
+    """Estimates the time that is left for rallies; ``at_once`` are played at a time."""
 
     def __init__(self, guesses_s: Sequence[float], at_once: int = 1) -> None:
         """Take a guess for each rally, in the order of playing; seconds."""

@@ -36,7 +36,7 @@ class Progress:
             return
         if self.first_ball is None:
             self.first_ball = time.monotonic()
-            self.earlier += balls.size  # when they were played nobody knows: they came together
+            self.earlier += balls.size  # it is unknown when each was played: they came together
         self.balls += balls.size
         self.misses += int((balls["fall"] == wire.NONE_TICKS).sum())
         rises = balls["rise"][balls["rise"] != wire.NONE_TICKS]
@@ -68,7 +68,7 @@ class Progress:
     def seconds_left(self) -> float | None:
         """Return the estimated wall time that is left, None while it cannot be known.
 
-        Behind the last ball nobody knows: the load is looked at once more, and the target ends.
+        It is unknown after the last ball: the load is checked again, and the target ends.
         """
         return (self.planned - self.balls) / self.rate if self.rate and not self.over else None
 

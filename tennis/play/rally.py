@@ -162,7 +162,7 @@ class NothingPlayedError(TennisError):
 
 
 def _is_unclosed(bench: Bench, in_play: RallyInPlay) -> bool:
-    """Tell whether a rally lacks the part after its last ball, so that it must be played again.
+    """Tell whether a rally lacks the part after its last ball: then it must be played again.
 
     There a drill's target reports its measurements. A missing check of the load can be repeated if
     the bench repeats; otherwise sealing names the fault.

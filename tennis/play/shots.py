@@ -36,7 +36,7 @@ REPEATS = "`tennis check` tells whether the rally repeats here"
 
 
 def ready_ns(rally: Rally) -> int:
-    """Return when a rally's target was ready. Raises UsageError if nobody knows."""
+    """Return when a rally's target was ready. Raises UsageError if that is unknown."""
     found = next((event["at_ns"] for event in rally.events if event["what"] == "ready"), None)
     if found is None:
         raise UsageError(

@@ -75,7 +75,7 @@ def records(payload: bytes) -> NDArray[np.void]:
 
 
 def _batch(first: int, balls: NDArray[np.void], tick_hz: int) -> pa.RecordBatch:
-    """Return the record batch of some balls, of which the first has the number ``first``."""
+    """Return the record batch of some balls; the first one has the number ``first``."""
     if first + balls.size > MAX_BALLS:
         raise RallyError(
             f"more than {MAX_BALLS} balls", next_step="play several shorter rallies instead"

@@ -257,7 +257,7 @@ class Target(StrictModel):
 
     @property
     def is_link_unknown(self) -> bool:
-        """Tell whether a link is on the ping's way, and nobody knows if it slept between balls."""
+        """Tell whether a link is on the ping's way, and may have slept between balls."""
         return self.gpio_link is None and bool(BEHIND_PCIE.search(self.board))
 
     @property
@@ -442,14 +442,14 @@ class Manifest(StrictModel):
 
     @property
     def own_racquet(self) -> str:
-        """Return what a Racquet of somebody's own is called; empty: it was the kit's, or none."""
+        """Return the name of a user's own Racquet; empty: another one answered, or none."""
         if self.target.module != OWN:
             return ""
         return self.tool.versions.get(OWN_FILE, "own Racquet")
 
     @property
     def instruction_ns(self) -> InstructionNs | None:
-        """Return how long an instruction took; None: nobody counted them, or nobody knows.
+        """Return how long an instruction took; None: not counted, or unknown.
 
         Rallies of edition 0 have it in the words of their time note only.
         """
@@ -460,7 +460,7 @@ class Manifest(StrictModel):
 
     @property
     def given_up_ns(self) -> int | None:
-        """Return how long each missed ball was waited for, at least: ns; None: nobody knows.
+        """Return how long each missed ball was waited for, at least; ns; None: unknown.
 
         That is until the timeout, in an open loop until the next ball. Instruments round both
         down to even ticks. After a ball that was served late the next one comes sooner.

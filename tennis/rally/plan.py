@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The Tennis authors
 # SPDX-License-Identifier: MIT
-"""``plan.json``: what a rally that is being played was asked to be, so that it can be resumed."""
+"""``plan.json``: the plan of a rally that is being played, by which it can be resumed."""
 
 import json
 from pathlib import Path, PurePath

@@ -781,7 +781,7 @@ def not_as_published(manifest: Manifest, named: Collection[str]) -> str:
 
 
 class OptionalSettings(StrictModel):
-    """Settings, of which those that nobody asked for are None."""
+    """Settings; those that nobody asked for are None."""
 
     @property
     def explicit(self) -> dict[str, Any]:

@@ -30,7 +30,7 @@ from tennis.rally.folder import CONSOLE, Rally
 
 Times = NDArray[np.int64]
 
-STRETCH = 32  # pings, of which one offset is made; a rate is made of this many offsets
+STRETCH = 32  # pings for one offset; a rate takes as many offsets
 QUICKEST = 0.9  # above this quantile of what the clocks seem apart: the quickest tenth
 LEAST = 20  # stamps, and pings
 SHIFTS = 8  # pings before the first stamp, or stamps before the first ping, at most

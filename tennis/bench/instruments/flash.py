@@ -213,7 +213,7 @@ def _leave(port: str) -> None:
 
 @contextlib.contextmanager
 def _prompt(port: str) -> Iterator[SerialTransport]:
-    """Open MicroPython's raw prompt. Raises BenchError if there is none."""
+    """Open MicroPython's raw prompt. Raises BenchError if it does not come."""
     printed = io.StringIO()  # mpremote prints unexpected data
     board: SerialTransport | None = None
     try:

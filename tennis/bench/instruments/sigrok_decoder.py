@@ -22,7 +22,7 @@ def _decoders_folder() -> Path:
 
 
 def install() -> Path:
-    """Copy the protocol decoder to the user's and see that sigrok finds it; return its folder.
+    """Copy the protocol decoder to the user's, check that sigrok finds it; return its folder.
 
     Raises BenchError, RallyError.
     """

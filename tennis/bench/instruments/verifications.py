@@ -47,7 +47,7 @@ def read(serial: str) -> VerificationRecord | None:
 
 
 def prepare() -> None:
-    """See to it that records can be kept, before one is earned. Raises TennisError."""
+    """Check that records can be kept, before there is one. Raises TennisError."""
     try:
         _folder().mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryFile(dir=_folder()):

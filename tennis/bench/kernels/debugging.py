@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 """A kernel that finds what a module does wrong: lockdep, KASAN, sleep in an interrupt.
 
-Debian has none for arm64, so that it is built here, once, from Debian's source and
+Debian has none for arm64. So it is built here, once, from Debian's source and
 ``target/kernels/debug.config``. Nothing is ever measured on it.
 """
 

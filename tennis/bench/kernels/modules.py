@@ -63,7 +63,7 @@ def toolchain() -> list[str]:
 
 
 def sources(source: Path) -> list[Path]:
-    """Return all files from which a module is built, of which ``source`` is one."""
+    """Return all files of which a module is built; ``source`` is one of them."""
     files = sorted(source.parent.glob("*.[ch]"))
     return [source.with_name("Kbuild"), *(f for f in files if not f.name.endswith(".mod.c"))]
 

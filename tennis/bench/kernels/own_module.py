@@ -86,7 +86,7 @@ class OwnModule:
     def lines(self, source: str) -> dict[str, list[tuple[int, str]]]:
         """Return of each function from which offset on it is which line: ``source`` and its number.
 
-        Of inlined functions the line within the Racquet's own file counts, of a header's its name.
+        An inlined function counts as its line in the Racquet's own file, a header's by its name.
         Empty: the module does not tell.
         """
         every = (

@@ -10,7 +10,7 @@ from tennis.rally.manifest import Fault
 
 
 def changes(before: snapshot.Snapshot | None, after: snapshot.Snapshot | None) -> Iterator[Fault]:
-    """Yield what changed between the beginning and the end, so that it is no one measurement."""
+    """Yield the changes between the beginning and the end: with one it is not one measurement."""
     if before is None or after is None:
         return
     if before.lines("governor") != after.lines("governor"):

@@ -4,7 +4,7 @@
 
 # the names that `--kernel` takes, and their processors (image.CORES)
 PICO = "sloth-pico"  # on a Pico, emulated or not
-PICO2 = "sloth-pico2"  # on a Pico 2, of which there is no emulator here; the others are QEMU's
+PICO2 = "sloth-pico2"  # on a Pico 2, which has no emulator here; the others run in QEMU
 KERNELS = {"sloth": "m3", "sloth-m33": "m33", "sloth-m0": "m0", PICO: "m0", PICO2: "m33"}
 
 

@@ -35,7 +35,7 @@ class Answerer:
     bottom_half: str  # as the target's agent gets it
     parameters: str  # more of the kernel's command line, with a space before each
     racquet: Path | None  # None: a program answers, alone
-    racquet_file: str = ""  # of a Racquet of somebody's own
+    racquet_file: str = ""  # of a user's own Racquet
     drill: Path | None = None  # a module or a program, in place of the Racquet
     beneath: Path | None = None  # the image of SLOTH's monitor and the kernel
     program: own_program.OwnProgram | None = None  # in the Racquet's place

@@ -55,7 +55,7 @@ def lines(own: own_program.OwnProgram, addresses: Sequence[int]) -> dict[int, st
 
 
 def _places(told: str, mine: Collection[str] | None) -> dict[int, str]:
-    """Return what addr2line told: of each address the innermost place in some files; None: all."""
+    """Return addr2line's places: for each address the innermost one in some files; None: all."""
     found: dict[int, str] = {}
     address, function = 0, ""
     for line in told.splitlines():

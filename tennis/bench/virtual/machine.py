@@ -43,7 +43,7 @@ LISTENS_US = 200_000  # until a Brickwall surely listens
 MACHINE = "virt,gic-version=2,dtb-randomness=on"
 GAVE_UP = 3  # QEMU's exit code if the instrument cannot go on
 
-# Two network cards of the guest on one hub: the network leads nowhere else, so that it repeats.
+# Two network cards of the guest on one hub: the network leads nowhere else, and so it repeats.
 # ioeventfd=off and tx=timer keep QEMU's other threads out of it: with the defaults no ball of a
 # rally was the same again. A packet leaves the card 10 us (x-txtimer, in ns) after the guest sent
 # it: about what 1500 bytes take on a wire of 1 Gbit/s. romfile= leaves out its boot ROM.

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The Tennis authors
 # SPDX-License-Identifier: MIT
-"""Make everything ready that a rally on the virtual bench needs, so that it works offline."""
+"""Prepare all that a rally on the virtual bench needs: then it works offline."""
 
 from collections.abc import Iterable
 

@@ -130,7 +130,7 @@ class Profile:
         processors: int,
         program: tuple[int, bytes] | None = None,
     ) -> None:
-        """``program``: of somebody's own: whose processes it is, and its Python's layout."""
+        """``program``: a user's own: its processes, and its Python's layout."""
         plugins.check_exports(qemu, "profile", "explaining")
         self._plugin = plugins.build(qemu, "profile")
         table = np.zeros(len(symbols), _SYMBOL)

@@ -72,7 +72,7 @@ def variables(parts: Parts, facts: Mapping[str, str]) -> list[Symbol]:
 
 
 def _by_lines(symbols: Sequence[Symbol], source: Path, kernel: Kernel) -> list[Symbol]:
-    """Return symbols with those of a Racquet of somebody's own divided into lines."""
+    """Return the symbols; those of a user's own Racquet are divided into lines."""
     lines = own_module.build(source, kernel).lines(plain(source.name, 40))
     found: list[Symbol] = []
     for symbol in symbols:

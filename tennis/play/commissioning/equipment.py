@@ -219,7 +219,7 @@ class _Boards:
                     target.attempt(f"rmmod {module}", what="unloading the Racquet", root=True)
 
     def rights(self) -> None:
-        """Log in, become root, and see that nobody else holds the target."""
+        """Log in, become root, and check that nobody else holds the target."""
         try:
             with self._connect() as target:
                 target.run("true", what="becoming root", root=True)

@@ -90,7 +90,7 @@ def _spread(
 ) -> _Spread:
     """Return the figures of spans; at least one.
 
-    ``later_than_ns``: those that are infinite are longer than this; None: nobody knows.
+    ``later_than_ns``: infinite ones are longer than this; None: unknown.
     """
     ordered = np.sort(spans)
     n = ordered.size

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The Tennis authors
 # SPDX-License-Identifier: MIT
-"""Figures some of which are, or need, the latency of a missed ball: nobody knows it."""
+"""Figures: some need the latency of a missed ball, which is unknown."""
 
 from dataclasses import dataclass
 from math import inf, nan
@@ -15,7 +15,7 @@ class Figures:
     """Figures about missed balls, which are later than all others; ns."""
 
     missed: int  # balls without such a latency
-    # a missed ball's latency is above this; None: none was missed, or nobody knows
+    # a missed ball's latency is above this; None: no ball was missed, or unknown
     later_than_ns: int | None
     # figures that are None because they are, or need, the latency of a missed ball
     among_missed: tuple[str, ...]

@@ -35,7 +35,7 @@ class Pairing:
     """The pings of an open loop by their outcomes; the last one's interval has no end.
 
     ``interrupt_ns`` and ``scheduling_ns`` are of all pings. One that is not paired counts as
-    missed, later than all that are: nobody knows its latency.
+    missed, later than all that are: its latency is unknown.
     """
 
     rate_hz: float

@@ -112,7 +112,7 @@ class Summary:
     late_serves: int
     where: list[dict[str, int | None]]  # the counts of each processor; empty: not counted
     loop: str  # "closed" or "open"
-    given_up_ns: int | None  # so long a missed ball was waited for, at least; None: nobody knows
+    given_up_ns: int | None  # how long a missed ball was waited for, at least; None: unknown
     suspect: bool
     faults: tuple[str, ...]
     doubt: str  # why the instrument counts as not verified; empty if it does
@@ -297,7 +297,7 @@ def latency(
 ) -> Latency:
     """Compute the statistics of one latency; without ``claim`` no bound is given.
 
-    ``later_than_ns``: the latency of each missed ball is above this; None: nobody knows.
+    ``later_than_ns``: the latency of each missed ball is above this; None: unknown.
     """
     n, balls = tally.n, tally.balls
     if not balls:
