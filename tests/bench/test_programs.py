@@ -9,7 +9,7 @@ import pytest
 from tennis.bench import programs
 from tennis.bench.commands import run
 from tennis.bench.physical import managed
-from tennis.bench.physical import programs as own_programs
+from tennis.bench.physical.programs import BoardProgram
 from tennis.kit.checkout import ROOT
 from tennis.kit.errors import BenchError
 from tests.support.processes import run_to_end
@@ -50,7 +50,7 @@ def test_what_is_there_is_what_dpkg_calls_installed(tmp_path, monkeypatch):
     )
     said = f"apt-get install {' '.join(LACKING)}`"
     with pytest.raises(BenchError, match=said):
-        own_programs.versions(own, target)
+        BoardProgram(own).versions(target)
     with pytest.raises(BenchError, match=said):
         managed._refuse_packages(SimpleNamespace(witness="none"), mine, target)
     assert [name for name in mine.packages if not programs._is_installed(name)] == LACKING
