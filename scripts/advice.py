@@ -155,7 +155,10 @@ def verdict(judgement: Judgement) -> str:
     if "later" in changes:
         return "helps and harms" if "earlier" in changes else "harms"
     if judgement.verdict == "undecided":
-        return "helps; late balls undecided" if "earlier" in changes else "undecided"
+        usual = {row.change for row in judgement.rows if row.what == "usual"}
+        sure = f"usually {NOTHING}" if usual == {"equal"} else ""
+        sure = "helps" if "earlier" in changes else sure
+        return f"{sure}; the rest undecided" if sure else "undecided"
     if "earlier" in changes:
         return "helps"
     levels = {row.change for row in judgement.rows if row.what in {"usual", "level"}}

@@ -29,6 +29,7 @@ REFUSED = [
     for item in TABLE["item"]
     for kernel, word in item.get("words", {}).items()
 ]
+REST = "the rest undecided"
 CHEAPEST = "rt-idle-handler/25-nohz-off"
 
 
@@ -63,8 +64,9 @@ def test_a_word_that_is_called_useless_is_refused_before_a_boot(kernel, word):
     [
         ("worse", {"usual": "later", "level": "earlier"}, "helps and harms"),
         ("worse", {"usual": "equal", "late": "later"}, "harms"),
-        ("undecided", {"usual": "equal", "level": "undecided"}, "undecided"),
-        ("undecided", {"usual": "earlier", "late": "undecided"}, "helps; late balls undecided"),
+        ("undecided", {"usual": "undecided", "level": "equal"}, "undecided"),
+        ("undecided", {"usual": "earlier", "late": "undecided"}, f"helps; {REST}"),
+        ("undecided", {"usual": "equal", "late": "undecided"}, f"usually {advice.NOTHING}; {REST}"),
         ("no worse", {"usual": "equal", "level": "earlier"}, "helps"),
         ("no worse", {"usual": "equal", "level": "equal", "late": "rare"}, advice.NOTHING),
         ("no worse", {"usual": "equal", "level": "not later"}, "not later"),
