@@ -208,6 +208,10 @@ def test_a_telephone_shows_verdicts_as_cards(browser, pages):
     assert verdict["y"] < title["y"]
     words = "e => getComputedStyle(e, '::before').content"
     assert row.locator("td").first.evaluate(words).startswith('"Published')
+    picture = page.locator(".picture").first
+    assert picture.locator("img").bounding_box()["width"] <= TELEPHONE["width"]
+    picture.click()
+    assert picture.locator("img").bounding_box()["width"] > 600  # its labels can be read
     page.close()
 
 
