@@ -169,7 +169,7 @@ def test_a_development_version_names_its_commit(tmp_path, monkeypatch, said):
     (tmp_path / "home/.git/packed-refs").write_text(f"# pack-refs\n{commit} refs/heads/topic\n")
     (tmp_path / ".git").write_text(f"gitdir: {own}\n")
     monkeypatch.setattr(checkout, "ROOT", tmp_path)
-    monkeypatch.setattr(checkout, "project", lambda: {"version": said})
+    monkeypatch.setattr(checkout, "_project", lambda: {"version": said})
     for head in ("ref: refs/heads/topic", commit):
         (own / "HEAD").write_text(f"{head}\n")
         assert checkout.version() == ("0.3.0.dev0+1a2b3c4d" if ".dev" in said else "0.3.0")

@@ -65,7 +65,7 @@ def test_what_was_given_is_what_the_file_says():
 def test_a_profile_of_another_digest_is_another_one(folder):
     first = plan_of(memory="mine").memory
     (folder / "mine.toml").write_text((folder / "mine.toml").read_text() + "# a comment\n")
-    profiles.digest_of.cache_clear()
+    profiles._digest_of.cache_clear()
     second = plan_of(memory="mine").memory
     assert first != second
     assert re.fullmatch(r"mine@[0-9a-f]{8}", second)
@@ -77,7 +77,7 @@ def test_a_profile_of_another_digest_is_another_one(folder):
 def test_a_clock_needs_its_classes_and_cycles_need_a_clock(folder):
     text = (folder / "mine.toml").read_text()
     clock = 'clock_mhz = { value = 500, source = "a test" }\n'
-    profiles.digest_of.cache_clear()
+    profiles._digest_of.cache_clear()
     for wrong, why in (
         (clock + text, "belong together"),
         (text.replace("{ value = 30,", "{ cycles = 30,"), "needs clock_mhz"),
