@@ -11,7 +11,9 @@ from itertools import pairwise
 from pathlib import Path
 from urllib.parse import unquote
 
+import cmarkgfm
 import pytest
+from cmarkgfm.cmark import Options
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
@@ -60,6 +62,48 @@ def empty_boxes(text: str) -> list[str]:
     ]
 
 
+OMITTED = "<!-- raw HTML omitted -->"
+
+
+def broken_html(text: str) -> list[str]:
+    """Return blocks of HTML that begin in a sentence, or that swallow Markdown: GitHub's parser.
+
+    Such a block is not parsed: a reader sees backticks and brackets, and half a sentence.
+    """
+    rendered = cmarkgfm.github_flavored_markdown_to_html(text, Options.CMARK_OPT_SOURCEPOS)
+    written, found, line = rendered.splitlines(), [], 0
+    source = text.splitlines()
+    for before, now in pairwise(["", *written]):
+        if now == OMITTED and (not before or before.endswith(">")):
+            first = next(n for n in range(line, len(source)) if source[n].strip())
+            comment = source[first].lstrip().startswith("<!--")
+            ends = (
+                n
+                for n in range(first, len(source))
+                if ("-->" in source[n] if comment else not source[n])
+            )
+            block = source[first : next(ends, len(source) - 1) + 1]
+            words = re.sub(r"<!--.*?-->|<[^>]*>", "", "\n".join(block), flags=re.DOTALL)
+            if (before.endswith("</p>") and first == line) or re.search(r"[`*\[]", words):
+                found.append(block[0])
+        for position in re.findall(r'data-sourcepos="\d+:\d+-(\d+):', now):
+            line = int(position)
+    return found
+
+
+def test_html_that_begins_in_a_sentence_or_swallows_markdown_is_found():
+    assert broken_html("# A\n\nA sentence\n<!-- address --> goes on, `code`.\n") != []
+    assert broken_html("# A\n\n<!-- address --> You are `here`.\n") != []
+    assert (
+        broken_html("# A\n\n<!-- here -->\n\nA sentence with <b>bold</b>.\n\n<!-- to -->\n") == []
+    )
+
+
+def noise(text: str) -> list[str]:
+    """Return lines that only MyST understands: labels."""
+    return re.findall(r"^\([a-z0-9-]+\)=$", text, re.MULTILINE)
+
+
 def anchors(page: Path) -> set[str]:
     """Return the anchors that a forge gives to a page's headings."""
     seen: Counter[str] = Counter()
@@ -97,5 +141,15 @@ def test_a_page_stands_alone(page):
     text = (ROOT / page).read_text()
     assert empty_links(text) == []
     assert empty_boxes(text) == []
+    assert noise(text) == []
+    assert broken_html(text) == []
     if str(page) != "CHANGELOG.md":  # what it names of older versions may be gone
         assert dead_links(ROOT / page) == []
+
+
+@pytest.mark.parametrize("page", PAGES, ids=str)
+def test_a_page_is_whole_without_its_book(page):
+    """What code says is written into it: scripts/reference.py."""
+    text = (ROOT / page).read_text()
+    assert "In the built book" not in text
+    assert len(text.splitlines()) > 4  # no stub
