@@ -310,3 +310,16 @@ def test_what_is_played_is_drawn_for_each_hand_in(tmp_path):
     source = tmp_path / "racquet.c"
     source.write_text("int a;")
     assert draw_for(None, source) != draw_for(Plays(tmp_path / "played"), source)
+
+
+def test_the_teachers_page_has_each_of_them():
+    page = (ROOT / "docs/teachers.md").read_text()
+    rows = [
+        line.split("|") for line in page.splitlines() if line.startswith("| ") and "0 of " in line
+    ]
+    named = {row[3].strip() for row in rows}
+    assert named == {*CHEATS, *LAZY, "answers each 40th ball"}
+    for row in rows:
+        lab = LABS[int(row[1])]
+        question = lab.question(row[2].strip(" `"))
+        assert row[5].strip() == f"0 of {question.points}"

@@ -182,6 +182,25 @@ def test_intervals_are_the_narrowest_that_hold(n, p):
     assert binomial.sf(high - 2) > 0.025
 
 
+@pytest.mark.parametrize("discrete", [False, True])
+def test_intervals_enclose_as_often_as_they_say(discrete):
+    random = np.random.default_rng(7)
+    n, rounds = 400, 4_000
+    draws = random.exponential(1000, (rounds, n))
+    if discrete:
+        draws = np.floor(draws / 200)
+    draws.sort(axis=1)
+    for p in (Fraction(1, 4), Fraction(1, 2), Fraction(99, 100)):
+        truth = -1000 * np.log(1 - float(p))
+        if discrete:
+            truth = np.floor(truth / 200)
+        ranks = quantile_ranks(n, p)
+        if ranks is None:
+            continue
+        inside = (draws[:, ranks[0] - 1] <= truth) & (truth <= draws[:, ranks[1] - 1])
+        assert inside.mean() > 0.94
+
+
 def test_rule_of_three():
     assert exceedance_bound_95(0) is None
     assert exceedance_bound_95(2) == 1.0
