@@ -39,7 +39,7 @@ def host_architecture() -> str:
     return HOST_ARCHITECTURES[machine]
 
 
-def _mirror() -> str:
+def mirror() -> str:
     """Return the Debian mirror of this machine's apt configuration; ``TENNIS_MIRROR`` overrides it.
 
     Ubuntu has apt, too, and no Debian mirror there. Debian's keys sign the packages of any mirror.
@@ -169,7 +169,7 @@ class Suite:
         for folder in ("state/lists/partial", "cache/archives/partial"):
             (self.home / folder).mkdir(parents=True, exist_ok=True)
         (self.home / "status").touch()
-        site = _mirror()
+        site = mirror()
         (self.home / "sources.list").write_text(
             "".join(
                 f"{kind} [signed-by={KEYRING}] {site} {s} main\n"

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from tennis.bench.cache import digest, once
 from tennis.bench.commands import run
-from tennis.bench.debian import _mirror, host_architecture
+from tennis.bench.debian import host_architecture, mirror
 
 SUITE = "trixie"
 USER, DEFAULT_PASSWORD = "pi", "raspberry"
@@ -126,7 +126,7 @@ def _build(folder: Path) -> None:
     set_up.write_text(SET_UP)
     before.write_text(BEFORE)
     after.write_text(AFTER)
-    site = _mirror()
+    site = mirror()
     run(
         [
             # mounts of its own: nothing of them is left if it is stopped
