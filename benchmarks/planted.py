@@ -36,7 +36,7 @@ HERE = Path(__file__).parent / "planted"
 TOML = {
     "planted.c": 'command = "./planted {}"\nsources = ["planted.c"]\n'
     'build_packages = ["libgpiod-dev"]\nlibraries = ["gpiod"]\n',
-    "planted.cpp": 'command = "./planted {}"\nsources = ["planted.cpp"]\n',
+    "planted.cpp": 'command = "./planted {}"\nsources = ["planted.cpp"]\nfiles = ["pings.h"]\n',
     "planted.py": 'command = "python3 -I planted.py {}"\nfiles = ["planted.py"]\n'
     'packages = ["python3"]\n',
 }
