@@ -5,8 +5,8 @@
  *
  * QEMU's clock gives each instruction the same time. A profile with a clock has cycles for each class
  * of instructions, for a branch that was predicted wrong, and for an exception. What a class takes
- * beyond QEMU's own time for an instruction is charged when the block begins; an instruction that
- * takes less keeps QEMU's time.
+ * beyond QEMU's own time for an instruction is charged when the block begins. If it takes less, time
+ * is given back then. A guest reads the time at the end of a block only, so it never sees it go back.
  *
  * A block may end early: a fault, or an access to a device, after which QEMU translates the rest of
  * it once more. The exact number of executed instructions tells so when the next block begins, and
@@ -115,7 +115,7 @@ static enum end end_of(uint32_t code, uint64_t at, uint64_t *target)
 
 static int64_t beyond_ps(enum class of, int64_t an_instruction_ps)
 {
-	return class_costs.ps[of] > an_instruction_ps ? class_costs.ps[of] - an_instruction_ps : 0;
+	return class_costs.ps[of] - an_instruction_ps;
 }
 
 struct timed_block *timed_block_of(const uint32_t *codes, size_t count, uint64_t address,
@@ -262,7 +262,7 @@ static void gives_back(const struct timed_block *block, size_t executed, int64_t
 {
 	for (size_t i = executed; i < block->count; i++) {
 		counted[block->classes[i]]--;
-		pay(-beyond_ps(block->classes[i], an_instruction_ps), block->classes[i]);
+		pay(-beyond_ps(block->classes[i], an_instruction_ps), CLASSES);
 	}
 }
 
@@ -296,6 +296,12 @@ void timed_block_begins(struct timed_block *block, int64_t executed, int64_t an_
 	block->times++;
 	if (block->extra_ps)
 		pay(block->extra_ps, block->mostly);
+}
+
+void timed_blocks_end(int64_t executed)
+{
+	for (size_t i = last ? executed - last_began : 0; last && i < last->count; i++)
+		counted[last->classes[i]]--;
 }
 
 size_t timed_block_count(const struct timed_block *block)

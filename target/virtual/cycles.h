@@ -38,10 +38,12 @@ struct timed_block *timed_block_of(const uint32_t *codes, size_t count, uint64_t
 				   int64_t an_instruction_ps);
 /*
  * A block begins, before which the processor executed so many instructions in all. Charges go to
- * pay(), in ps; negative: instructions of the block before were not executed after all.
+ * pay(), in ps, and may be negative; of CLASSES: the block before was not executed to its end.
  */
 void timed_block_begins(struct timed_block *block, int64_t executed, int64_t an_instruction_ps,
 			void (*pay)(int64_t ps, enum class of));
+/* The processor has executed so many instructions, and executes no more. */
+void timed_blocks_end(int64_t executed);
 size_t timed_block_count(const struct timed_block *block); /* instructions */
 /* How many of a class there were. */
 uint64_t cycles_counted(enum class of);

@@ -95,6 +95,7 @@ static int64_t line_bytes, code_entries, data_entries, pages_sets, pages_ways;
 static int64_t kernel_code_page = PAGE_SIZE, emptied_by_switches;
 /* in ns until the model begins, then in instructions */
 static int64_t load_cost[LEVELS], store_cost[LEVELS], pages_cost, walk_cost;
+static int64_t write_back_cost; /* 0: no line is dirty */
 static int64_t read_cost[DEVICES], write_cost[DEVICES];
 /* of a ball that is played again: bits of causes that cost nothing from some moment on */
 static int64_t free_causes, free_from_ns;
@@ -131,6 +132,7 @@ static const struct parameter parameters[] = {
 	{ "store_memory_ns", &store_cost[MEMORY] },
 	{ "pages_ns", &pages_cost },
 	{ "walk_ns", &walk_cost },
+	{ "write_back_ns", &write_back_cost },
 	OF_DEVICE("gpio", GPIO),
 	OF_DEVICE("interrupts", INTERRUPTS),
 	OF_DEVICE("timer", TIMER),
@@ -173,7 +175,8 @@ static void *zeroed(size_t count, size_t size)
 
 enum cause { CODE, DATA, STORES, PAGES, DEVICE, CYCLES, CAUSES };
 static const char *const cause_names[] = { "code", "data", "stores", "pages", "devices", "cycles" };
-static uint64_t times[CAUSES], waited[CAUSES]; /* waited: instructions */
+static uint64_t times[CAUSES];
+static int64_t waited[CAUSES]; /* instructions */
 
 /* That moment is a ping, for which QEMU puts all instructions on the clock. */
 static bool is_free(enum cause cause)
@@ -185,21 +188,39 @@ static bool is_free(enum cause cause)
 	return free_causes >> cause & 1 && t->bias + (t->instructions << t->shift) >= free_from_ns;
 }
 
-/* where: a level, a device, or a class; of a page FIRST: the shared table had it, else its entry's level. */
+static int64_t given_back; /* instructions: time that a block which begins is yet to get */
+
+/*
+ * where: a level, a device, or a class; of a page FIRST: the shared table had it, else its entry's
+ * level; of a store FIRST: a dirty line went to memory. Below 0: code takes less than QEMU's time,
+ * of which later waits at the same moment are a part.
+ */
 static void waits(int64_t instructions, enum cause cause, int where)
 {
+	int64_t rest;
+
 	if (!instructions || is_free(cause))
 		return;
-	if (machine_stalls)
-		machine_stalls(STALL_KIND(cause, where), instructions << stalls_shift());
-	times[cause]++;
 	waited[cause] += instructions;
-	stall(instructions);
+	if (instructions < 0) {
+		given_back -= instructions;
+		return;
+	}
+	times[cause]++;
+	rest = instructions > given_back ? instructions - given_back : 0;
+	given_back -= instructions - rest;
+	if (!rest)
+		return;
+	if (machine_stalls && where != CLASSES)
+		machine_stalls(STALL_KIND(cause, where), rest << stalls_shift());
+	stall(rest);
 }
 
 /* --- caches --- */
 
 #define NO_LINE UINT32_MAX
+#define DIRTY (1u << 30)
+static uint32_t dirty; /* DIRTY: memory has an older line; 0: lines are not written back */
 
 static void *cpu;
 static uint8_t *ram;
@@ -229,56 +250,100 @@ static void make(struct cache *cache)
 	empty(cache);
 }
 
-/* Put a line first of so many; each line goes to the next place, and takes the one that is there. */
-static inline bool had_put_first(uint32_t *set, int64_t ways, uint32_t line)
+static uint32_t gone; /* from where the last line was put that was not there */
+
+static inline bool is_same(uint32_t there, uint32_t line)
 {
-	uint32_t goes = line;
+	return !((there ^ line) & ~dirty);
+}
+
+/* Put a line first of so many; each line goes to the next place, and takes the one that is there. */
+static inline bool had_put_first(uint32_t *set, int64_t ways, uint32_t line, uint32_t flag)
+{
+	uint32_t goes = line | flag;
 
 	for (int64_t way = 0; way < ways; way++) {
 		uint32_t there = set[way];
 
 		set[way] = goes;
-		if (there == line)
+		if (is_same(there, line)) {
+			set[0] |= there & dirty;
 			return true;
+		}
 		goes = there;
 	}
+	gone = goes;
 	return false;
 }
 
 /* Whether a line was there; it is now. Mostly it is the first of its set, and stays that. */
-static inline bool had(struct cache *cache, uint32_t line)
+static inline bool had(struct cache *cache, uint32_t line, uint32_t flag)
 {
 	uint32_t *set = cache->lines + (line & (cache->sets - 1)) * cache->ways;
 
-	if (set[0] == line)
+	if (is_same(set[0], line)) {
+		set[0] |= flag;
 		return true;
-	if (cache->replacement == LEAST_RECENTLY_USED)
-		return had_put_first(set, cache->ways, line);
-	for (int64_t way = 1; way < cache->ways; way++) {
-		if (set[way] == line)
-			return true;
 	}
-	if (cache->replacement == RANDOM)
-		set[drawn_below(cache->ways)] = line;
-	else
-		had_put_first(set, cache->ways, line);
+	if (cache->replacement == LEAST_RECENTLY_USED)
+		return had_put_first(set, cache->ways, line, flag);
+	for (int64_t way = 1; way < cache->ways; way++) {
+		if (is_same(set[way], line)) {
+			set[way] |= flag;
+			return true;
+		}
+	}
+	if (cache->replacement == RANDOM) {
+		set += drawn_below(cache->ways);
+		gone = *set;
+		*set = line | flag;
+	} else {
+		had_put_first(set, cache->ways, line, flag);
+	}
 	return false;
 }
 
 /* As a processor's own counters count: a board has the same (docs/physical-checklist.md). */
 static uint64_t missed_code, missed_data, missed_second, missed_code_pages, missed_data_pages;
 
-static enum level beyond_first(uint32_t line)
+/* A line leaves a cache: if it is dirty, the next one takes it, or memory. */
+static void leaves(uint32_t line, enum level next)
 {
-	if (second.sets && had(&second, line))
-		return SECOND;
-	missed_second++;
-	return third.sets && had(&third, line) ? THIRD : MEMORY;
+	struct cache *cache = next == SECOND ? &second : &third;
+
+	if (line == NO_LINE || !(line & dirty))
+		return;
+	if (next == MEMORY)
+		waits(write_back_cost, STORES, FIRST);
+	else if (!cache->sets || !had(cache, line & ~dirty, dirty))
+		leaves(cache->sets ? gone : line, next + 1);
 }
 
-static enum level fetched(struct cache *first, uint32_t line)
+static enum level beyond_first(uint32_t line)
 {
-	return had(first, line) ? FIRST : beyond_first(line);
+	if (second.sets && had(&second, line, 0))
+		return SECOND;
+	missed_second++;
+	if (second.sets)
+		leaves(gone, THIRD);
+	if (third.sets && had(&third, line, 0))
+		return THIRD;
+	if (third.sets)
+		leaves(gone, MEMORY);
+	return MEMORY;
+}
+
+static enum level fetched(struct cache *first, uint32_t line, bool store)
+{
+	enum level level;
+	uint32_t goes;
+
+	if (had(first, line, store ? dirty : 0))
+		return FIRST;
+	goes = gone;
+	level = beyond_first(line);
+	leaves(goes, SECOND);
+	return level;
 }
 
 /* --- TLBs: two lists, and a table that both share --- */
@@ -368,7 +433,7 @@ static void walks(uint64_t key)
 {
 	uint64_t entry = (key & NUMBER) * 8 + (key >> SPACE_AT << 28);
 
-	enum level level = beyond_first(1u << 31 | (uint32_t)(entry >> line_bits));
+	enum level level = beyond_first(1u << 31 | ((uint32_t)(entry >> line_bits) & ~dirty));
 
 	waits(walk_cost + load_cost[level], PAGES, level);
 }
@@ -377,8 +442,12 @@ static void walks(uint64_t key)
 static struct page *in_table(uint64_t key, bool *missed)
 {
 	static struct page alone; /* where there is no table */
-	struct page *set = pages + key % (pages_sets ? pages_sets : 1) * pages_ways, found;
+	/* without a clock large pages share a set, as in the first profiles */
+	uint64_t large = key & LARGE && class_costs.ps[PLAIN] ? kernel_code_page >> PAGE_BITS : 1;
+	struct page *set, found;
 	int64_t way = 0;
+
+	set = pages + key / large % (pages_sets ? pages_sets : 1) * pages_ways;
 
 	*missed = true;
 	if (!pages_ways)
@@ -457,7 +526,7 @@ static void check(const struct page *page, uint32_t info, uint64_t address)
 static void touches(const struct page *page, uint64_t address, bool store)
 {
 	uint32_t line = page->line + line_in_page(address);
-	enum level level = fetched(&data_cache, line);
+	enum level level = fetched(&data_cache, line, store);
 
 	missed_data += level != FIRST;
 	if (store)
@@ -543,7 +612,7 @@ static void executes(const struct line *line)
 	if (line->line == NO_LINE)
 		return;
 	code_page(line);
-	level = fetched(&code_cache, line->line);
+	level = fetched(&code_cache, line->line, false);
 	missed_code += level != FIRST;
 	waits(load_cost[level], CODE, level);
 }
@@ -577,6 +646,8 @@ static void switches(uint64_t value)
 	if (!emptied_by_switches || crosses || !space || space == last_of_user)
 		return;
 	last_of_user = space;
+	for (int64_t i = 0; dirty && i < data_cache.sets * data_cache.ways; i++)
+		leaves(data_cache.lines[i], SECOND);
 	empty(&code_cache);
 	empty(&data_cache);
 	forget_pages(0, 0);
@@ -648,15 +719,13 @@ static int64_t an_instruction_ps(void)
 	return 1000ll << stalls_shift();
 }
 
-/* What is less than QEMU's time for an instruction waits for more. */
+/* What is less than QEMU's time for an instruction waits for more, or for less. */
 static void pays(int64_t ps, enum class of)
 {
 	static int64_t owed_ps;
 	int64_t instructions;
 
 	owed_ps += ps;
-	if (owed_ps < an_instruction_ps())
-		return;
 	instructions = owed_ps / an_instruction_ps();
 	owed_ps -= instructions * an_instruction_ps();
 	waits(instructions, CYCLES, of);
@@ -669,12 +738,14 @@ static void block_begins(unsigned int index, void *data)
 	stalls_settled();
 	if (pending != NOTHING)
 		is_done();
-	if (block->line != last_code)
-		executes(block->line);
 	if (block->timed)
 		timed_block_begins(block->timed,
 				   stalls_executed() - timed_block_count(block->timed),
 				   an_instruction_ps(), pays);
+	if (block->line != last_code)
+		executes(block->line);
+	stall(-given_back);
+	given_back = 0;
 }
 
 static void begins_behind(unsigned int index, void *data)
@@ -806,6 +877,8 @@ static void begin(void)
 	to_instructions(store_cost, LEVELS);
 	to_instructions(&pages_cost, 1);
 	to_instructions(&walk_cost, 1);
+	to_instructions(&write_back_cost, 1);
+	dirty = write_back_cost ? DIRTY : 0;
 	to_instructions(read_cost, DEVICES);
 	to_instructions(write_cost, DEVICES);
 	models = true;
@@ -827,6 +900,7 @@ static void ends(void)
 {
 	if (!models)
 		return;
+	timed_blocks_end(stalls_executed());
 	fprintf(stderr, "memory: looked up %" PRIu64 " lines of data and %" PRIu64 " of code\n",
 		lookups, code_lines);
 	fprintf(stderr, "memory: missed %" PRIu64 " times in code\n", missed_code);
@@ -838,8 +912,8 @@ static void ends(void)
 		fprintf(stderr, "memory: executed %" PRIu64 " times %s\n", cycles_counted(of),
 			class_name(of));
 	for (int cause = 0; cause < (class_costs.ps[PLAIN] ? CAUSES : CYCLES); cause++)
-		fprintf(stderr, "memory: %" PRIu64 " waits for %s of %" PRIu64 " ns in all\n",
-			times[cause], cause_names[cause], waited[cause] << stalls_shift());
+		fprintf(stderr, "memory: %" PRIu64 " waits for %s of %" PRId64 " ns in all\n",
+			times[cause], cause_names[cause], waited[cause] * (1 << stalls_shift()));
 }
 
 static void take_parameters(void)

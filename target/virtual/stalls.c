@@ -170,6 +170,7 @@ int stalls_shift(void)
 
 /* --- stalls --- */
 
+/* Below 0 of both: all of it, which is then given back. */
 static int64_t taken(int64_t from, int64_t wanted)
 {
 	return from < wanted ? from : wanted;
@@ -180,7 +181,7 @@ void stall(int64_t instructions)
 	struct timers *t = timers();
 	int64_t now = taken(*extra, instructions), rest = instructions - now;
 
-	__atomic_store_n(&t->bias, t->bias + (instructions << shift), __ATOMIC_RELAXED);
+	__atomic_store_n(&t->bias, t->bias + instructions * (1 << shift), __ATOMIC_RELAXED);
 	*extra -= now;
 	*budget -= now;
 	if (!rest)

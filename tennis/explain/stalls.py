@@ -15,7 +15,8 @@ from tennis.explain.segments import Segments
 from tennis.kit.units import format_count, format_ns
 
 GOES_ON = 1 << 31  # it began in the phase before, and is not counted a second time
-CODE, DATA, STORES, PAGES, DEVICE, CYCLES = range(6)
+CAUSES = 6
+CODE, DATA, STORES, PAGES, DEVICE, CYCLES = range(CAUSES)
 FIRST = 0  # of a page: the TLB that both share had it
 _FROM = ("the first cache", "the second cache", "the third cache", "memory")
 _DEVICES = ("the GPIO controller", "the interrupt controller", "the timer", "another device")
@@ -56,6 +57,8 @@ class Stall:
             return f"{format_count(self.count, 'access', 'accesses')} to {_DEVICES[self.where]}"
         if self.cause == CYCLES:
             return f"cycles of {_CLASSES[self.where]}"
+        if self.cause == STORES and self.where == FIRST:
+            return f"{format_count(self.count, 'dirty line')} went to memory"
         noun, nouns = {
             CODE: ("line of code", "lines of code"),
             DATA: ("line of data", "lines of data"),
@@ -87,6 +90,8 @@ def cause_words(cause: int, where: int) -> str:
         return f"accesses to {_DEVICES[where]}"
     if cause == CYCLES:
         return f"cycles of {_CLASSES[where]}"
+    if cause == STORES and where == FIRST:
+        return "dirty lines to memory"
     lines = {CODE: "lines of code", DATA: "lines of data", STORES: "lines that are written"}
     return f"{lines[cause]} from {_FROM[where]}"
 

@@ -23,7 +23,7 @@ from tennis.bench.protocol import Session
 from tennis.bench.virtual.bench import VirtualBench
 from tennis.bench.virtual.machine import Extras
 from tennis.explain.replayed import explain
-from tennis.explain.stalls import COSTS, stalled_ns
+from tennis.explain.stalls import CAUSES, COSTS, stalled_ns
 from tennis.explain.story import Story
 from tennis.kit import wire
 from tennis.kit.errors import RallyError, UsageError
@@ -37,8 +37,6 @@ from tennis.rally.balls import records
 from tennis.rally.memory import NONE as NO_PROFILE
 from tennis.rally.plan import Plan
 from tennis.rally.shots import are_shots
-
-CAUSES = 5  # of which target/virtual/memory.c knows
 
 
 @dataclass(frozen=True)

@@ -3,6 +3,7 @@
 """Waits for memory are parts of a ball's wait: by cause, by function, and without their cost."""
 
 import json
+import re
 
 import numpy as np
 import pytest
@@ -11,10 +12,11 @@ from tennis.explain.causes import came_or_went, waited_sentence, waits_of
 from tennis.explain.flame import flame
 from tennis.explain.replayed import explain
 from tennis.explain.segments import Names
-from tennis.explain.stalls import CODE, COSTS, DATA, DEVICE, PAGES, stalled_ns
+from tennis.explain.stalls import CAUSES, CODE, COSTS, DATA, DEVICE, PAGES, stalled_ns
 from tennis.explain.telling import tell
 from tennis.explain.timeline import timeline_svg
 from tennis.explain.without_cost import without
+from tennis.kit.checkout import ROOT
 from tennis.kit.errors import BenchError, UsageError
 from tennis.rally import open_rally
 from tests.support.phases import made_phase, named
@@ -61,6 +63,14 @@ def test_a_sentence_says_what_came_from_where_and_in_which_function():
     ]
     assert stalled_ns(story.parts, COSTS["registers"]) == 13
     assert stalled_ns(story.parts) == 343
+
+
+def test_there_are_as_many_causes_as_the_model_numbers():
+    """Else shots without a cost leave another one out."""
+    text = (ROOT / "target" / "virtual" / "memory.c").read_text()
+    names = re.search(r"enum cause { (.*), CAUSES }", text)[1].split(", ")
+    assert names == ["CODE", "DATA", "STORES", "PAGES", "DEVICE", "CYCLES"]
+    assert len(names) == CAUSES
 
 
 def test_a_wait_without_stalls_says_nothing_of_them():

@@ -17,7 +17,7 @@ from tennis.bench.qemu.plugins import QemuPlugin
 from tennis.kit.errors import TennisError, UsageError
 from tennis.rally.edited import EditedError, toml_of
 from tennis.rally.manifest import StrictModel
-from tennis.rally.memory import NONE, canonical, file_of, name_of
+from tennis.rally.memory import NONE, base_of, canonical, clock_of, file_of, name_of
 
 ASSUMED = "assumed"
 NS_MAX = 10_000  # of a cost
@@ -167,6 +167,7 @@ class _Costs(StrictModel):
     store_memory_ns: _Time
     second_tlb_ns: _Time | None = None
     walk_ns: _Time  # beside the line of its last entry
+    write_back_ns: _Time | None = None  # of a dirty line, to memory; without: no line is dirty
 
 
 class _Device(StrictModel):
@@ -213,6 +214,7 @@ class _Profile(StrictModel):
 
     title: Source
     about: Source
+    base: str | None = None  # the profile that has the other figures
     line_bytes: _Line
     emptied_by_switches: bool = False  # caches that know virtual addresses only, and no TLB entry
     code: _Cache  # first level
@@ -317,10 +319,23 @@ class _Memory:
         return found
 
 
+def _figures(path: Path) -> dict[str, Any]:
+    """Return what a file says, on top of what its base says. Raises EditedError and OSError."""
+    own, base = toml_of(path.read_bytes()), base_of(path)
+    figures = toml_of(base.read_bytes()) if base else {}
+    if "base" in figures or ("base" in own and not base):
+        raise EditedError("base: it is no profile, or is based on one itself", "name another one")
+    for name, part in own.items():
+        old = figures.get(name)
+        merged = isinstance(old, dict) and isinstance(part, dict) and "source" not in part
+        figures[name] = old | part if merged else part  # a figure is taken as a whole
+    return figures
+
+
 def _read(path: Path) -> _Profile:
     """Return the profile in a file. Raises TennisError in one line."""
     try:
-        return _Profile.model_validate(toml_of(path.read_bytes()))
+        return _Profile.model_validate(_figures(path))
     except EditedError as error:
         raise TennisError(f"{path} {error}", next_step=error.next_step) from error
     except OSError as error:
@@ -351,7 +366,16 @@ def find(setting: str) -> _Memory | None:
             f"--memory {setting}: here is {there}",
             next_step="check out the Tennis that the rally was played with",
         )
-    return _Memory(name, _read(path), path)
+    profile, mhz = _read(path), clock_of(name)
+    if mhz and not profile.clock_mhz:
+        raise UsageError(
+            f"--memory {name}: {path.stem} has no clock",
+            next_step="docs/memory.md lists those that have",
+        )
+    if mhz and profile.clock_mhz:
+        clock = profile.clock_mhz.model_copy(update={"value": mhz})
+        profile = profile.model_copy(update={"clock_mhz": clock})
+    return _Memory(name, profile, path)
 
 
 def has_clock(setting: str) -> bool:

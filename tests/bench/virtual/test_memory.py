@@ -91,10 +91,11 @@ def test_a_clock_needs_its_classes_and_cycles_need_a_clock(folder):
 
 def test_costs_in_cycles_follow_the_clock(folder):
     text = (OWN / "clocked.toml").read_text()
-    text = text.replace("second_ns = { value = 30,", "second_ns = { cycles = 15,")
+    second = '[costs]\nsecond_ns = { cycles = 15, source = "a test" }\n'
+    text = text.replace('"small"', '"mine"').replace("[costs]\n", second)
     given = {}
     for mhz in (500, 1000):
-        (folder / f"at{mhz}.toml").write_text(text.replace("value = 500\n", f"value = {mhz}\n"))
+        (folder / f"at{mhz}.toml").write_text(text.replace("value = 500,", f"value = {mhz},"))
         given[mhz] = memory.find(profiles.canonical(f"at{mhz}")).parameters(1)
         assert memory.has_clock(profiles.canonical(f"at{mhz}"))
     assert (given[500]["second_ns"], given[1000]["second_ns"]) == (30, 15)
@@ -198,12 +199,27 @@ def test_known_answers(tmp_path):
 
 @virtual
 @pytest.mark.usefixtures("own")
-def test_known_cycles(tmp_path):
-    """A loop of one class takes its cycles; an access to a device ends a block in its middle."""
-    took = known(tmp_path / "r", "clocked", instruction_ns=1)
+@pytest.mark.parametrize("mhz", [500, 1500])
+def test_known_cycles(tmp_path, mhz):
+    """A loop of one class takes its cycles; an access to a device ends a block in its middle.
+
+    At 1.5 GHz some classes take less than QEMU's time for an instruction.
+    """
+    took = known(tmp_path / "r", f"clocked-at-{mhz}mhz", instruction_ns=1)
     profile = tomllib.loads((OWN / "clocked.toml").read_text())
-    ns = {name: figure["value"] * 1000 / 500 for name, figure in profile["cycles"].items()}
-    device = profile["devices"]
+    base = tomllib.loads((OWN / "small.toml").read_text())
+    ns = {name: figure["value"] * 1000 / mhz for name, figure in profile["cycles"].items()}
+    device = base["devices"]
+    cost = {n: figure["value"] for n, figure in (base["costs"] | profile["costs"]).items()}
+    # a line that is written goes back once: when the last cache needs its place
+    more_than(
+        took, "store_second", {"store_third": cost["store_third_ns"] - cost["store_second_ns"]}
+    )
+    stored = cost["store_memory_ns"] + cost["write_back_ns"] - cost["store_third_ns"]
+    assert stored <= took["store_memory"] - took["store_third"] <= stored + 2
+    assert took["third_not"] - took["one_line"] <= cost["memory_ns"] + 2
+    # twelve large pages are in twelve sets of the second TLB; in one set each would walk
+    assert 0 <= took["jumped_large"] - cost["second_tlb_ns"] - ns["branch"] <= 3
     assert took["register_none"] == pytest.approx(2 * ns["plain"] + ns["branch"], abs=0.7)
     more = {  # than a loop with one plain instruction
         "of_load": ns["load"] - ns["plain"],
@@ -218,7 +234,7 @@ def test_known_cycles(tmp_path):
         "timer_read": device["timer"]["read_ns"]["value"] + ns["system"] - ns["plain"],
     }
     found = {name: took[name] - took["register_none"] for name in more}
-    assert found == pytest.approx(more, abs=0.6)
+    assert found == pytest.approx(more, abs=0.9)  # a loop begins with lines from memory
     console = (tmp_path / "r" / CONSOLE).read_text()
     executed = {n: int(count) for count, n in re.findall(r"executed (\d+) times (\w+)", console)}
     # each exception that is entered is left, but for the last one, and for what runs at the end
@@ -233,7 +249,8 @@ def test_known_cycles(tmp_path):
     [
         ("rt", "hog", "cortex-a53"),
         ("mainline", "stress", "cortex-a72"),
-        ("rt", "idle", "beaglebone"),
+        ("mainline", "hog", "cm-x270"),
+        ("rt", "idle", "raspberry-pi-5"),
     ],
 )
 def test_the_same_seed_gives_the_same_folder(tmp_path, kernel, load, name):
@@ -248,6 +265,17 @@ def test_the_same_seed_gives_the_same_folder(tmp_path, kernel, load, name):
     assert name in rally.label
     with busy_host():
         assert check_rally(rally.path).balls == 60
+
+
+@pytest.mark.more
+@virtual
+def test_a_switch_cleans_what_it_empties(tmp_path):
+    """On the thesis' board: a line that was written goes back, and comes from memory again."""
+    took = known(tmp_path / "r", "cm-x270", instruction_ns=1)
+    given = memory.find(profiles.canonical("cm-x270")).parameters(1)
+    step = given["store_ps"] + 2 * given["plain_ps"] + given["branch_ps"]
+    line = step / 1000 + given["store_memory_ns"] + given["write_back_ns"]
+    assert (took["cleans_62"] - took["cleans_2"]) / 60 == pytest.approx(line, abs=0.5)
 
 
 @pytest.mark.more

@@ -189,6 +189,26 @@ static void flushes(void)
 	FLUSHED("flushed_all", "tlbi	vmalle1", memory);
 }
 
+/* --- lines that are dirty when another address space begins --- */
+
+static void cleans(const char *name, u64 lines)
+{
+	unsigned long flags;
+	u64 began, own;
+
+	asm volatile("mrs %0, ttbr1_el1" : "=r"(own));
+	local_irq_save(flags);
+	asm volatile("msr ttbr1_el1, %0; isb" ::"r"(own ^ 3ull << 60)); /* others' lines go */
+	began = counter();
+	for (u64 i = 0; i < 100; i++) {
+		store(memory, lines);
+		asm volatile("msr ttbr1_el1, %0; isb" ::"r"(own ^ (i % 2 + 1) << 60));
+	}
+	say(name, counter() - began, 100);
+	asm volatile("msr ttbr1_el1, %0; isb" ::"r"(own));
+	local_irq_restore(flags);
+}
+
 /* --- chains of jumps --- */
 
 #define JUMPS(name, count, bytes)                            \
@@ -202,6 +222,7 @@ JUMPS(jumps_64, 64, 64);
 JUMPS(jumps_192, 192, 64);
 JUMPS(jumps_4_pages, 4, 4160);
 JUMPS(jumps_12_pages, 12, 4160);
+JUMPS(jumps_12_large, 12, 65600); /* pages of 64 KiB */
 
 /* A line of code after the other, in one block as far as a page goes. */
 asm(".pushsection .text\n.balign 4096\nstraight:\n.rept 192 * 16 - 1\n	nop\n.endr\n	ret\n"
@@ -339,11 +360,14 @@ static int __init known_memory_init(void)
 	who_goes("abac", 4096);
 	who_goes("abac_far", 65536);
 	pages_go("pages_go");
+	cleans("cleans_2", 2);
+	cleans("cleans_62", 62);
 	flushes();
 	jump("jumps_fit", jumps_64, 64);
 	jump("jumps_not", jumps_192, 192);
 	jump("jumped_pages_fit", jumps_4_pages, 4);
 	jump("jumped_pages_not", jumps_12_pages, 12);
+	jump("jumped_large", jumps_12_large, 12);
 	jump("straight", straight, 192);
 	registers();
 	meets("near", 20000); /* all of QEMU's budget is in its part for the code at hand */
