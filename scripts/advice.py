@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """Advice for real-time Linux, tested: play its comparisons, and write the page's table.
 
     advice.py list                   what is played, and what is not yet, as commands

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """Print the tables of docs/evidence/hardware.md: the bench beside boards that others measured.
 
     .venv/bin/python scripts/boards.py hardware boards    matches of the plans of these names

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """How large the kit is: lines, commands, options, public names, each with its limit.
 
 count.py            one line each; the exit code is 1 if one of them is above its limit

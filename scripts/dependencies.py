@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """Print all packages that an installed Tennis needs, with their versions: those of this .venv.
 
 One requirement a line, sorted, as pip writes them. For scripts/dist.sh.

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """Print the tables of docs/evidence from matches: one column a match, in Markdown.
 
     .venv/bin/python scripts/evidence.py 6.12=k612 7.3=k7

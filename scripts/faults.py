@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """Disturb commands in 200 ways: what is lost, and what they say (make faults).
 
     python scripts/faults.py table [FILE.md [WORKERS]]   all, as docs/evidence/faults.md has them

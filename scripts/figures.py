@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """Every printed figure: where it comes from, whether it is today's, and how to get it again.
 
     figures.py                 check: no play; every text has what was recorded

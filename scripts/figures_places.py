@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """Where figures stand in texts: found, compared with what was recorded, and written again."""
 
 import re

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """The register of figures: what was played for the numbers that pages print, and where they stand.
 
 ``docs/figures.toml`` and ``exam/figures.toml`` (what gives an answer away) say which commands are

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """What the register takes from a folder that was played: values, and how people write them.
 
 A value's source is one of:

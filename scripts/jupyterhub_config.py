@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """One server for a class: JupyterHub, with an account of the machine for each student.
 
 As root, in a folder that only root can read (the hub keeps its database and a secret there):

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """Write into the pages what the code says: commands, options, fields, settings, wires, sessions.
 
     reference.py         check: each part of each page is what the code says today

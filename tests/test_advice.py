@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """Advice for real-time Linux: each item has its row, and each figure is one that was recorded."""
 
 import json

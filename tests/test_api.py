@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """The Python interface: what a notebook gets is what the command line prints."""
 
 import json

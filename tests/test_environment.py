@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """What is built and started does not depend on what a shell happens to set."""
 
 import ast

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """Pages say what they have to say where Markdown is read as it is: on a forge, in an editor.
 
 There a directive of MyST is a box with the lines inside it, and a link is what its text is.

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """Thousands of damaged inputs are refused with one line, or read: in little memory and time."""
 
 import os

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """Other packages add benches, commands, loads, instruments and labs; broken ones break nothing."""
 
 import os

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """docs/query.md: its code, copied as it is, gives the figures of ``tennis stats``."""
 
 import re

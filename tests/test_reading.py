@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """What reads rallies loads nothing that drives a bench, and what plays them nothing that draws."""
 
 import json

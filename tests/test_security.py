@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """SECURITY.md says who is believed about what: each claim names tests, and they exist."""
 
 import ast

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """What may be used of a machine: affinity and control groups, of both versions."""
 
 import os

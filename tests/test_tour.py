@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """The tour runs from its top to its bottom, in one new folder, as it is written."""
 
 import os

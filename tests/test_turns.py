@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """Thirty who hand in at once take turns: none is lost, and so many run at once as there is room."""
 
 import os

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """Ticks in nanoseconds; times in words: three digits, and the unit that fits."""
 
 from fractions import Fraction

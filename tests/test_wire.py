@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """The wire format: what is sent arrives, and garbage costs no more than what it hit."""
 
 import zlib

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """A Sphinx extension: a link to a page of another book leads to that book's built page.
 
 ``[the labs](../handouts/index.md)`` is right where the Markdown is read as it is, on a forge. In a

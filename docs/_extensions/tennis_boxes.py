@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """What directives of the labs and sessions show where Markdown is read as it is: on a forge.
 
 There a directive is a box with the lines inside it. ``scripts/reference.py`` writes these lines;

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """A commissioning's steps, symptoms and boards in Markdown, for ``scripts/reference.py``."""
 
 from collections.abc import Iterable

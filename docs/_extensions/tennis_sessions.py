@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """A Sphinx extension: a term's sessions, from ``labs/sessions.toml``.
 
 ``scripts/reference.py`` writes tables of them into the reference book's pages.

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """A Sphinx extension: on a telephone a table of verdicts is a card a row, and nothing is cut.
 
 A page's Markdown stays a plain table. Each cell gets its column's title, which ``tennis.css`` shows

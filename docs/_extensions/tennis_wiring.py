@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """A Sphinx extension: the wiring of the physical bench, from ``kit-firmware/wiring.toml``.
 
 ``{tennis-wiring} table`` writes a table of the wires, ``{tennis-wiring} picture`` draws them;

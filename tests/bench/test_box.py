@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """The box itself: what can be written there, what comes out, and why it ended.
 
 Each test runs as root, if the tests do, and as an ordinary user: a box is made differently.

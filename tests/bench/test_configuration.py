@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """A kernel's configuration is read by kbuild's rules: what its own program says of odd files."""
 
 import pytest

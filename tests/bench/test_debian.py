@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """Debian's packages, looked up and fetched by several commands at once."""
 
 import os

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """What goes with what: each bench takes what it says, and refuses the rest in one line."""
 
 import pytest

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """Processors that a command line names, and those that it cannot have."""
 
 import pytest

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """A new bench is a folder and a line, as docs/how-it-is-built.md has it."""
 
 import ast

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """What is missing is named with its package, as dpkg's own list has it."""
 
 from types import SimpleNamespace

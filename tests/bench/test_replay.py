@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """The replay bench: a recorded rally as if it were live, and nothing of it changed."""
 
 import time

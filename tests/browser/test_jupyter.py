@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """JupyterLab in a real Chromium, as a student has it: open, run all, save, hand in."""
 
 import os

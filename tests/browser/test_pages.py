@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """Every kind of page in a real Chromium: desktop, telephone, dark, print; axe-core looks, too."""
 
 import shutil

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """The site in a real Chromium: static files, from a folder, on a telephone."""
 
 import dataclasses

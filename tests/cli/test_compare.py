@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """`tennis compare` of folders: what it says, what it refuses, and how it ends."""
 
 import json

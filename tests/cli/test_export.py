@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """tennis export: every ball as it is in the folder, for a spreadsheet."""
 
 import csv

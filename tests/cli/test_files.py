@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """tennis stats, plot and report: what they print, and how they fail."""
 
 import json

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """Each command says what it does, and what each of its options and arguments is."""
 
 import re

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """The program itself: outputs that are full or closed, and unfinished rallies of others."""
 
 import os

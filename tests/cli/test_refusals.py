@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """Bad input ends in one line and an exit code that says whose mistake it is; nothing is left.
 
 A row is a command and what its line must contain: the option or key to change, or the word to use.

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """What is known while a match is played: from the first boot on, and no surer than it is."""
 
 import io

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """Standard streams that are closed, full or gone: no traceback, and the work is done."""
 
 import json

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """The band over two curves: bounds beside counts by hand, and what no rule may do."""
 
 from math import inf

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """Which recorded rallies are compared: made-up folders of a Raspberry Pi 5."""
 
 import pytest

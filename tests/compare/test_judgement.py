@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """What `tennis compare` concludes: of the declared list, with boots added, and in which words."""
 
 from math import inf

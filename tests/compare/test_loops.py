@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """Control loops compared: made-up drills, of which it is known what one does worse."""
 
 import json

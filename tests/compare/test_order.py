@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """In which order two sides were played, and boots that drift."""
 
 import numpy as np

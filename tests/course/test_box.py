@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """Notebooks that students hand in run in a box; what is hostile in them ends there."""
 
 import contextlib

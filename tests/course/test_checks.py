@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """Each lab's checks: right answers pass, and each wrong one fails the check that it should."""
 
 import importlib.util

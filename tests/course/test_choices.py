@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """Choices: neither length nor place tells which is right; each student has an order of their own.
 
 What is marked is the choice. A number means nothing without the student's seed.

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """The exam set: its answers are right, as far as that can be computed, and stand where it says."""
 
 import importlib.util

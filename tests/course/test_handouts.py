@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """Handouts show what lab.toml says, and say so when they cannot."""
 
 import re

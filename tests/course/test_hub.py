@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """A room's server as docs/rooms.md sets it up: a real hub, an ordinary account, from login to mark.
 
 The hub, its proxy, PAM and the account are real, in a mount namespace: /etc/passwd of the machine

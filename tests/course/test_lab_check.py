@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """What a student is told: answered and right are two things, and a part can be handed in."""
 
 import json

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """Labs are read whole, or refused with the place and the reason."""
 
 import shlex

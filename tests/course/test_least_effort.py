@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """The least that a hand-in can do for the points of code: each cheat that was found is worth none.
 
 The teachers' page has a table of them, with the names that they have here.

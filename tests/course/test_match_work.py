@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """A lab's match: the one that was asked for, and the marker plays it, too."""
 
 import contextlib

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """The trial of a Racquet: what the module says decides nothing, and who lowers the line is seen."""
 
 from dataclasses import replace

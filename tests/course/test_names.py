@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """Names are text: what registers hold is taken, shown as written, and harmless in files."""
 
 import csv

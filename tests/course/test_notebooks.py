@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """Notebooks are text without outputs, and run from top to bottom."""
 
 import base64

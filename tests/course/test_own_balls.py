@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """Marks are computed from balls that the marker played: no copy and no forgery is worth a point."""
 
 import contextlib

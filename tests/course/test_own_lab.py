@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """The lab that docs/teachers.md writes is a lab: its blocks are taken from the page, and tried."""
 
 import json

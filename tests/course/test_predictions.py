@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """A prediction is sealed by the first rally, and nobody honest is told that it was changed."""
 
 import json

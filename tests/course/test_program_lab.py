@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """A student's program is marked by two plays of it: with its own balls, and with others."""
 
 import importlib.util

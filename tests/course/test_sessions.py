@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """A term: sessions fit their time, and each has a deck of slides that builds and fits its pages."""
 
 import re

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """One source holds the gaps and what belongs into them; students get the gaps."""
 
 import pytest

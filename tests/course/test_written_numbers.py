@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """Numbers are read as people write them; what may be two numbers is refused, never guessed."""
 
 import pytest

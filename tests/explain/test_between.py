@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """A ball's story on several processors: who held the lock, which interrupt woke whom, who moved."""
 
 from dataclasses import replace

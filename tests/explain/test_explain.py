@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """tennis explain: the code that ran while a ball waited, by name; and what is refused."""
 
 import json

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """What is told of a ball that a Racquet of somebody's own answered: by its functions and lines."""
 
 import re

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """What is told of a ball that a program answered: what it waited for, by its own functions."""
 
 import re

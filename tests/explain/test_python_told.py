@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """The functions and lines of a program in Python: read from outside, right or not there."""
 
 import struct

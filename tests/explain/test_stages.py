@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """Every ball's stages: the very moments of explain, and nobody else's."""
 
 import json

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """Waits for memory are parts of a ball's wait: by cause, by function, and without their cost."""
 
 import json

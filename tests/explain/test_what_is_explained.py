@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """Whatever a rally takes, `tennis explain` plays again as it was, or says before a boot why not.
 
 Nothing boots: the bench is asked for a plan, and what would be played is compared with the rally's.

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """A witness inside the target: what it told, on the instrument's clock, beside the balls."""
 
 import base64

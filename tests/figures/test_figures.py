@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """Printed figures come out again: the three cheapest, and more that take less than a minute."""
 
 import sys

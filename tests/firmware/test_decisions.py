@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """From edges to balls: the firmware's viper code against a plain reading of the definitions.
 
 The definitions are those of target/virtual/instrument.c. Random edges on both wires, looked at in

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """The emulated Pico: its own tests. Each rally of test_rallies.py has real MicroPython on it."""
 
 import pytest

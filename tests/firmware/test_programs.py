@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """The PIO programs, exact to the cycle in an emulator that is not ours."""
 
 import random

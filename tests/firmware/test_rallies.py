@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """The Brickwall's firmware on an emulated Pico: every ball exact to the cycle, whatever happens."""
 
 from collections.abc import Iterator

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """The firmware's registers are those of both chips: no emulator has an RP2350's.
 
 Each function of ``registers.py`` runs as it does on the chip, upon a memory that writes down what

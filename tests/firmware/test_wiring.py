@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """One source for the wiring, which does not contradict itself or the boards."""
 
 import json

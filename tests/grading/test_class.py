@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """A class is marked, from files to pages: right, wrong, copied, edited and hostile hand-ins."""
 
 import csv

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """Lists of a class are read as teachers and platforms write them, or refused with the line."""
 
 import unicodedata

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """A class's hand-ins are found as platforms let them be downloaded and systems pack them again."""
 
 import stat

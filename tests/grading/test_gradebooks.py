@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """Points and feedback reach the student that they are of, in Moodle and in Canvas, or nobody."""
 
 import csv

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """A group hands in once, and each of its members has the points; nobody else has."""
 
 import csv

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """What systems, browsers, editors and learning platforms make of a hand-in."""
 
 # ruff: noqa: RUF001 (these are what word processors write)

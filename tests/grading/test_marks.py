@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """Marks that can be stood by: findings reach a person, a machine's failure is no zero."""
 
 import csv

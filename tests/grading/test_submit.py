@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """Each lab can be handed in: its notebook runs in the box, and becomes a PDF with its pictures.
 
 Thirty students can do so at once.

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """Texts are read by a person: each beside its rubric and its code, and none signed unread."""
 
 from pathlib import Path

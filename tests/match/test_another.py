@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """A match takes no foreign rally: each setting that a plan has is compared with the rally's."""
 
 import pytest

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """A match's plan: what it becomes, and how bad ones are refused: one line that names the key."""
 
 import tomllib

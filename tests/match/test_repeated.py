@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """A match that lists one rally several times: ten copies of a boot are no ten boots."""
 
 import shutil

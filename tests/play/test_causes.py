@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """Which balls are looked at to name the code, and what is named: only what repeats."""
 
 from math import inf

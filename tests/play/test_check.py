@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """What a folder is compared with once its rally was played again; synthetic folders play both.
 
 Replays of real rallies: tests/play/test_drill.py, test_survival.py, test_sloth.py.

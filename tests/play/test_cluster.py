@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """A match on a real Dask cluster: workers that are killed, that lie, a store that is not there."""
 
 import contextlib

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """The command on a rally's page plays that rally: it is parsed as a shell would, and planned."""
 
 from pathlib import Path

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """Commissioning, end to end and wire by wire: the real firmware on an emulated Pico.
 
 Where no wire is meant, steps are made up (the names of these tests say so), and only what the

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """`tennis compare` of what is to be played: real boots in pairs, until it is decided."""
 
 import json

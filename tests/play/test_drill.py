@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """Drills on the virtual bench: what the target believed, held against what happened."""
 
 import base64

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """What the first evening says of each fault on a desk.
 
 The real firmware on one emulated Pico, whose wires are a net of resistors. `TENNIS_FAULTS=write`

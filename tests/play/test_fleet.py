@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """A match on several benches: each rally is there once, whatever becomes of a bench.
 
 The benches here are virtual ones in one process, as no test has several boards, and play SLOTH,

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """Matches on the virtual bench: whatever happens to one, nothing is lost and the rest is played."""
 
 import json

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """What made the latest balls of a match late: which are asked about, what is kept and shown.
 
 Mocked: the explanation itself, which plays a rally again (tests/explain has real ones).

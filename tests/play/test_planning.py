@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """Plans: defaults, kernel trees, and what a folder of somebody else may not choose."""
 
 from pathlib import Path

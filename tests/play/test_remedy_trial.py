@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """tennis explain try: the same seed with another setting, and what counts as help."""
 
 import json

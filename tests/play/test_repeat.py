@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """What a replay plays, and when it ends: not before what looks on has seen the last ball."""
 
 import numpy as np

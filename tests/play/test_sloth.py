@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """Rallies against SLOTH: their folders, what is refused, an application of one's own."""
 
 import json

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """A rally survives what happens to it: kill -9, a full disk, Ctrl-C, a damaged journal."""
 
 import json

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """Sweeps on the virtual bench: a known answer, real kernels, interruptions, foreign folders."""
 
 import json

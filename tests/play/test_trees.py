@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """Rallies of a kernel tree, played again: which tree it was, and folders that have its path.
 
 No kernel with a second core is here. The recorded rallies of lab 6 are from one.

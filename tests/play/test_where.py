@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """Where pings were taken: what the instrument or the target counted, and what is made of it."""
 
 import collections

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """Several rallies at once: the same match, which can be stopped, killed, and gone on with."""
 
 import os

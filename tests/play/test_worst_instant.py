@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """The search for the worst instant, on a made-up machine of which every instant is known."""
 
 import numpy as np

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """What a Pi's firmware loads from the card that ``tennis-boot`` and the roles have written.
 
 The card is laid out like a real one: partition table, FAT, Raspberry Pi OS' own configuration. The

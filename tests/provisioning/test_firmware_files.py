@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """Which file is the command line, for all who write it; compared with the firmware's own reading.
 
 The kit's reader and the tests' firmware (tests/support/pi_firmware.py) are two readings of one

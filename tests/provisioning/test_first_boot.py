@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """`tennis card`: what it writes onto a boot partition, and what it says of others' cards.
 
 The card is a real FAT file system in an image, read back as the board's firmware would.

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """What a student without sudo tries against a bench: provisioning, its programs, the rally's side.
 
 Ansible, useradd, sshd and `tennis-bench` are real, in a mount namespace (hostile_desk.py). What

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """What of the playbooks needs no target: filters, ``tennis-tuning``, kernels that are built here.
 
 The playbooks as a whole run on the virtual Pi (test_virtual_pi.py).

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """A whole Debian system in QEMU becomes a bench: the playbooks, and `tennis benches`.
 
 The tests lead one system from its first boot to a rally, in their order. What only a Raspberry Pi

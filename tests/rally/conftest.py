@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """Rallies that differ in one setting, for all tests that alter it."""
 
 from pathlib import Path

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """Balls from frames to a table, and the counting of ticks."""
 
 import struct

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """No cell of a table is a formula, whoever wrote it, and numbers stay numbers."""
 
 import csv

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """A file that a system called a copy is not read, and is not passed over without a word."""
 
 import pytest

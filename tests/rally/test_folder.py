@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """Rally folders: sealed in one step, refused with one clear line."""
 
 import errno

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """The reader of Parquet's footers, against pyarrow's; and what ends a process in pyarrow."""
 
 import numpy as np

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """manifest.json: numbers that make sense, and no contradictions."""
 
 import json

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """A new setting is two files, as docs/how-it-is-built.md has it."""
 
 import re

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """Each setting alone, changed in a rally, is noticed by all that compares rallies.
 
 Nothing boots: rallies are made up, and what a manifest says of one setting is altered. A setting

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """What was begun in one setting is not gone on with in another: each setting alone, changed.
 
 Nothing boots: what was begun lies in a folder, and the bench says that it was asked to go on.

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """A lab's rally, sweep and match are taken in the lab's settings: each alone, changed, is refused.
 
 Nothing is played: rallies are made up, and what folders say of them is altered.

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """Each bench records each setting that it takes: changed alone, its manifest says what was asked.
 
 Nothing boots, and no board is asked: what took part is what a plan's versions say.

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """What somebody brings as a program: what it is known by, and one line for what is none."""
 
 import os

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """What must come again: a rally's digest and edition, and when two rallies do not compare."""
 
 import json

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """Maps of priorities and words for the command line: kept in one form, or refused in one line."""
 
 from typing import NamedTuple

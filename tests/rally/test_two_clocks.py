@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """Two clocks that saw the same pings: made-up crystals with a known truth."""
 
 import numpy as np

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """The bench's bytes: reference rallies must give the digests that the edition had before.
 
 A commit that changes any byte of a rally raises ``EDITION`` in ``tennis/kit/edition.py``, says in

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """The bench beside boards: the tables of docs/evidence/hardware.md."""
 
 import sys

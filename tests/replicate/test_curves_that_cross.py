@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """A ranking of two sides: the same both ways round, and never two opposite ones of one truth."""
 
 import numpy as np

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """What is not judged: a match's drills, and rallies in an open loop."""
 
 import json

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """Cells of a board that were played one after the other: a verdict says so, or there is none."""
 
 import pytest

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """The story of a match: numbers of all boots together, and the verdicts' own words."""
 
 import io

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """Verdicts: each of them from synthetic rallies, and none from rallies that do not speak."""
 
 import json

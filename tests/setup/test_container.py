@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """The book and the editor start the container alike, and nobody is root in it."""
 
 import json

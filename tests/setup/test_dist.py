@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """What people install: built twice with the same bytes, and playing where there is no checkout."""
 
 import fcntl

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """The files of docs/gates.md: their commands, run in a fresh folder as far as they can be.
 
 No service is here. A workflow's and an action's steps are run by a shell as the service's runner

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """scripts/setup.sh says what it will do, and refuses what it cannot do with a way out."""
 
 import os

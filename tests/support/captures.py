@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """Synthetic captures, made in milliseconds, and sigrok's output for them."""
 
 import os

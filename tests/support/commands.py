@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """Commands in this process: what they say and raise, and what they would play."""
 
 import shlex

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """Run by MicroPython: feeds what stampers would push to the firmware, prints what it decides.
 
 ``SCENARIO`` is set before: (settings, words, looks). A look is (now, ping A, ping B, reply A, reply

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """A preload of `dask worker`: what this worker plays is not what it stores, and is well sealed."""
 
 import hashlib

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """An emulated Pico behind TCP, and a line to it on which anything can happen."""
 
 import contextlib

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """A fake: the Brickwall's side of the line without a Brickwall, for the host's own unit tests.
 
 It serves nothing and measures nothing; it makes balls up (``ball_of``). The emulated Pico tests the

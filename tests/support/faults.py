@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """Faults on a desk, as nets of resistors for the emulated Pico (emulator/net.mjs).
 
 A fault is the same one in each step: a broken ping wire is broken as a jumper, too.

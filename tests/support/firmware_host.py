@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """A plain host for the firmware's tests: it decides itself what it acknowledges, and when."""
 
 import json

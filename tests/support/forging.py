@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """Sealed folders that somebody altered, with hashes and a seal that are right all the same."""
 
 import json

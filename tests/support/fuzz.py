@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """Damage what strangers may send: ``python -m tests.support.fuzz WHAT INPUTS SEED``.
 
 A valid input is damaged at random places, and read as the commands read it. It may be refused with

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """Students' folders and hand-ins, as a class would make them; rallies are made up (synthetic)."""
 
 import hashlib

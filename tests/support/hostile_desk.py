@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """Run as root in a mount namespace of its own: provisions, students set traps, provisions again.
 
 The first argument is a folder for what is kept, the second one the checkout. /etc is a copy; /home,

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """Moodle's and Canvas's importers, as their source says that they read (5.1, and that of 2025).
 
 They are no Moodle and no Canvas: each is the rule by which a line, or a file, finds its student.

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """Folders that look like a built kernel tree, as far as Tennis looks before it builds there."""
 
 from pathlib import Path

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """A made-up class whose hand-ins hold answers only, and a judge that runs no checks.
 
 Each hand-in is really unpacked, and its answers are really read; only points are made up: all of

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """A commissioning record as a board might have made it; no board did."""
 
 from tennis.play.commissioning.record import Number, Record, StepResult

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """Rallies that are being played, made up: a plan, and a journal that grows. Nobody plays them."""
 
 import json

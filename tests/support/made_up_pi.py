@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """A folder that ``tennis-boot`` takes for the root of a Pi, and what it is asked there."""
 
 import os

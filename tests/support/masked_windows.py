@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """The most instructions that SLOTH's monitor executes while a task may not begin.
 
 Interrupts are masked from an exception, or ``msr daifset``, until ``msr daifclr`` or ``eret``. When

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """Boots made of kinds of balls: what they do to a curve is known, and any two can be compared.
 
 ``CROSSING`` are two sides whose curves cross: one is later in most balls, the other in rare ones.

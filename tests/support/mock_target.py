@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """A mock of what a target's root does to its kernel, for tests on this machine alone.
 
 No Racquet can be loaded into the kernel that runs the tests. So ``modprobe``, ``rmmod``,

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """Synthetic rallies that differ in one setting, which is altered in the manifest.
 
 A setting that the manifest's target has by its own name needs no line here.

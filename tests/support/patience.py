@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """Waiting for a process on a busy machine: by the processor time that it got, not by the wall."""
 
 import subprocess

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """Made-up phases of a wait, as the profiler writes them."""
 
 import zlib

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """A Raspberry Pi's card as a file: a partition table, its boot partition (FAT32), and a root."""
 
 import struct

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """A model of what a Raspberry Pi's firmware loads from a card, from its documentation.
 
 The firmware itself runs on the board only. This reads a card's boot partition as Raspberry Pi's

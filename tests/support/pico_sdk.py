@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """The Pico SDK of Debian's package, and its descriptions (SVD) of a chip's registers.
 
 The chip's makers generate the SDK's header files and these descriptions from one source.

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """The firmware's PIO programs, read from its own source and assembled by somebody else's assembler.
 
 MicroPython's decorator runs a function whose names are instructions; this one writes down what each

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """Plans of options by name, as `tennis rally` and `tennis drill` have them."""
 
 from tennis.play.planning import drill_plan_for, plan_for

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """Programs that a test starts and waits for, and scripts in the place of others."""
 
 import subprocess

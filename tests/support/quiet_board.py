@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """A board that is quiet, as ``target/snapshot`` tells it: nothing of it spoils a rally."""
 
 from tennis.bench.kernels.requirements import requirements

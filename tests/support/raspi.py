@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """QEMU's Raspberry Pis, started with what the firmware would load from a card.
 
 QEMU is handed kernel, initramfs, tree and command line: it has no firmware of a Pi. Its models of

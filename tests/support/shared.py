@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """Objects made once for all workers of a test run: pytest makes a fixture once for each."""
 
 import fcntl

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """A SLOTH application in the RAM of an emulated Pico: time in cycles of its Cortex-M0+."""
 
 import json

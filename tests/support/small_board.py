@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """A small board in QEMU that is reached over SSH: a Debian kernel, bash, kmod, sshd, in memory.
 
 It boots in seconds, so that a managed rally meets a real kernel: modules, priorities, interrupts.

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """A configuration of Linux that builds in minutes."""
 
 from tennis.kit.checkout import ROOT

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """A match of one kernel without load, and playing it without a word."""
 
 from contextlib import AbstractContextManager

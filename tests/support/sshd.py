@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """A real OpenSSH server on this machine, with keys of its own, in place of a target's."""
 
 import contextlib

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """Sealed rallies made up in milliseconds, for tests, the book and the benchmarks.
 
 Their manifest says that the bench is a ``replay``, and the time note that nobody measured them.

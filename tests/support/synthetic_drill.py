@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """Sealed drills made up in milliseconds: both clocks say what a test wants them to."""
 
 import base64

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """Matches made up in milliseconds: synthetic rallies, and the match.json that lists them."""
 
 import hashlib

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """The ``tennis`` command as a user types it, in a terminal that is wide enough.
 
 Each command is a process of its own. To import what it needs takes longer than most of them do: so

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """The latencies of a rally as it recorded them: whole ticks, misses left out."""
 
 from tennis.rally import Rally

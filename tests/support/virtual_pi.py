@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """A whole Debian system for arm64 in QEMU, for the playbooks: as a Pi before it is a bench.
 
 UEFI firmware and GRUB start it from its own disk, so that a reboot starts the kernel that the

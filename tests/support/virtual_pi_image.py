@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """The recipe of a Debian system for arm64 that starts from its own disk, by UEFI and GRUB.
 
 Any change to this file makes another image. It has a default password, as a careless image would.

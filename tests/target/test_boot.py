@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """``tennis-boot``, the program on a target that chooses its kernel: run here, below a folder.
 
 The Raspberry Pi's firmware cannot run here: what is checked is what it would read. GRUB is checked

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """``tennis-bench``, the program on a target that keeps leases and data: run below a folder."""
 
 import fcntl

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """The device-tree overlays, applied to the boards' real trees by dtc's own fdtoverlay."""
 
 import re

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """A Raspberry Pi in QEMU boots what its firmware would load from a card, and has the Racquet.
 
 Debian's real kernel with PREEMPT_RT, its tree of the board, the kit's overlay and ``tennis-boot``;

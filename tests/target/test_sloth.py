@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """SLOTH on QEMU's Cortex-M and an emulated Pico: orders, what is refused, what cannot be built."""
 
 import contextlib

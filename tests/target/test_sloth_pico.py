@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """SLOTH for real Picos: registers as the chips' own header files have them, and UF2 files."""
 
 import re

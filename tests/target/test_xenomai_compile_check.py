@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """A compile check of the Racquets for Xenomai, and no more than that.
 
 No package registry has a kernel with EVL or Cobalt. So a compiler checks the modules against the

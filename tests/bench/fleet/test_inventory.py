@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """Inventories, and what the list of benches makes of what benches say."""
 
 import json

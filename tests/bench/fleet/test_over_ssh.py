@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """Benches of an inventory behind a real OpenSSH server, with the real keeper of leases.
 
 ``tennis-bench`` runs as it is, below a folder in place of its target's root. Where a bench answers

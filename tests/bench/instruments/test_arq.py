@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """Frames in their order, each once, and none that was not sent, whatever the line does."""
 
 import itertools

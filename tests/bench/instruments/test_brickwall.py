@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """The host's side of a physical bench against a fake Brickwall: quick, and for what is rare."""
 
 import json

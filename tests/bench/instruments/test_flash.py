@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """Flash, doctor and verify with the real firmware on an emulated Pico."""
 
 import json

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """What ``verify`` says of wires that take their time, and of two Picos on two crystals.
 
 The real firmware, on emulated Picos whose pads and wires delay edges. ``docs/brickwall.md`` has the

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """Rallies through a line on which things happen: the real firmware on an emulated Pico."""
 
 import os

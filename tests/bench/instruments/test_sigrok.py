@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """Driving sigrok-cli: its pattern generator for real, and words of devices that are not here."""
 
 import json

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """Serial ports where no Brickwall is: whatever is there, a wait for it ends with a line."""
 
 import contextlib

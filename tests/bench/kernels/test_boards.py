@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """What boards cannot do: snapshots as such boards would tell them. No board told these."""
 
 import os

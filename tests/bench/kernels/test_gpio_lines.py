@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """Where a target's two lines come from: /sys/kernel/debug/gpio as the kernel's sources write it.
 
 A real kernel's is in tests/bench/physical/test_small_board.py.

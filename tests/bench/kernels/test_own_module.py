@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """A Racquet of one's own: built in a box, the same everywhere, and its lines are the right ones."""
 
 import hashlib

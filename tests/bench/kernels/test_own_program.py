@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """A program of one's own: compiled in a box, static, the same everywhere; errors in one line."""
 
 import pytest

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """Kernels that are built for targets: what decides them, what is refused, and one that plays."""
 
 import subprocess

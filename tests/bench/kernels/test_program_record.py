@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """What a console says of a program that left its target no memory, no room or no time."""
 
 import struct

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """What a kernel must be: fragments, check-lists, and real kernels held against them."""
 
 import gzip

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """Rallies on a target that is managed over SSH, and how all of it is undone.
 
 A real OpenSSH server and real loads on this machine; the instrument is a fake, and so is what

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """Managed rallies on a real kernel in QEMU: modules, priorities, loads, interrupts are real.
 
 The instrument is a fake: the balls are made up, and nothing here measures a latency.

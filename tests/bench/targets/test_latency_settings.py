@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """What moves latency on a kernel that runs: each is a fact, from the files that the kernel has."""
 
 from pathlib import Path

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """Targets over SSH, against a real OpenSSH server on this machine."""
 
 import os

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """Real kernels on the virtual bench: what an instrument and a target must do."""
 
 import shutil

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """SLOTH beneath Linux: what Linux does, or tries, does not change an answer."""
 
 import re

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """The classes of a clock, counted again: from every executed instruction, and its disassembly."""
 
 import re

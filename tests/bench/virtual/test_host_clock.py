@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """The host's time of day does not reach the guest: QEMU's TLBs would follow it."""
 
 import os

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """Loads on the virtual bench: that they load, that they say so, and that rallies repeat."""
 
 import re

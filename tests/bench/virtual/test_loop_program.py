@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """A control loop of somebody's own is a drill: how late it is and how it drifts, seen outside."""
 
 import json

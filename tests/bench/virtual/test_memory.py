@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """Caches, TLBs and slow registers in virtual time: profiles, known answers, balls that repeat."""
 
 import re

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """The driver that docs/your-driver.md makes a Racquet of: its file builds, and answers."""
 
 import re

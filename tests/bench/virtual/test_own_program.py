@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """Programs of somebody's own answer alone: played, told as such, repeated; bad ones are named.
 
 What a program does wrong before the first ball ends its rally there, so that these are short.

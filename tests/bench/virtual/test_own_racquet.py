@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """A rally with a Racquet of one's own: played, told as such, and played again."""
 
 import re

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """The real Brickwall on an emulated Pico plays against real kernels, in one common time."""
 
 import numpy as np

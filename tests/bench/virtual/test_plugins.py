@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """What the plugins are given, and what one of them finds out about QEMU by experiment."""
 
 import subprocess

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """Several processors on the virtual bench: repeats, known answers, and what isolation is worth."""
 
 import numpy as np

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """Boots that differ, and what a reader sets: priorities, the command line, the instruction."""
 
 import pytest

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """Shots: each instant of one boot is what a boot of its own gives, whatever the host does."""
 
 import contextlib

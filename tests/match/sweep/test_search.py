@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """Which rate comes next: for targets whose breaking is known."""
 
 import pytest

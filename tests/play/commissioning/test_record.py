@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """Records: who edits one is found out, what is old or strange is refused in one line."""
 
 import json

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """What leaves in a record that is sent: what the list names, whatever the folder says."""
 
 import json

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """Whose reply is it? Held against a simulated target of which it is known."""
 
 import bisect

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """Statistics against numpy's and scipy's, and intervals against simulation."""
 
 import json

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """The page of drills: both clocks, self-contained, safe with what others wrote."""
 
 import numpy as np

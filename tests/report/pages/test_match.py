@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """The report of a match: a long list of rallies is folded, and whole."""
 
 import re

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """The report: self-contained, beside the thesis, safe with what others wrote."""
 
 import re

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """Pictures: whole, honest about their bench, readable by those who cannot see them."""
 
 from xml.etree import ElementTree

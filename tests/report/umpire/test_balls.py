@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """Edges become the same balls all at once as one by one, however they are cut into batches."""
 
 import itertools

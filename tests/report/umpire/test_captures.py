@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """Sessions of sigrok are read to the edge, other files are converted, damaged ones refused."""
 
 import itertools

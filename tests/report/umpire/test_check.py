@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """A check finds what was planted and nothing else; a bad capture never gives a wrong verdict."""
 
 import json

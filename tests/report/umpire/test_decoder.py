@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """The protocol decoder in libsigrokdecode itself, on reference captures, clean and faulty."""
 
 import csv

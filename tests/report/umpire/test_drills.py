@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """A drill is checked by its reply wire alone: what was planted is found, another drill is not."""
 
 import numpy as np
