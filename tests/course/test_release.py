@@ -78,6 +78,7 @@ def test_no_answer_is_in_the_students_tree(tree):
     assert len(known) > 30
     assert sum(name.startswith("exam/") for name in known) == 33
     assert not (tree / "exam").exists()
+    assert not list(tree.rglob("term.*"))
     assert (tree / "slides/00-opening.md").is_file()
     checked = 0
     for path in tree.rglob("*"):

@@ -20,7 +20,7 @@ Audience = Literal["student", "instructor"]
 # answers, and the tests and examples that contain them
 ANSWERS = (
     *("labs/*/solution.toml", "labs/*/wrong.toml", "exam/*"),
-    *("tests/*", ".ci/*", "benchmarks/*"),
+    *("tests/*", ".ci/*", "benchmarks/*", "scripts/term.*"),
 )
 STARTERS = re.compile(r"labs/[^/]+/\w+\.[ch]")  # files that students complete
 # of a tree that is no checkout: folders that were built or fetched there
