@@ -1,6 +1,4 @@
 #!/usr/bin/env python3
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """A term in a box: a made-up class of ten hands in lab 1, and a lecturer sees what marking is.
 
     term.py OUT     a new folder, outside of this tree
@@ -271,8 +269,8 @@ def make(out: Path) -> None:
     names = {path.name for path in (ROOT / lab).iterdir()}
     left_out = sorted(names - {path.name for path in (term.out / "students-tree" / lab).iterdir()})
     page = template("class.html.j2").environment.from_string(PAGE.read_text())
-    told = {"said": term.said, "left_out": left_out, "troubles": troubles(term)}
-    (term.out / "index.html").write_text(page.render(**told, changed=changed, table=table))
+    shown = {"said": term.said, "left_out": left_out, "troubles": troubles(term)}
+    (term.out / "index.html").write_text(page.render(**shown, changed=changed, table=table))
 
 
 def main() -> None:

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """Tennis: measure real-time Linux from the outside."""
 
 from typing import TYPE_CHECKING, Any

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """Rallies for notebooks and other people's scripts: ``tennis.open`` and what it returns.
 
 Nothing here needs a bench. Optional parts (pictures, pandas, polars) are imported when they are

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """The start of the ``tennis`` command: it looks for a namesake before any import.
 
 PyPI has another package that is imported as ``tennis``. pip overwrites files of the one that was

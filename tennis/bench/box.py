@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """A box for students' hand-ins: bubblewrap, without network, with a limit on every total.
 
 The box holds the system's programs and libraries, what the caller lets it read, and a copy of the

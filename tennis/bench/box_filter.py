@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """The system calls that a box refuses: uncounted memory, and access to other processes.
 
 System V's shared memory, queues and semaphores, and files that exist in memory only, would be

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """A control group for a box: one program's part of the processors' time, and memory with an end.
 
 This process makes one if it may (root, or a delegated group; version 2 or 1), else systemd makes a

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """Things that are built or fetched once: a folder that is either complete or not there."""
 
 import fcntl

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """Benches without a target: a function says when each ball is answered.
 
 For an expected distribution beside a measured one, for exercises, for a page that needs a rally of

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """Debian packages of any suite and architecture, without installing them.
 
 The mirror is the one that this machine's apt already uses; the suites and architectures that it

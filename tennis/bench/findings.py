@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """Findings about a bench: one line each, with what to do about it."""
 
 from dataclasses import dataclass

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """Compatibility: the settings that each bench takes, and one sentence for the others.
 
 The table of settings (``rally.settings``) says who takes which of them, ``registry.benches`` which

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """The Racquet of each kernel, the halves with which it can answer there, and their threads."""
 
 from dataclasses import dataclass, replace

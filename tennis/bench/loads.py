@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """Loads, which keep the target busy: a folder each under ``loads/``, with its ``load.toml``.
 
 Beside ``load.toml`` a folder may hold

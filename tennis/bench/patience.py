@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """The host's timeouts for each part of a bench."""
 
 from dataclasses import dataclass

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """The programs that tennis starts, and who installs them: scripts/programs.txt."""
 
 import os

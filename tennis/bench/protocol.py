@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """The protocol of a bench: plans in, sessions out, and a record of the rally."""
 
 from abc import abstractmethod

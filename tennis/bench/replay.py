@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """The replay bench: a recorded rally as if it were live, for a lost session and for readers.
 
 Balls, the instrument's events, the console and the faults are the recording's. They come at the

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """The kind of this Linux, which decides whether Tennis can play on it."""
 
 import os

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """The witness, a program inside the target: the script ``target/witness`` and what it needs."""
 
 from tennis.kit.checkout import ROOT

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """The ``tennis`` command: parse, call, print; no logic."""
 
 import codecs

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """``tennis benches``: all benches of an inventory, and who holds them."""
 
 import sys

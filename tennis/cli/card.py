@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """``tennis card``: a Raspberry Pi's card before its first boot."""
 
 import sys

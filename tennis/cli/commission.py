@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """``tennis commission``: the first evening with a board, step by step."""
 
 import sys

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """A folder as an argument: a shell offers folders only when Tab is pressed."""
 
 from pathlib import Path

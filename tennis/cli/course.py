@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """``tennis course``: the tree for those who teach, and the one for students."""
 
 from pathlib import Path

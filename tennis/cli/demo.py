@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """``tennis demo``: the thesis' main result, on real kernels, without hardware."""
 
 from pathlib import Path

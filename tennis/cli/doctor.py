@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """``tennis doctor``: what works here, what does not, and what to do about it."""
 
 import sys

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """``tennis drill``: a target does one thing many times and times itself; the instrument listens."""
 
 import json

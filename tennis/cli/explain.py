@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """``tennis explain``: why a ball of the virtual bench was late."""
 
 from collections.abc import Callable, Iterable

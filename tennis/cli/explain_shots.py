@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """``tennis explain shots``: search for the worst instant of a rally's machine by shots."""
 
 from functools import partial

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """``tennis explain stages``: when what happened to each ball; ``rally --stages`` does it, too."""
 
 from dataclasses import asdict

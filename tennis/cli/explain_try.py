@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """``tennis explain try``: play a rally's plan with another setting, and compare late balls."""
 
 from collections.abc import Iterator, Sequence

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """``tennis explain without``: play one ball again without a cost of ``--memory``."""
 
 from pathlib import Path

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """``tennis export``: the balls of a rally for a spreadsheet, or those of a drill or a sweep."""
 
 import sys

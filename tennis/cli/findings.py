@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """Print findings: a line each, and below it what to do."""
 
 from collections.abc import Iterable

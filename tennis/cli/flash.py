@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """``tennis brickwall flash``: put the Brickwall's firmware onto a Pico."""
 
 import click

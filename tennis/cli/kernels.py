@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """``tennis kernels``: the kernels that the virtual bench can boot, and what others must be."""
 
 import json

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """``tennis lab``: a student's way through a lab: list, start, open, check, submit."""
 
 import itertools

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """Steps that a command adds if it plays in a student's folder of a lab."""
 
 import contextlib

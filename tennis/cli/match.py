@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """``tennis match``: a plan of rallies, played one after the other."""
 
 from pathlib import Path

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """Numbers and times on a command line: checked, with errors that people can read."""
 
 import re

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """Options under headings, options of several commands, and those that are made from a model."""
 
 import functools

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """``tennis plot``: pictures of rallies as files."""
 
 from pathlib import Path

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """A rally's progress: a live line on a terminal, plain lines elsewhere."""
 
 import contextlib

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """``tennis rally``: play balls and keep every one of them."""
 
 from pathlib import Path

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """Commands and options that earlier versions had, and what to do instead."""
 
 REMOVED = {

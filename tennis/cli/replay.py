@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """``tennis replay``: a recorded rally, as if it were live."""
 
 from pathlib import Path

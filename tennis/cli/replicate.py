@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """``tennis replicate``: a match compared with a publication."""
 
 from pathlib import Path

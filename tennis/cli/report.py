@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """``tennis report``: one HTML page about one or more rallies, or drills."""
 
 from pathlib import Path

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """``tennis resume``: continue an interrupted rally or sweep."""
 
 from pathlib import Path

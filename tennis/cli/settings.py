@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """Options that are made from the table of settings (``rally.settings``)."""
 
 import functools

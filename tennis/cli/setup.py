@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """``tennis setup``: what a package that pip installed needs besides."""
 
 import click

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """A match's figures while it is played: a table that is refined in place, or lines in a pipe."""
 
 import contextlib

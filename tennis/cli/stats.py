@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """``tennis stats``: the statistics of a rally, for people or for programs."""
 
 from pathlib import Path

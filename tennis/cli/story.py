@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """The story of a match for a terminal: a small table, and sentences about it."""
 
 from pathlib import Path

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """Standard streams that are closed, full or gone: the work continues, and the end reports losses.
 
 A program that began without a descriptor (``>&-``, a daemon, a service) gives its number to the

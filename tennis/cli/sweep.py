@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """``tennis sweep``: open loops at rising rates, until replies can no longer be paired."""
 
 from pathlib import Path

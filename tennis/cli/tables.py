@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """Tables for a terminal: columns of words and of numbers."""
 
 from collections.abc import Iterable

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """``tennis kernels uf2``: SLOTH for a second Pico."""
 
 from pathlib import Path

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """``tennis umpire``: an independent instrument on the same two wires."""
 
 import sys

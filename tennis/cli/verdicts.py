@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """Verdicts for a terminal: sentences with their numbers, 80 columns wide."""
 
 from collections.abc import Sequence

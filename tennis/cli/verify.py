@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """``tennis brickwall verify``: what a Brickwall says about delays that are known."""
 
 import sys

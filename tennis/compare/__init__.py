@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """Two sides made of boots: which is later, at which level, and how sure that is."""
 
 BOOTS_MAX = 1000  # of a side

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """One band over the whole curve: how much later, or more often late, one side is than another.
 
 A side is later by more than a margin *m* if, at some time *t*, more than 1 + m times as many of its

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """The latencies of one boot, counted. Balls of a boot depend on each other, boots do not."""
 
 from dataclasses import dataclass

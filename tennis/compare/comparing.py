@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """Play pairs of boots, before and after, until it is decided which side is later.
 
 Both boots of a pair have one seed: the same gaps, and the same phase of the load. On a board they

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """The rallies of two sides, read from folders: which belong together, and in what they differ."""
 
 from collections.abc import Collection, Mapping, Sequence

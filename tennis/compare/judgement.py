@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """Worse, no worse or undecided: a declared list of quantities, and a bound for each.
 
 The list: the usual time, the whole curve of late balls (:mod:`tennis.compare.band`), balls without

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """Control loops as boots of a comparison: jitter, overruns and drift, by the instrument's clock.
 
 A period in which no rise came is a lost one, as a ball without an answer is: an overrun. All others

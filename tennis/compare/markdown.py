@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """A comparison in short, as Markdown for a merge request: the verdict, the levels, the code."""
 
 import re

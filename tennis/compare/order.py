@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """The order in which boots were played on a board, and drift during them.
 
 A board gets warmer, and a boot resembles the one before it. If all boots of one side came first,

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """The page of a comparison: the verdict, what differs, each level, which code it was."""
 
 from collections.abc import Sequence

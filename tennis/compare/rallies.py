@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """From a rally to a boot of a comparison, and what rallies must share to be compared."""
 
 from typing import Literal

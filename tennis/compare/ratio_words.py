@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """A ratio with its interval in words, even if it, or an end of the interval, is no number."""
 
 import math

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """A user's request for a comparison, besides the two sides: options of `tennis compare`."""
 
 from typing import Annotated, Literal

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """A side of a comparison as a user names it: folders of rallies, or rallies to play."""
 
 import shlex

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """One side of a comparison: boots of one kernel, setting and load, for one latency."""
 
 from collections.abc import Sequence

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """The course: labs, their handouts' roles and directives, tools for notebooks."""
 
 from tennis.course.labs import Course, Lab, LabError, Question, load_course, load_lab

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """Tools for authors of checks: verdicts, and ways to report errors.
 
 A check is a function ``check_...`` in ``labs/NN-slug/checks.py``, which pytest runs. Its docstring

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """Multiple choices: each student sees them in an order of their own, with numbers.
 
 Choices are compared by their names in ``lab.toml``; a number has a meaning only with a seed.

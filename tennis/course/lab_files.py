@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """Files of a lab beside ``lab.toml``: its solution, its recorded rallies, its sources.
 
 ``solution.toml`` has the right answers, and criteria for texts. A student's tree has no such file:

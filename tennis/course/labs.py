@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """Labs as their teacher wrote them: ``labs/course.toml`` and ``labs/NN-slug/lab.toml``.
 
 Each number of a lab has one owner, its ``lab.toml``. Handouts, notebooks and checks ask here.

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """Tools for notebooks: the rallies that they are about."""
 
 import contextlib

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """The author of a lab: a student, or a group whose members get the same points."""
 
 import re

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """A capture with a planted error, for a student to find: another one for each seed.
 
 It shows what a logic analyser would have seen of the student's rally if the Brickwall were wrong by

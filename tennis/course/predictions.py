@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """Seals of predictions: copies from the beginning of the lab's first rally are kept.
 
 What this proves: an honest folder shows whether its prediction is older than its rallies. It is no

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """A student's own folder for a lab: answers, rallies, notebook.
 
 ``answers.toml`` is written once, and then the student's: nothing here overwrites it. The folder's

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """Numbers as people write them: ``7,740``, ``7740 ns``, ``7.74 µs``, ``7 740``, ``7,74``.
 
 A point is the decimal sign, as in the book and in TOML. A comma before exactly three digits is a

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """Common to the Racquet's answers and a program's: parts of a wait, words for them."""
 
 from collections import defaultdict

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """Events between processors while a ball waits: locks, interrupts, tasks that are moved."""
 
 import re

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """A program's system calls while a ball waited, by thread, with their results.
 
 A call that began before the ball is seen when it is over: its first argument is gone then.

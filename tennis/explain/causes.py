@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """Find the code that became later or earlier: replay balls of both sides, and look at them.
 
 For each statement that changed, balls near its level are explained in one boot of either side: the

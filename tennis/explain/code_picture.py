@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """A late ball as a picture of the code: who ran when, in which function, and who waited for whom.
 
 A lane for interrupts, one for each thread that matters, and one for all others. A span is a stretch

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """The late balls of a rally, and why they were late."""
 
 from dataclasses import dataclass

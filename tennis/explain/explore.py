@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """A page on which a visitor explores recorded rallies: each ball, the late ones' causes.
 
 It is one file without a server. All that it shows is from sealed rally folders, and from what

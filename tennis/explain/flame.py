@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """A flame graph of what ran while late balls waited, and their causes."""
 
 from collections import defaultdict

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """The call stacks of late balls as a flame graph: one SVG, no script in it.
 
 The form is Brendan Gregg's ("The Flame Graph", ACM Queue 14(2), 2016): width is time, the caller is

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """Kinds of the processor's work: each stack is attributed to its innermost layer.
 
 An interrupt, a softirq, the scheduler, user space, or the kernel for a task. The rules look at

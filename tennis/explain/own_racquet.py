@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """The way of a ball through a Racquet of somebody's own: what it waited for, in a sentence.
 
 Only how it answers is known: which of its functions was on the stack when the reply rose, and when

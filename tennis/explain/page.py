@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """An explanation as a folder: a page, its three pictures, and the numbers."""
 
 import json

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """The way of a ball through a user's own program: the cause of its wait, in a sentence.
 
 The kernel takes the interrupt, wakes the line's thread (drivers/gpio/gpiolib-cdev.c), and that

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """The way of a ball to the Racquet and through it: what it waited for, in a sentence."""
 
 from tennis.explain import between

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """Known remedies for late balls: each is an experiment, not a promise."""
 
 import re

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """Try a remedy: pairs of boots of one seed, without it and with it, compared boot by boot."""
 
 import re

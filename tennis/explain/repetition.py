@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """Explain a late or long repetition of a drill: from counted instructions to words."""
 
 from collections import defaultdict

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """Explain a late ball: play a rally of the virtual bench again, and look at it.
 
 The same plan and the same versions give the same balls. So the late ones come again, with a

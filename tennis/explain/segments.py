@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """A phase of a wait in order: how long the processor was at what, and who is to blame."""
 
 from bisect import bisect_right

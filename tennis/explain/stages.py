@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """The stages of every ball of a rally: ``stages.parquet`` beside ``balls.parquet``.
 
 A row for each ball, in the balls' order. Times are in ns since the ping; null: it did not happen.

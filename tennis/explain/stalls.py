@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """Waits for memory: lines, pages and registers, by cause and by function.
 
 A stall is a part of the time of the function that waits. target/virtual/memory.c numbers causes,

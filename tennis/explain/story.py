@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """The story of a ball: from counted instructions to words."""
 
 from collections import defaultdict

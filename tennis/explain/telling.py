@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """Tell the story of a late ball: who is to blame, in a sentence for each latency."""
 
 from collections.abc import Callable, Sequence

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """A top half that runs in a thread: when it was woken, when it ran, which lock it waited for.
 
 PREEMPT_RT puts an interrupt's handler into a thread (Documentation/core-api/real-time/). The hard

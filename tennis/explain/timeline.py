@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """The processor's work while one ball waited, in order of time: one SVG."""
 
 import itertools

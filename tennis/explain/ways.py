@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """The way of a ball through several processors: those that it waited for, in order of time.
 
 The interrupt is taken on one processor; the answer may run on another, from its wake-up on.

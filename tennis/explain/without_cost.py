@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """A ball's wait if memory, TLBs or registers had cost nothing.
 
 The rally is played again to that ball. From its ping on, one cost is zero. All balls before it must

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """A witness inside the target beside the Brickwall outside: both distributions, and late balls.
 
 A witness *saw* a late ball if a sample of its own was late while the ball waited: the two overlap

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """Search for the worst instant of a rally's machine by shots; shots are kept.
 
 It begins with random instants, one in each equal part of the time. Then, boot by boot, instants

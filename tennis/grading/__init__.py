@@ -1,3 +1,1 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """A class's hand-ins: unpacked, judged, compared, marked; the tables that platforms import."""

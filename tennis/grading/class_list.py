@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """The list of a class: names, numbers, e-mail addresses, and what platforms find a student by.
 
 It is a table of a teacher's own (columns name, number, e-mail, moodle, canvas, login, section), or

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """The hand-ins of a class: in a folder, in folders of it, or in a downloaded archive.
 
 An archive is unpacked into a folder for as long as it is needed. It was packed by a platform, and

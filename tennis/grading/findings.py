@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """Findings of grading about honesty, and a person's decisions about them.
 
 A finding is no verdict: a student may have taken a wrong command, a folder may be damaged. So the

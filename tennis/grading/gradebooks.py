@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """Tables that platforms import, and who is left out: the folder ``gradebook`` of the marks.
 
 A table holds who is known by an identifier of that platform, and whose points are settled: an empty

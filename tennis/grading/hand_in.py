@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """One zip file to hand in: answers, notebook, rallies.
 
 Packing refuses an incomplete lab. Unpacking takes only files that a hand-in can have, by name, and

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """Assign hand-ins to students of the class's list, or say why not.
 
 The platform's name of a file counts most, then the student's own number and e-mail, then a unique

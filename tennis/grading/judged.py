@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """Judge a class: every hand-in is unpacked, checked and reported, each in a process of its own.
 
 The results of a hand-in are kept with its SHA-256 and that of the checks: grading again reads them,

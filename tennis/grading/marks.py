@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """A class's marks: its rules, the sheet that a person fills in, and the outcome of each hand-in.
 
 A person's words in the sheet are never lost. Rules are kept beside the marks: a run that does not

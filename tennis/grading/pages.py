@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """Output of grading: a page for each student, a page for markers, a table of points."""
 
 import statistics

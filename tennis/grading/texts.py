@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """The texts that a person reads: each beside its rubric, and what was signed without reading.
 
 ``texts.html`` has every text of a class by question, those without an answer, too. Beside a text of

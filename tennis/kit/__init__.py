@@ -1,3 +1,1 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """Shared by all rooms: units, errors, the environment, the kit's folders, the wire."""

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """The folders of the kit's parts that are not Python: in a checkout, or in a wheel."""
 
 import os

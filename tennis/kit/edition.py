@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """The edition of the virtual bench: the number of its bytes.
 
 The same seed gives the same bytes on benches of one edition, with the same kernel, QEMU and

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """Entry points of other packages: benches, commands, loads, instruments and labs.
 
 A package names them as entry points, in groups such as ``tennis.benches``;

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """The environment of programs that Tennis starts: the variables named below, and no others.
 
 Compilers, kbuild, Python and Ansible take orders from dozens of variables. One that a shell happens

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """The logger ``tennis``: long work reports its progress there, a line of INFO for each step."""
 
 import contextlib

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """Temporary folders that are locked while their owner lives: what a kill leaves goes later."""
 
 import fcntl

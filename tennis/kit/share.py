@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """The share of this machine that this process may use: processors and memory.
 
 A job of a cluster, a container or a student's server has a part of a machine: the processors of

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """The style of Tennis: the colours and fonts of all pictures, pages and books.
 
 The colours of data are Okabe and Ito's, which everybody can distinguish, also in print. A colour

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """Turns on a machine of several accounts: work of one kind at once is limited, others wait.
 
 A place is a lock of a file in /run/lock, which every account can lock and the kernel unlocks when

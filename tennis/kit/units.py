@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """Ticks to nanoseconds, and nanoseconds to words: the only place where units change."""
 
 import math

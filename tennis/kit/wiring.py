@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """The wiring of a physical bench, from its one source, ``kit-firmware/wiring.toml``."""
 
 import json

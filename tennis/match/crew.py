@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """Crews, which play the rallies of a match: several processes, a cluster, a fleet's benches."""
 
 from collections.abc import Iterator

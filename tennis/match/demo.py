@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """The thesis' main result on the virtual bench: two kernels, two loads; and a driver of today's."""
 
 from pathlib import Path

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """Play a match on several benches at once: each takes the next rally when it has played one.
 
 So benches meet kernels in turns, and a warm afternoon does not meet one kernel only. A rally that

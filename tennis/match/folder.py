@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """A match folder: ``match.json``, a folder for each rally, ``report.html``.
 
 It may come from somebody else: names are bounded and never leave the folder, every rally is checked

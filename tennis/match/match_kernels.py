@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """A kernel that a match's plan names: its place, its bench, and its defaults."""
 
 from pathlib import Path

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """A match's plan: a TOML file that names kernels, loads, priorities; and the rallies it becomes.
 
 docs/match.md explains the keys; plans/*.toml are examples.

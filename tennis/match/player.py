@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """Provide a rally of a match: keep it, continue it, or play it."""
 
 import os

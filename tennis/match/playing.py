@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """Play a match: each rally freshly booted; a rally that fails does not end the match.
 
 The folder's files are kept. A rally that was sealed stays; one that was killed or interrupted

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """The rallies of a match's plan, their order, and those that are left out."""
 
 import hashlib

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """The settings of a match's plan, made from the table: of all, of a kernel, of a combination."""
 
 from typing import TYPE_CHECKING, Any

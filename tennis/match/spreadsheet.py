@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """A rally, a drill or a sweep as comma-separated values, a piece at a time.
 
 The first lines begin with ``#`` and say what it is; then come the names of the columns, with their

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """Play rallies of a match in several processes: one virtual bench keeps one core busy.
 
 The bytes of a rally do not depend on the machine's other work, so any number gives the same match.

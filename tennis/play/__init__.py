@@ -1,3 +1,1 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """Code that drives a bench: a rally, its seal, checks before it, a board's first evening."""

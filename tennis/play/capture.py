@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """A rally's capture while it is played: by an analyser, or made from the rally itself."""
 
 from collections.abc import Iterator

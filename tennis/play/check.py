@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """Play a rally of the virtual bench again, and compare the result with all of its folder.
 
 A folder's hashes show damage only: a forger can write a hash that fits. The same plan and the same

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """The time that rallies still take: a guess before the first one, then from their durations."""
 
 import time

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """The delays that verify a Brickwall: those of a table, a sweep, random pairs."""
 
 import math

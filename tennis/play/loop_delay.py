@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """The delay that the loop from ping to reply adds to a known one: wires, pads, flip-flops.
 
 A *leg* is a wire with the parts at its ends: an output driver, a resistor, an input buffer. The

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """From what a person asked for to a plan, and to the bench that plays it."""
 
 import shlex

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """Compare the demonstration with the README, by the digests of its rallies."""
 
 import json

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """Play a rally: from the instrument's frames to its journal, with all failures on the way."""
 
 import contextlib

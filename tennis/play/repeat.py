@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """A rally of the virtual bench, played again: its plan, and its balls compared one by one.
 
 The same plan and the same versions give the same balls.

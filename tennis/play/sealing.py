@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """Seal a played rally: faults, counts and events, from the journal."""
 
 import collections

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """Play balls at chosen instants of a rally's machine: all in one boot, each in a child of its own.
 
 Each is the first ball of that boot. docs/shots.md says how.

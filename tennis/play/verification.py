@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """The result of a verification: known delays beside measured ones, and the verdict."""
 
 import datetime

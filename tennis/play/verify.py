@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """The thesis' black-box check of the instrument: known delays, measured ball by ball.
 
 A generator answers each ping after a known time. Two questions are kept apart:

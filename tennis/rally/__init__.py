@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """Rally folders: sealed once, validated whenever they are opened."""
 
 from tennis.rally.folder import Rally

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """Two runs of one seed with one thing changed: from when on they are not one run any more.
 
 An instant is the same in both only before that. A kernel writes the time of each of its lines, in

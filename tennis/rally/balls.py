@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """``balls.parquet``: from the instrument's frames to a table, and read again in batches.
 
 ``tennis/rally/rows.py`` checks and counts what the rows hold.

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """Tables beside a rally's balls: Parquet files that name the balls they describe."""
 
 from pathlib import Path

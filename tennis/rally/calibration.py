@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """The trust in an instrument's figures, from its verification record."""
 
 from datetime import UTC, datetime, timedelta

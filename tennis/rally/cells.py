@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """Tables for spreadsheets and gradebooks, as CSV: no cell is a formula, and umlauts come out right.
 
 Every table that leaves as CSV, and may hold somebody's words, is written here.

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """The command that plays a sealed rally again, for a reader who does not have the folder.
 
 It names only unusual settings, and always the kernel, the load, the balls and the seed.

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """Words that a user adds to a kernel's command line: ``threadirqs rcu_nocbs=0``."""
 
 import hashlib

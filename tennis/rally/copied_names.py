@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """Names that a system or an editor changed: ``marks (1).toml``, ``rt-idle - Copy``, ``x.toml.txt``.
 
 A file that is called so is not the one that is read, and nobody sees why.

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """Copies of a boot, found by its gaps and its answers, even if other parts were altered.
 
 A boot that is counted several times makes any verdict sure. Hashes of files and of whole columns

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """The instants of a boot that were played, their latencies, and bounds for all others.
 
 Three things are known, each under its own condition:

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """A load's cycle: how many balls cover it, and which balls of a rally are in whole cycles.
 
 If a load comes in waves, late balls come with them. Balls of a part of a wave would show how often

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """The drills, with a description of each: ``target/drills/drills.toml``.
 
 A rally may hold a drill that this Tennis does not have: of another version, or of a package that

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """Text that people edit: files of all editors are read alike, or refused with the reason.
 
 An editor may put a byte order mark in front, end lines in its own way, save in another encoding,

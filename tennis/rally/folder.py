@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """A rally folder: how it is published (``seal``) and how it is verified (``open_rally``).
 
 While a rally is played, ``OUT.part/`` holds the plan, the journal of frames and the console.

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """The footer of a Parquet file, which describes its row groups, read without pyarrow.
 
 pyarrow ends the whole process, without an exception, if the description of a column chunk is

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """``OUT.part``: a rally while it is played, with its plan and its journal."""
 
 import os

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """A drill's own measurements, from the target's console (target/drills/drill.h).
 
 The console may come from somebody else: everything is bounded and checked.

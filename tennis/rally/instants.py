@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """The instants that a search played, beside the rally: ``instants.parquet``.
 
 A row is an instant of the rally's machine without a ball. The metadata name the balls, the number

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """``frames.bin``: the frames of a rally that is being played, kept as they came.
 
 Append-only; every frame has its own check sum. After a crash all whole frames are there, and the

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """``manifest.json``: a rally's parts, its conditions, and its faults."""
 
 import json

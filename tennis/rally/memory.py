@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """The memory profile of a rally: ``none``, or ``NAME@DIGEST``.
 
 The digest is the first eight digits of the SHA-256 of the profile's file, and of the file that it

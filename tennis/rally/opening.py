@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """Open a rally folder: read, check and count it; its author is not trusted."""
 
 import os

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """Code that ran while a ball waited, counted by the profiling plugin (target/virtual/profile.c)."""
 
 from dataclasses import dataclass

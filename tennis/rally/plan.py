@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """``plan.json``: the plan of a rally that is being played, by which it can be resumed."""
 
 import json

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """The priorities of the threads that answer: a preset, or a map such as ``irq=90,ksoftirqd=50``.
 
 A number is that of SCHED_FIFO. The kernel's own priority holds for threads that a map leaves out.

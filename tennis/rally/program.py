@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """A user's own program that answers: its files, and its identity.
 
 That is a file (C, C++, or a static executable for arm64), or a folder with ``program.toml``. It is

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """A file of JSON that says what a folder holds, from anybody, or from a newer tennis."""
 
 import errno

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """One digest of all that a repeated rally of the virtual bench must reproduce.
 
 Two rallies of one plan and one edition have one digest if what they took from Debian is the same.

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """A user's request for a rally: options by name, checked once, in the command line's words."""
 
 from collections.abc import Mapping

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """The rows of ``balls.parquet``: checked against each other and the manifest, and counted."""
 
 import itertools

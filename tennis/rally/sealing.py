@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """Seal a rally folder: a hash of every file, and a rename as the last step."""
 
 import errno

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """Options of serving: names, units, limits, defaults and help in one place.
 
 The options of `tennis rally` and the keys of a match's plan are made from it.

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """The table of settings: a field for each setting of a rally, with its row.
 
 Plans, match plans, labs, the sides of a comparison, remedies and options are made from it, and the

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """Shots: instants of one undisturbed boot, each of them played in a child of the emulator's.
 
 The balls of such a rally do not follow each other. Their instants are drawn at random from as much

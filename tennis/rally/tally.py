@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """The counts of each latency: all that statistics need, in a few kilobytes.
 
 Latencies repeat (a clock has ticks), so ten million of them are a few thousand different values.

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """Text that came with a rally, made safe for a terminal and a page."""
 
 import os

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """Samples of a witness inside the target during a rally, read from the target's console.
 
 cyclictest says how late each of its threads' wake-ups was, and its timer when the first was due;

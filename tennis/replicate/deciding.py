@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """Decide whether a published comparison holds: its bounds against the ratio of two sides of boots.
 
 docs/match.md says the rules in words; ``tests/compare`` plays made-up matches of a known truth.

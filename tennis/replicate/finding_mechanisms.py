@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """Find the causes of a match's latest balls: play their rallies again, and look."""
 
 from collections.abc import Iterator, Mapping

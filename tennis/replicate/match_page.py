@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """The page of a match: verdicts first, then thesis and bench, table by table, figure by figure."""
 
 from collections.abc import Sequence

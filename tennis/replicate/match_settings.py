@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """The settings of a match, a line each: what each is worth, beside the plan's first one."""
 
 from collections import defaultdict

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """The causes of a match's latest balls: kept beside it, so that verdicts can name them.
 
 ``tennis.replicate.finding_mechanisms`` finds them by playing these rallies again. The thesis ran

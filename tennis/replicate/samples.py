@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """Find the rallies of a match that speak for a side of a comparison, and say why others do not."""
 
 from collections.abc import Sequence

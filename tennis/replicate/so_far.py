@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """First figures of a match while it is played: a line for each cell, from its first boot on.
 
 It decides nothing: verdicts need all boots (``tennis.replicate.verdicts``).

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """The results of a match, in a few sentences: mainline and PREEMPT_RT, idle and under stress.
 
 Levels are of the median boot, the latest answer of all boots of a cell. A word in capitals is a

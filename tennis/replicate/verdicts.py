@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """Compare a match with the thesis: a verdict for each statement, with its numbers and its words.
 
 The rules are those of ``tennis.report.publications.rules``; docs/match.md explains them.

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """The list of pictures: a table that imports none of them, because matplotlib takes a while."""
 
 # subject -> the names of its pictures, and the functions that draw them

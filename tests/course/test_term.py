@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """A term in a box: real commands make it, and each trouble is found by the words on its page."""
 
 import csv

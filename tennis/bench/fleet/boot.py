@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """Boot a target into one of its kernels, and check which one came up.
 
 ``tennis-boot`` on the target (ansible/roles/kernel) selects the kernel for one boot. It becomes the

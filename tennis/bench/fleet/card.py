@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """A Raspberry Pi's card before its first boot: its user, the key, and whether it announces itself.
 
 Which files Raspberry Pi OS reads depends on the image, not on a version: rpi-imager's page

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """The benches of an Ansible inventory: their addresses and logins.
 
 The inventory is the one source of names and addresses; ``ansible-inventory`` reads it in any of its

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """The status of benches, from ``tennis-bench``, which the base role installs.
 
 Its answers are bounded and checked: a student may control that machine.

@@ -1,3 +1,1 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """Instruments, which time the balls."""

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """A capture that is under way: sigrok-cli's samples, from a pipe to the disk.
 
 Samples come as they are (``-O binary``) and are kept as a sigrok session, a chunk at a time.

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """Frames in order, each once, over a line that may damage them: the host's half of the ARQ.
 
 The instrument numbers its frames and holds them until they are acknowledged. This half notices and

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """The host's side of the Brickwall: commands and their answers, a play and its frames.
 
 A play survives noise on the line, an unplugged cable and a restarted instrument; these events are

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """The Brickwall's commands, its greeting, its report about the wires, and its refusals."""
 
 from dataclasses import dataclass

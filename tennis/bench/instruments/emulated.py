@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """An emulated Pico with the real firmware in its flash (kit-firmware/emulator)."""
 
 import json

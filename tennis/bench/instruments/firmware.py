@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """The firmware to flash onto a Pico: this checkout's files, and the hash that identifies them."""
 
 import hashlib

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """Put the Brickwall's firmware onto a Pico that has MicroPython, with mpremote's own transport."""
 
 import contextlib

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """The line between a host and an instrument: bytes both ways, which may get lost."""
 
 from typing import Protocol

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """A rally with the real Brickwall, its firmware on an emulated Pico, and a target in one time.
 
 Every run of a plan gives the same bytes, as with the instrument that is built into QEMU.

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """A line to an emulated Pico that runs only while the host waits: no host timing enters.
 
 Messages, little endian: kind u8, length u32, payload (kit-firmware/emulator).

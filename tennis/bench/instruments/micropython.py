@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """MicroPython for the Raspberry Pi Pico, built once from Debian's source packages.
 
 The emulated Pico runs it. The configuration is the board's own, without what takes mbedTLS or

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """Deduce the far end of a wire from the levels of its pad."""
 
 from typing import Any, Literal

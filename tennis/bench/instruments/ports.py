@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """The serial ports, and which of them are Picos."""
 
 from dataclasses import dataclass

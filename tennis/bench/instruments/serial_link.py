@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """A line through a serial port, or through TCP (``socket://host:port``).
 
 ``socket://host:port?clock=port`` is an emulated Pico that says how far it is. Timeouts count its

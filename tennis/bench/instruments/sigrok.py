@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """The umpire: the logic analyser that sigrok-cli finds, and its sampling."""
 
 import re

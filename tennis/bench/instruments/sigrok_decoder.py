@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """The umpire's protocol decoder, installed for sigrok-cli and PulseView."""
 
 import os

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """The records of ``tennis brickwall verify``: a file for each instrument, by its serial."""
 
 import os

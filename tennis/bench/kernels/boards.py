@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """The limits of boards with their kernels, which no setting removes: from the sources of both.
 
 ``docs/hardware-sources.md`` has the source and version of each. We have not yet seen them on a

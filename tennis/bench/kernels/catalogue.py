@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """The kernels of the virtual bench: Debian's by name, or a folder with a built arm64 tree."""
 
 import json

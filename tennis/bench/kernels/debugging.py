@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """A kernel that finds what a module does wrong: lockdep, KASAN, sleep in an interrupt.
 
 Debian has none for arm64. So it is built here, once, from Debian's source and

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """The GPIO chip that has the Racquet's two lines, and the chips that could have them."""
 
 import re

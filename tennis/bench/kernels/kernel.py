@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """A kernel: its image, what modules are built with, and its configuration."""
 
 from collections.abc import Mapping

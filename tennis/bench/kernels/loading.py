@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """Checks, before a boot or a rally, whether a kernel will load a module of ours.
 
 Signatures, lockdown, the versions of symbols and with them the layout of structures.

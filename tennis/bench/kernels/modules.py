@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """Programs for the virtual target: kernel modules and static executables, built once and cached."""
 
 import functools

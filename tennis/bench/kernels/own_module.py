@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """A user's own Racquet: one C file that uses ``target/racquet/racquet-device.h``.
 
 It may come from anybody, and is built in a box: what the compiler reads, by ``#include`` or

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """A user's own program, made ready for an arm64 target: compiled, and the places of its files.
 
 Its source may come from anybody, and is compiled in a box: what the compiler reads would otherwise

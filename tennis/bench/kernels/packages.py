@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """Kernels for physical targets: cross-built once on this machine into Debian packages.
 
 Its name has a key of all that determines the result: source, configuration, compiler. The release

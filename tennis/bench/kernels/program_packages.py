@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """Debian's packages for a user's own program on arm64: those to build it with, or to run it.
 
 They come with their dependencies, from the suite of the virtual target's own programs. They are

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """A rally's record of a user's own program, from the target's console: on every bench."""
 
 import json

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """The requirements of a kernel of a flavour: ``target/kernels/*.toml``.
 
 Two things come from there: the fragment with which such a kernel is built (``fragment``), and the

@@ -1,3 +1,1 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """Benches with a real Pico: by hand, or with a target that is reached over SSH."""

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """The differences of a board between a rally's beginning and its end."""
 
 from collections.abc import Iterator

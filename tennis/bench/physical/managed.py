@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """The managed physical bench: a Brickwall on a serial port, and a target that is reached over SSH.
 
 The rally's ``target-before.txt`` and ``target-after.txt`` describe the target. A permanent flaw (a

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """A user's own program on a board: its files, and how it runs.
 
 It is in the Racquet's place or behind it, or wakes by itself.

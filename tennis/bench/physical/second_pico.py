@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """SLOTH on a second Pico, played by the Brickwall on the first: a bench that nobody manages."""
 
 from collections.abc import Collection, Mapping

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """The physical bench: a Brickwall on a serial port, and any target wired to it.
 
 Tennis does not manage the target here: the manifest describes it in the operator's words.

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """The device tree of a target in QEMU: QEMU's own, with our additions for Linux."""
 
 import os

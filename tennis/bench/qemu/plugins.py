@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """The instruments of the virtual bench: plugins in QEMU's virtual clock.
 
 ``instrument`` is the built-in one, ``link`` lets another program play: the emulated Pico.

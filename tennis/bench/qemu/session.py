@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """A rally with the instrument that is a plugin of QEMU's: it writes its frames into a pipe."""
 
 import os

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """SLOTH on bare metal: tasks that the interrupt controller schedules (target/sloth)."""
 
 # the names that `--kernel` takes, and their processors (image.CORES)

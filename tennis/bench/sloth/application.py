@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """The application that answers on SLOTH, with its load, built for a kernel's board."""
 
 from collections.abc import Mapping

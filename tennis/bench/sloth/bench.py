@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """SLOTH as the target of a rally: ``--kernel sloth``, on a Cortex-M of QEMU's or an emulated Pico.
 
 Instruments, protocol and folder are those of the virtual bench; an application of ``target/sloth``,

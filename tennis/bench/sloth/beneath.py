@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """SLOTH beneath Linux: a monitor at EL2 in front of an unchanged kernel (target/slothful).
 
 The boot loader gets one image: the monitor's 2 MiB, followed by the kernel's own. The device tree

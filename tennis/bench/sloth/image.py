@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """A SLOTH application for a Cortex-M of QEMU's, built once and cached.
 
 A user's own is built in a box, like a user's module (kernels/own_module.py).

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """SLOTH in QEMU, on a board with a Cortex-M, played by the virtual bench's built-in instrument."""
 
 import subprocess

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """A program for a Pico's RAM as a UF2 file: what its boot loader takes.
 
 Format: the UF2 specification (github.com/microsoft/uf2); families: pico-sdk, boot/uf2.h. The flash,

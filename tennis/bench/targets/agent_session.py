@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """The host's side of ``target/agent``: it keeps the agent's output and sends signs of life.
 
 The agent undoes everything when the host ends the rally, and also when the host falls silent. So

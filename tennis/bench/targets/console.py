@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """The virtual target's console: facts, tasks, errors, the kernel's own complaints."""
 
 import re

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """Settings of a running kernel that change latency and are in no configuration: a fact each.
 
 A preemption model that somebody chose through debugfs, a sysctl, an idle state that is off: two

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """A target's description of itself: the text that ``target/snapshot`` writes, read and bounded."""
 
 import re

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """A target that is reached over SSH: run commands on it, copy files to it, wait until it is up.
 
 The client is OpenSSH's ``ssh``, so names, users, ports and keys are those of ``~/.ssh/config`` (or

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """Answerers of the virtual bench: a Racquet, SLOTH beneath Linux, a program, or a drill."""
 
 from collections.abc import Mapping

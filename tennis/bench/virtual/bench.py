@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """The virtual bench: a real arm64 kernel in QEMU, in deterministic virtual time."""
 
 import hashlib

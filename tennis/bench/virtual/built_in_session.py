@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """QEMU with the instrument that is a plugin of its own."""
 
 import os

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """A kernel's own modules for the virtual machine's network cards, which only some loads need."""
 
 import lzma

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """The functions of an executable that is not moved, by its symbols (ELF-64, elf(5)).
 
 One that is stripped, as Debian's Python, still has the names that its modules use, and tells where

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """The guest's kernel, seen from outside (target/virtual/guest.c): samples, and what they show.
 
 Memory is sampled only of a kernel without KASLR (``symbols.in_place`` among its parameters). The

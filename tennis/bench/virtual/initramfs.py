@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """The virtual target's root file system: a few Debian programs, the modules, one init script."""
 
 import json

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """Boot a kernel on the virtual bench, only to ask it what it is."""
 
 import tempfile

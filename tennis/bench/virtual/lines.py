@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """Where in its source a program's code is: by its debug information, which never plays."""
 
 import re

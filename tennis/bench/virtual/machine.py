@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """QEMU with a target inside, for one rally.
 
 ``-icount shift=1,sleep=off`` makes one instruction 2 ns (or 1, or 4) and idle time free. The

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """Profiles of a memory: ``target/virtual/memory/NAME.toml``, read, bounded, given to memory.c.
 
 Each figure has its source, or the word ``assumed`` and a range that it is thought to be in. Sizes

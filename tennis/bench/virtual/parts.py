@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """The parts that a plan needs on the virtual bench, found and built."""
 
 from collections.abc import Mapping

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """QEMU's guest and the Brickwall on an emulated Pico, in one time: target/virtual/link.c."""
 
 import os

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """Prepare all that a rally on the virtual bench needs: then it works offline."""
 
 from collections.abc import Iterable

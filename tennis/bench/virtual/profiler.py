@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """The profiling plugin (target/virtual/profile.c): what it is given, and what it finds."""
 
 import itertools

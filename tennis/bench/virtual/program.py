@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """A user's own program that answers alone: its files on the target, and its record.
 
 It has the GPIO character device, and no module of the kit's is in the kernel. It runs as an

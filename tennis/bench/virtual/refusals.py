@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """Refuses what the virtual bench cannot play, before anything is built or booted."""
 
 import re

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """Shots on the virtual bench: the instants for the instrument, and how many children this host has.
 
 ``target/virtual/shots.c`` says how an instant is played in a child.

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """The names of a virtual target's kernel functions: as the kernel itself prints them.
 
 The target is booted once more to read /proc/kallsyms: the kernel's own functions before the load

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """Words ``sysctl.NAME=VALUE`` of the kernel's command line: read back before the load begins.
 
 Linux applies them before init starts, and only complains in its log. So the target's init looks

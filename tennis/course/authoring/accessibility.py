@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """A Sphinx extension: both books become usable with a keyboard and a screen reader.
 
 Wide blocks of text scroll, so that a keyboard must reach them; captions of the navigation are

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """Two trees to give away: all of it for those who teach, and one without answers for students."""
 
 import os

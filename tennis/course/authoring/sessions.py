@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """A term's sessions in the teacher's plan: ``labs/sessions.toml``.
 
 Times are minutes. Each lab's ``lab.toml`` has its own time.

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """A Sphinx extension: handouts take every number of a lab from its ``lab.toml``.
 
 A path on the page ``01-first-serve`` is that lab's; elsewhere it begins with ``01-first-serve:``.

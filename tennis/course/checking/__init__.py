@@ -1,3 +1,1 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """A lab's checks run on a student's work, in a process of their own."""

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """An end for the plays of a student's own code: it may answer no ball, or each one very late.
 
 A ball that is missed costs as much as a hundred that are answered. So a play ends once too many are

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """A plugin of pytest's: checks are its tests, a student's folder and the lab its fixtures.
 
 Each check's result is written when it is known, a line of JSON, so that a run that is ended leaves

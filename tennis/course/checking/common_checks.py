@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """The checks of every lab: is all there, are the rallies those that were asked for, and honest?"""
 
 import re

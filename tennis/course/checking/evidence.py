@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """Evidence in a student's folder that the lab's rallies were played as the lab asks.
 
 The folder's rallies must have the settings that the lab names. One with another setting is refused

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """A lab's match: the plan with a student's seed, and whether a match is the one that was asked for.
 
 The marker plays all of it, as every rally of a lab.

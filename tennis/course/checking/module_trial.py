@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """Try a user's Racquet on the virtual bench: it answers, is removed, and is loaded again.
 
 It runs as a part of the target's kernel, and may do anything there: hang it, crash it, or forge the

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """The lab's rallies as the marker played them: marks are computed from these.
 
 A student's folder names the lab, the seed, and the lab's settings. The marker plays these rallies,

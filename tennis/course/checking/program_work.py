@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """The work of a user's own program besides answering, seen from outside while balls come.
 
 The target's root looks about every tenth of a second of virtual time. It tells the console, which

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """Check a student's folder: the same checks for a student and for a marker.
 
 pytest runs them in a process of its own, with an end. A student's run knows no solution. The plugin

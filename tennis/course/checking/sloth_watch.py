@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """A user's own application on SLOTH, seen from outside: who took the resource, and when.
 
 It is built with OSEK's extended status, whose services are functions of the kit's. QEMU logs each

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """A lab's sweep: the sweep to play, and a check that a sweep is the one that was asked for.
 
 The marker plays all of its rates, like every rally of a lab.

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """JupyterLab on a student's folder: the notebook open, nothing fetched from elsewhere."""
 
 import json

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """A hand-in's notebook, executed in a box that reads Tennis' modules and the labs' questions."""
 
 import importlib.util

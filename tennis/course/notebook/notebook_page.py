@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """An executed notebook as a page of its own, or as PDF: nothing in it is fetched from elsewhere."""
 
 import argparse

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """Execute a notebook from top to bottom, and report how it ended; a program in the box.
 
 A stranger's program runs beside this one, and can forge its report: it is shown, and never judged.

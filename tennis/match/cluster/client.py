@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """Send the rallies of a match to a Dask cluster, and fetch the results.
 
 Dask has the queue, the scheduler and the wires: it also handles a worker that dies. Our part is

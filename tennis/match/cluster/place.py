@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """The folder in which a cluster's machines leave things for each other: all of them see it.
 
 A thing that is there is whole: a file appears by one rename, and of a rally's folder the manifest

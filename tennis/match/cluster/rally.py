@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """A process on a worker's machine that plays one rally, or plays one again and compares.
 
     python -m tennis.match.cluster.rally play OUT < SCHEDULED.json

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """Tasks of a Dask worker: play one rally, or play another worker's again.
 
 Each runs in a process of its own, with a cache that holds just the match's files: the machine's

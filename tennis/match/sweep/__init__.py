@@ -1,3 +1,1 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """A sweep: open loops at rising rates, until replies can no longer be paired with their pings."""

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """A sweep's folder: ``sweep.json``, and a rally's folder for each rate.
 
 It may come from somebody else: names are the rates, every rally is checked as a rally is, and must

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """The pictures of sweeps, as they are in their folders."""
 
 from collections.abc import Sequence

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """Play a sweep: a rally at each rate, each freshly booted; continue with the missing ones."""
 
 import datetime

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """The next rate, and the rate at which pairing breaks: both depend only on the rallies there.
 
 So an interrupted sweep continues with the rate that was next.

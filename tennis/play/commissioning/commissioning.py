@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """A commissioning folder: go through the steps, keep each result, seal it after each."""
 
 import contextlib

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """The equipment of a commissioning: a Pico and a target, real or emulated."""
 
 import json

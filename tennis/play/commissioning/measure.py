@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """The measurement of each step of a commissioning, and its judgement."""
 
 import struct

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """A ball's misses in caches and TLBs: a board's own counters beside the model's.
 
 Counts come before times. If the counts of a ball differ, equal times would be chance

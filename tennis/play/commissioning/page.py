@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """One HTML page about a commissioning: what passed, every measured number, what to do."""
 
 from dataclasses import dataclass

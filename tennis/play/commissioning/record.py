@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """The commissioning record: a sealed folder with ``record.json``, a page, and its rallies.
 
 The record holds the measurements. Its sentences hide known names, hosts, serial numbers and paths;

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """A user's request for the first evening with a board: the options of `tennis commission`."""
 
 from dataclasses import dataclass

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """The record that somebody sends: made from a list of what may leave, and from nothing else.
 
 Sentences stay in the folder: they may quote a name, a host or a path. A failure leaves by its name,

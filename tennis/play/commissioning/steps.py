@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """The steps of a commissioning: plugs, measurements, and the meaning of failures.
 
 Terminal, record, check-list and the table of symptoms for the room take their words from

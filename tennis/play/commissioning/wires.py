@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """The state of two wires, from pins, counted pings and answers."""
 
 import struct

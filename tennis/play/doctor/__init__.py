@@ -1,3 +1,1 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """Checks for what would spoil a rally: on this computer, a Pico, a target."""

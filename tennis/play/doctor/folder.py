@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """Checks of the current folder: it tries the operations that Tennis relies on.
 
 A home on a network, a shared folder of a virtual machine or a USB stick may lack one of these, and

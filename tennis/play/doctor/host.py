@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """Checks of this machine: each reports its finding and what to do about it."""
 
 import importlib.util

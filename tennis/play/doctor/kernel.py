@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """Checks for what would spoil a rally on a kernel: one of the virtual bench, or a configuration."""
 
 import gzip

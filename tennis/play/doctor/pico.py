@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """Check whether there is a Brickwall, whether it is the right one, and its wiring."""
 
 import datetime

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """Checks for what would spoil a rally on a target that is reached over SSH."""
 
 from collections.abc import Iterator

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """Open a capture: a session of sigrok. Refuse other files, and say how to convert them."""
 
 import re

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """Choose a capture's channels of ping and reply: by name, else by place, always with a note.
 
 ``Wires`` has what a user adds about a capture that its file may lack.

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """Edges on two wires: all that Tennis keeps of a capture."""
 
 from collections.abc import Callable, Iterator

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """sigrok's session files (.sr): a zip of ``version``, ``metadata`` and chunks of samples.
 
 The form is that of https://sigrok.org/wiki/File_format:Sigrok/v2. A sample is ``unitsize`` bytes, a

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """Integer statistics of rallies: real observed values, intervals, and what N supports."""
 
 from tennis.rally.statistics.intervals import quantile_ranks

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """The latency of each ball, in the order of the balls. A missed ball is later than all others."""
 
 from typing import Literal

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """A drill's statistics: what the target believed, what happened, and how far apart they are.
 
 The target's clock and the instrument's begin at different times, so only spans are compared: from

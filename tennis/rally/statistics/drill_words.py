@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """A drill's figures in words, the same in a terminal and on a page."""
 
 from tennis.kit.units import format_count, format_ns

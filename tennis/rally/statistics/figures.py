@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """Figures: some need the latency of a missed ball, which is unknown."""
 
 from dataclasses import dataclass

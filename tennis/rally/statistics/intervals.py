@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """The certainty that N balls give: order-statistic intervals of quantiles, and the rule of three.
 
 Both hold for any distribution of latencies, as long as the balls are independent of each other.

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """Pairs of an open loop: a ping with one reply that is surely its own.
 
 Koeker, Membarth and German raise the rate of a square wave until "interrupt and response" can no

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """The statistics of a rally, computed from how often each latency occurred."""
 
 from collections.abc import Sequence

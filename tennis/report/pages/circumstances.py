@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """The context of figures for a stranger: the rally, its settings, versions and time."""
 
 from collections.abc import Iterable, Sequence

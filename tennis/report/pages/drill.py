@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """One HTML page about one or more drills: what the target believed, and what happened."""
 
 from collections.abc import Sequence

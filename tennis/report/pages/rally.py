@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """One HTML page about one or more rallies: self-contained, printable, beside the thesis."""
 
 import base64

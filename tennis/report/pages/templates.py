@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """The pages' templates: apart from the rally's page, which loads what draws pictures."""
 
 from functools import cache

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """A picture of the wires between Pico and target, as SVG."""
 
 from collections.abc import Collection

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """Pictures of rallies: figures for people, with words for those who cannot see them."""
 
 from tennis.report.plots.home import give_home

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """Pictures of several rallies: who answers when, side by side."""
 
 from collections.abc import Sequence

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """A picture of a drill: what the target believed, what happened, and how far apart they are."""
 
 import numpy as np

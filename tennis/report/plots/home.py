@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """The folder of matplotlib's font cache, which must be set before it is imported."""
 
 import atexit

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """The coverage of a rally of shots, with the instants that a search played beside it."""
 
 from collections.abc import Sequence

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """Pictures of one rally: histogram, complementary distribution, time series."""
 
 from typing import Any, Required, TypedDict, Unpack

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """A figure that knows its words, says its bench, and gives the same bytes for the same rally."""
 
 import contextlib

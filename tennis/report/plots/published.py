@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """A picture of published maxima beside those of a bench: each on its own axis of time."""
 
 from collections.abc import Sequence

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """The picture of a comparison: every boot of both sides, and how rare late answers are in it."""
 
 from collections.abc import Sequence

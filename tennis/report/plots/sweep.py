@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """Pictures of sweeps: rate against what can still be paired, and the reply line at some rates."""
 
 from collections.abc import Mapping, Sequence

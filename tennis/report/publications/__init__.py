@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """The published figures that students compare their rallies with."""
 
 from tennis.report.publications.knutsson import Maximum, Result, knutsson_2008, result

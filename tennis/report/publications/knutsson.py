@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """T. Knutsson's thesis of 2008: its target, its instrument, its results (tables 7.1 to 7.4)."""
 
 from functools import cache

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """The rules by which a match confirms a statement of the thesis.
 
 The conclusions are written down in ``rules.toml``. The rules that follow from the tables are

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """A simulated logic analyser: its samples, and faults of it or its wires."""
 
 from typing import Annotated

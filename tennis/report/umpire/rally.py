@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """A rally compared with its capture: the check, and its result in words."""
 
 from pathlib import Path

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """Simulate a logic analyser's capture of a rally: its sampling, its clock, its faults.
 
 Edges are those of the rally, to the tick. So a planted bias is what the check must find, and with

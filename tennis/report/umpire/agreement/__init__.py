@@ -1,3 +1,1 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """The agreement of a capture and a rally: ball by ball, and in one verdict."""

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """From edges to balls: the definitions of ball, miss, stray and double are the instruments'.
 
 Nearly all balls are ping, reply's rise, reply's fall, in time: these are found all at once. The

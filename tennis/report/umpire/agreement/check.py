@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """Compare an analyser's capture with a rally: does the instrument say what happened."""
 
 import itertools

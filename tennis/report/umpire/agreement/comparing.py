@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """Results from pairs of balls: clock, bias of both latencies with honest intervals, contradictions.
 
 An analyser shows an edge at its next sample: late by 0 to 1 sample. Both edges of a latency are

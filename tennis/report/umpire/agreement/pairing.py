@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """Pair the analyser's balls with the rally's, by the pattern of their gaps.
 
 Neither instrument knows the other's clock, and either may have begun later or ended earlier. Gaps

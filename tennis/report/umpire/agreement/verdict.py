@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """Turn findings into a verdict, its reason and a next step."""
 
 from tennis.kit.units import format_count
