@@ -17,7 +17,7 @@ from tennis.cli import cli
 from tennis.course import Lab, load_course, load_lab
 from tennis.course.checking.plays import Plays
 from tennis.course.checking.running import Result, run_checks
-from tennis.course.checks import Wrong
+from tennis.course.checks import NotRun, Wrong
 from tennis.course.work import Work, read, starter_of
 from tennis.explain import stages
 from tennis.grading import hand_in
@@ -262,15 +262,30 @@ def test_recorded_rallies_are_nobodys_work(tmp_path):
     assert set(report.facts.rallies) == {"rt-stress", "rt-hog", "rt-xload"}
 
 
-def handed_in(folder: Path, lab: Lab, monkeypatch, **answers) -> tuple[Work, ModuleType]:
-    """Return what a student handed in, and its lab's checks as functions without their mark."""
-    made = make_work(folder / "w", lab, "zoe", answers=answers)
-    hand_in.unpack(zipped(made, folder / "zoe.zip"), folder / "taken")
-    path = ROOT / "labs" / lab.slug / "checks.py"
+def without_marks(path: Path, monkeypatch) -> ModuleType:
+    """Return a file of checks as functions without their mark."""
     monkeypatch.setattr("tennis.course.checks.check", lambda **_: lambda function: function)
     spec = importlib.util.spec_from_file_location("lab_checks", path)
     checks = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(checks)
+    return checks
+
+
+def test_a_rally_that_is_too_short_accuses_nobody(tmp_path, monkeypatch):
+    """It has no points; a whole one "does not repeat" it, which withheld all others."""
+    lab = load_lab("01-first-serve")
+    short = {"mainline-idle": {"balls": 100}}
+    work = read(make_work(tmp_path / "w", lab, "zoe", rallies=short))
+    checks = without_marks(ROOT / "tennis/course/checking/common_checks.py", monkeypatch)
+    with pytest.raises(NotRun, match=r"check_rally\[mainline-idle\] did not pass"):
+        checks.check_honest(work, lab.rallies[0], Plays(tmp_path / "p"), boards=False, note=print)
+
+
+def handed_in(folder: Path, lab: Lab, monkeypatch, **answers) -> tuple[Work, ModuleType]:
+    """Return what a student handed in, and its lab's checks."""
+    made = make_work(folder / "w", lab, "zoe", answers=answers)
+    hand_in.unpack(zipped(made, folder / "zoe.zip"), folder / "taken")
+    checks = without_marks(ROOT / "labs" / lab.slug / "checks.py", monkeypatch)
     return read(folder / "taken"), checks
 
 
