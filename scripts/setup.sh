@@ -114,7 +114,7 @@ wanted_packages() {
             base) [[ ${!WITH[*]} != first || $package == python3* || $package == ca-certificates ]] || continue ;;
             # the quick tests build nothing for a Cortex-M, and its compiler is large
             lab) [[ -v WITH[lab] ]] || [[ -v WITH[unit] && $package != *-arm-none-eabi ]] || continue ;;
-            unit | pico | provision | test) [[ -v WITH[$stage] ]] || continue ;;
+            unit | pico | room | provision | test) [[ -v WITH[$stage] ]] || continue ;;
             *) continue ;;
         esac
         case $when in

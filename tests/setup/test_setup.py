@@ -109,6 +109,9 @@ def test_the_plans_of_stages_and_machines(run):
     assert packages == ["python3", "python3-venv", "ca-certificates"]
     assert "kernels" not in said
     assert "qemu-system-arm" in run("--first", "--cluster", "--plan").stdout
+    # its proxy was in the table, and no stage took it
+    for stage in ("--room", "--test"):
+        assert "node-configurable-http-proxy" in run(stage, "--plan").stdout
     # arm64 needs no cross-compiler
     said = run("--test", "--plan", dpkg="echo arm64").stdout
     assert "qemu-system-arm" in said
