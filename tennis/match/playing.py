@@ -29,12 +29,14 @@ from tennis.rally.plan import Plan
 from tennis.report.publications.rules import replication
 
 # Wall time before anything was measured: seconds to build, boot and seal, and balls a second on the
-# virtual bench, by load. A guess for --list; while a match is played, what it took so far counts.
-BOOT_S = 5.0
+# virtual bench, by load, from the processor time of the plays in docs/figures.json. A guess for
+# --list; while a match is played, what it took so far counts.
+BOOT_IDLE_S = 6.0
+BOOT_BUSY_S = 14.0
 REBOOT_S = 60.0
 RATE_IDLE = 8_000.0
-RATE_BUSY = 600.0
-RATE_SEVERAL = 100.0  # of processors, busy: they take turns
+RATE_BUSY = 480.0
+RATE_SEVERAL = 150.0  # of processors, busy: they take turns
 # of a drill: seconds a repetition, and a second of its periods
 DRILL_S = 4e-5
 DRILL_IDLE = 0.2
@@ -125,13 +127,14 @@ def estimate_s(plan: Plan) -> float:
     protocol = plan.protocol
     if plan.bench == "virtual":
         busy = RATE_SEVERAL if plan.processors > 1 else RATE_BUSY
-        rate = RATE_IDLE if plan.load == "idle" else busy
+        idle = plan.load == "idle"
+        boot_s, rate = (BOOT_IDLE_S, RATE_IDLE) if idle else (BOOT_BUSY_S, busy)
         if plan.drill:
-            factor = DRILL_IDLE if plan.load == "idle" else DRILL_BUSY
-            return BOOT_S + protocol.balls * (DRILL_S + plan.drill.period_ns / 1e9 * factor)
+            factor = DRILL_IDLE if idle else DRILL_BUSY
+            return boot_s + protocol.balls * (DRILL_S + plan.drill.period_ns / 1e9 * factor)
         # a guest that is busy takes time for its settling, too: about as for balls 1 ms apart
         settling = protocol.settle_ns / 1e6 / rate
-        return BOOT_S + settling + protocol.balls / rate
+        return boot_s + settling + protocol.balls / rate
     return REBOOT_S + protocol.length_ns / NS_PER_S
 
 
