@@ -49,6 +49,22 @@ def test_a_kernel_that_came_up_becomes_the_default_and_goes_again(pi):
     assert "tryboot" not in (pi.root / "reboots").read_text()
 
 
+def test_each_byte_of_config_txt_stays_that_its_owner_wrote(pi):
+    """A comment in Latin-1 ended tennis-boot; Windows' ends of lines hid its own block."""
+    own, config = b"# Gr\xf6\xdfe\r\n# one\rline\r\narm_64bit=1\r\n", pi.firmware / "config.txt"
+    saved = pi.firmware / "config.txt.before-tennis"
+    saved.unlink()
+    config.write_bytes(own)
+    pi.does("once", "rt")
+    pi.running = RT
+    pi.does("keep", "rt")
+    assert saved.read_bytes() == own
+    assert config.read_bytes().startswith(own.rstrip() + b"\n# tennis: the kernel")
+    config.write_bytes(config.read_bytes().replace(b"\r\n", b"\n").replace(b"\n", b"\r\n"))
+    pi.does("keep", "mainline")
+    assert config.read_bytes() == own
+
+
 def test_a_full_boot_partition_keeps_what_was_there(pi):
     pi.does("once", "rt")
     before = (pi.firmware / "tryboot.txt").read_text()

@@ -25,6 +25,7 @@ from pathlib import Path, PurePosixPath
 
 MODEL = Path("/proc/device-tree/model")
 CONFIG, COMMAND_LINE = "config.txt", "cmdline.txt"
+MARK = "\ufeff"  # in front of a file that an editor of Windows saved
 LINE_MAX = 98  # bytes of a line of config.txt; the firmware ignores the rest
 # Bytes. arm64 takes 2048 (arch/arm64/include/uapi/asm/setup.h) and cuts off the rest without a
 # word; some are left to the words that the firmware puts in front.
@@ -115,7 +116,8 @@ def without_ours(text: str) -> str:  # tennis_boot.py runs this file, and asks f
 
 
 def _blocks(text: str, instead: Callable[[re.Match[str]], str]) -> str:
-    pattern = rf"^{re.escape(BEGIN)}$.*?^{re.escape(END)}$\n?"
+    # \r: somebody may have edited it on Windows since
+    pattern = rf"^{re.escape(BEGIN)}\r?$.*?^{re.escape(END)}\r?$\n?"
     return re.sub(pattern, instead, text, flags=re.MULTILINE | re.DOTALL)
 
 
@@ -152,9 +154,9 @@ def entries(
         nonlocal includes
         for number, line in enumerate(_lines_of(folder, name, ours=ours), 1):
             where = f"line {number} of {folder / name}"
-            if line.startswith("["):
+            if line.startswith(("[", f"{MARK}[")):
                 filters.take(line)
-            if not line or line.startswith(("#", "[")) or filters.applies is False:
+            if not line or line.lstrip(MARK).startswith(("#", "[")) or filters.applies is False:
                 continue
             word, _, rest = line.partition(" ")
             if word == "include":  # its lines replace this one, and so do its filters
@@ -172,9 +174,9 @@ def entries(
                 key, value = word, rest
                 if equals or word not in {"initramfs", "cmdline", "kernel"}:
                     applies = None  # nobody says so of others
-            elif key != key.strip() or value != value.strip():
-                applies = None  # nobody says what spaces around it do
-            yield _Entry(key.strip(), value.strip(), applies, where)
+            elif key != key.strip(f" {MARK}") or value != value.strip():
+                applies = None  # nobody says what spaces around it do, or a mark in front
+            yield _Entry(key.strip(f" {MARK}"), value.strip(), applies, where)
 
     return list(read(name, sure=True))
 

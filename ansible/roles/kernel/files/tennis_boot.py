@@ -357,7 +357,7 @@ class Firmware:
         """Let config.txt name the kernel."""
         self._save_original()
         text = self._text(entry)
-        if text != self.config.read_text():
+        if text != self._config_text():
             write_whole(self.config, text)
         if entry["release"] == os.uname().release and self._seen(entry).parent.is_dir():
             self._seen(entry).touch()
@@ -400,10 +400,14 @@ class Firmware:
         """Return the mark of a kernel that came up; another copy of it has none."""
         return self.folder / "tennis" / entry["release"] / "came-up"
 
+    def _config_text(self):
+        # with each byte as it is: people write comments in other encodings, and lines of Windows'
+        return self.config.read_bytes().decode(errors="surrogateescape")
+
     def _save_original(self):
         original = self.folder / "config.txt.before-tennis"
         if not original.exists():
-            write_whole(original, self.config.read_text())
+            write_whole(original, self._config_text())
 
     def _command_line(self):
         # as the firmware reads it: people keep other lines below the first one
@@ -429,7 +433,7 @@ class Firmware:
 
     def _text(self, entry):
         """Return config.txt as it must be for a kernel; the kernel's files are there then."""
-        text = self.reader["without_ours"](self.config.read_text())
+        text = self.reader["without_ours"](self._config_text())
         if entry.get("stock"):
             return text  # the distribution keeps its own kernel where the firmware looks first
         begin, end = self.reader["BEGIN"], self.reader["END"]
@@ -556,8 +560,8 @@ def read(path):
 def write_whole(path, text):
     """Put a text in a file's place, so that a power cut leaves the old one or the new one."""
     fresh = path.with_name(path.name + ".new")
-    with fresh.open("w") as file:
-        file.write(text)
+    with fresh.open("wb") as file:
+        file.write(text.encode(errors="surrogateescape"))
         file.flush()
         os.fsync(file.fileno())
     fresh.replace(path)
