@@ -122,5 +122,10 @@ class RallyInPlay(AbstractContextManager["RallyInPlay"]):
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        """Give up the lock."""
+        """Give up the lock. Raises RallyError for an error if somebody removed the folder."""
         self.journal.close()
+        if isinstance(error, OSError | RallyError) and not os.path.lexists(self.part):
+            raise RallyError(
+                f"{self.part} was removed while it was played",
+                next_step="begin the rally again, with the command that began it",
+            ) from error

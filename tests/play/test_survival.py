@@ -3,6 +3,7 @@
 import json
 import os
 import resource
+import shutil
 import signal
 import subprocess
 import sys
@@ -13,11 +14,12 @@ import pytest
 
 from tennis.bench.kernels.requirements import virtual_needs
 from tennis.bench.sloth.bench import SlothBench
-from tennis.kit.errors import DiskFullError
+from tennis.kit.errors import DiskFullError, RallyError
 from tennis.play.check import check_rally
 from tennis.play.progress import Progress
 from tennis.play.rally import Watch, play, resume
 from tennis.rally import open_rally
+from tennis.rally.plan import Plan
 from tests.support.patience import end_of, wait_until
 from tests.support.plans import plan_of
 from tests.support.shared import made_once
@@ -310,3 +312,33 @@ def test_a_file_that_may_not_grow_costs_nothing(tmp_path, quick):
     assert not out.exists()
     rally = resume(SlothBench(), out, Watch())
     assert rally.manifest.files == quick.manifest.files
+
+
+class Removing(SlothBench):
+    """Somebody removes the folder in the moment before the target is started again."""
+
+    part: Path
+
+    def versions(self, plan: Plan) -> dict[str, str]:
+        shutil.rmtree(self.part)
+        return super().versions(plan)
+
+
+def test_a_folder_that_somebody_removes_is_named_with_the_next_step(tmp_path):
+    """The rally that loses it, and the one that is continued just then."""
+    out, part = tmp_path / "r", tmp_path / "r.part"
+    words = r"r\.part was removed while it was played: begin the rally again"
+
+    def away(_: Progress) -> None:
+        shutil.rmtree(part, ignore_errors=True)
+
+    with pytest.raises(RallyError, match=words):
+        play(SlothBench(), plan_of(**QUICK), out, Watch(observe=away))
+    with begin(out, words=QUICK_WORDS) as process:
+        process.kill()
+    bench = Removing()
+    bench.part = part
+    with pytest.raises(RallyError, match=words):
+        resume(bench, out, Watch())
+    assert not out.exists()
+    assert not part.exists()
