@@ -11,6 +11,7 @@ import pytest
 
 from tennis.course import load_course, load_lab
 from tennis.course.authoring.sessions import load_sessions
+from tennis.explain.remedies import BOOTS
 from tennis.kit.checkout import ROOT
 
 pytestmark = pytest.mark.slow
@@ -76,6 +77,21 @@ def test_a_page_of_no_lab(tmp_path):
     html, said = build(tmp_path, PAGE + "{lab}`01-first-serve:title`", "welcome")
     assert said == ""
     assert load_lab("01-first-serve").title in html
+
+
+def test_each_page_says_how_many_boots_a_remedy_takes():
+    """It was five for a day, and students still waited for seven."""
+    numbers = {"three": 3, "five": 5, "seven": 7, "nine": 9, "ten": 10, "thirteen": 13}
+    boots = r"boots (?:each|a side|of each side|of each kernel)|pairs(?: of boots)?"
+    said = re.compile(rf"\b({'|'.join(numbers)}) (?:({boots})|(new rallies))", re.IGNORECASE)
+    pages = ["docs/explain.md", "exam/questions.toml", "labs/05-preempt-rt/solution.toml"]
+    pages += ["handouts/04-under-load.md", "handouts/05-preempt-rt.md", "slides/05-preempt-rt.md"]
+    for page in pages:
+        parts = [part for part in (ROOT / page).read_text().split("\n\n") if "pairs" in part]
+        found = said.findall("\n".join(parts))
+        assert found, page
+        for word, _, new in found:  # the student's own rally is the first of them
+            assert numbers[word.lower()] == (2 * BOOTS - 1 if new else BOOTS), (page, word)
 
 
 @pytest.mark.parametrize("slug", [lab.slug for lab in load_course()[1]])
