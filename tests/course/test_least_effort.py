@@ -5,12 +5,13 @@ The teachers' page has a table of them, with the names that they have here.
 
 import hashlib
 import json
+import tomllib
 from dataclasses import replace
 from types import SimpleNamespace
 
 import pytest
 
-from tennis.course import load_lab, work
+from tennis.course import load_course, load_lab, work
 from tennis.course.checking import budget, plays
 from tennis.course.checking.budget import Budget
 from tennis.course.checking.module_trial import pace_of
@@ -43,6 +44,19 @@ ONE_PRIORITY = ("T(Audit, FREE_LINE(1), 1)", "T(Audit, FREE_LINE(1), 2)")
 UNUSED = "(void)answer;\n\t(void)enter_ball;\n"
 COUNT = f"{UNUSED}\tstatic int n;\n"
 HANDLER = "kthread_queue_work(worker, &work);"
+DEVICE = '#include "racquet-device.h"\n'
+FLOW = """
+#include <linux/irq.h>
+static irq_flow_handler_t usual;
+
+static void flow(struct irq_desc *desc)
+{
+	usual(desc); /* calls the top half */
+	gpiod_set_value(racquet.reply, 0);
+}
+"""
+ASKED = "\tdev_info(dev, "
+DESC = "irq_data_to_desc(irq_get_irq_data(r->irq))->handle_irq"
 CHEATS = {
     "tasks that end at once": (
         (10, "builds"),
@@ -82,12 +96,21 @@ CHEATS = {
         [(HANDLER, f"gpiod_set_value(r->reply, 0);\n\t{HANDLER}")],
         "its top half lowers the line",
     ),
+    "the interrupt lowers the line behind its top half": (
+        (3, "answers"),
+        [
+            (HANDLER, ""),
+            (DEVICE, f"{DEVICE}{FLOW}"),
+            (ASKED, f"\tusual = {DESC};\n\t{DESC} = flow;\n{ASKED}"),
+        ],
+        "its top half lowers the line",
+    ),
 }
 
 
 @pytest.mark.slow
 @pytest.mark.virtual
-@pytest.mark.cases(more=["a module*", "the top half*", "lets*", "tasks*", "knows*"])
+@pytest.mark.cases(more=["a module*", "the *", "lets*", "tasks*", "knows*"])
 @pytest.mark.parametrize("cheat", CHEATS)
 def test_the_least_effort_is_worth_no_point(tmp_path, cheat):
     (number, asked), changes, words = CHEATS[cheat]
@@ -316,7 +339,16 @@ def test_the_teachers_page_has_each_of_them():
         line.split("|") for line in page.splitlines() if line.startswith("| ") and "0 of " in line
     ]
     named = {row[3].strip() for row in rows}
-    assert named == {*CHEATS, *LAZY, "answers each 40th ball"}
+    assert named == {*CHEATS, *LAZY, "answers each 40th ball", "takes a mutex in its top half"}
+    wrong = tomllib.loads((ROOT / "labs/03-write-the-racquet/wrong.toml").read_text())
+    assert wrong["mutex"]["check"] == "check_clean"  # test_checks.py tries it
+    asked = {(int(row[1]), row[2].strip(" `")) for row in rows}
+    assert asked == {
+        (lab.number, question.id)
+        for lab in load_course()[1]
+        for question in lab.questions
+        if question.kind == "file"
+    }
     for row in rows:
         lab = LABS[int(row[1])]
         question = lab.question(row[2].strip(" `"))

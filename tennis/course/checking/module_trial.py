@@ -69,6 +69,9 @@ KWORKERS_MAX = 8  # that the kernel itself starts meanwhile
 OWN_TASKS = ("after", "usleep")  # what runs in the script at its end
 # they call the handlers of hard interrupts, and nothing else; a compiler may merge them
 HANDLERS = {"handle_irq_event", "handle_irq_event_percpu", "__handle_irq_event_percpu"}
+# the interrupt controller's: all of a hard interrupt runs in it, also what a module puts around the
+# handler; timers and calls of other processors run in the second one, and may be a bottom half
+CONTROLLER, PER_PROCESSOR = "gic_handle_irq", "handle_percpu_devid_irq"
 PINGS_S = 30  # several times as long as a trial takes
 LIMIT_S = 900.0  # of this machine's time: it says nothing about the Racquet
 REGISTER_READS, REGISTERS_S = 5, 0.2
@@ -360,7 +363,7 @@ def _by_whom(
     rises, falls = ([edges.get(at) for at in whole[:, 0] + whole[:, n]] for n in (1, 2))
     if None in rises or None in falls:
         return "an answer was not seen"
-    lowered = sum(not HANDLERS.isdisjoint(edge.within) for edge in falls if edge)
+    lowered = sum(_in_the_interrupt(edge) for edge in falls if edge)
     if lowered:
         return (
             f"its top half lowers the line, in {lowered} of {len(whole)} answers: "
@@ -373,6 +376,13 @@ def _by_whom(
             f"but in {_caller(elsewhere[0])}"
         )
     return ""
+
+
+def _in_the_interrupt(edge: Occurrence) -> bool:
+    """Tell whether an edge was made before the hard interrupt of the ping was over."""
+    if not HANDLERS.isdisjoint(edge.within):
+        return True
+    return CONTROLLER in edge.within and PER_PROCESSOR not in edge.within
 
 
 def _caller(edge: Occurrence) -> str:
