@@ -7,6 +7,7 @@ import time
 import pytest
 
 from tennis.kit import turns
+from tennis.kit.checkout import ROOT
 
 
 @pytest.fixture(autouse=True)
@@ -69,3 +70,8 @@ def test_what_another_account_put_there_stops_nobody(locks, monkeypatch, kind):
     with turns.turn("notebook", 1) as waited:
         assert waited < 1
     assert time.monotonic() - begin < 5
+
+
+def test_the_teachers_page_says_how_long_somebody_waits_at_most():
+    page = (ROOT / "docs/teachers.md").read_text()
+    assert f"longer than {turns.WAIT_S / 60:g} minutes for a turn" in page

@@ -219,8 +219,7 @@ def _check(number: str, folder: Path | None, *, as_json: bool) -> None:
 
     found = work.find_lab(number)
     opened = work.read(_work_folder(found, folder), found)
-    _wait_for_trials(found)
-    report = checking.run_checks(opened.folder, blind=True)
+    report = _checked(opened)
     asked = checking.questions(found, report)
     refused = hand_in.missing(opened, report)
     if as_json:
@@ -258,8 +257,7 @@ def _submit(number: str, folder: Path | None, out: Path | None, *, partial: bool
 
     found = work.find_lab(number)
     opened = work.read(_work_folder(found, folder), found)
-    _wait_for_trials(found)
-    report = checking.run_checks(opened.folder, blind=True)
+    report = _checked(opened)
     lacking = hand_in.missing(opened, report)
     if lacking:
         for one in lacking:
@@ -323,10 +321,15 @@ def _printed(opened: "Work", *, partial: bool) -> bool:
     return True
 
 
-def _wait_for_trials(lab: "Lab") -> None:
-    """Say what takes so long."""
-    if lab.files:
+def _checked(opened: "Work") -> "Report":
+    """Run a student's checks: in turns if they boot what is tried, as each takes a processor."""
+    from tennis.course.checking.running import run_checks
+
+    if not opened.lab.files:
+        return run_checks(opened.folder, blind=True)
+    with turn("trial", processors(), lambda: warn("waiting for others whose files are tried")):
         warn("building and trying your files: up to half a minute")
+        return run_checks(opened.folder, blind=True)
 
 
 def _folder(lab: "Lab") -> Path:

@@ -3,7 +3,9 @@
 import json
 import re
 import resource
+import threading
 import zipfile
+from contextlib import ExitStack
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -14,6 +16,8 @@ from click.testing import CliRunner, Result
 from tennis.cli import cli
 from tennis.course import load_lab, work
 from tennis.course.checking import running as checking
+from tennis.kit import turns
+from tennis.kit.share import processors
 from tests.support.hand_ins import make_work
 
 LAB = load_lab("04-under-load")
@@ -173,3 +177,22 @@ def test_what_may_be_two_numbers_costs_nobody_a_point(tmp_path):
     (mark,) = (mark for mark in report.marks if mark.question == "edges")
     assert mark.points is None
     assert "may be 7740 or 7.740" in mark.why
+
+
+def test_who_checks_a_file_waits_for_others_whose_files_are_tried(tmp_path, monkeypatch):
+    """Thirty boots at once would each take too long; who holds all places ends some day."""
+    monkeypatch.setattr(turns, "LOCKS", tmp_path)
+    lab = load_lab("03-write-the-racquet")
+    work.start(lab, "zoe", tmp_path / "w")
+    (tmp_path / "w/racquet.c").unlink()  # so that nothing boots
+    with ExitStack() as held:
+        for _ in range(processors()):
+            held.enter_context(turns.turn("trial", processors()))
+        release = threading.Timer(1, held.pop_all().close)
+        release.start()
+        done = run("lab", "check", "03", "--in", tmp_path / "w")
+    release.join()
+    assert done.exit_code == 1
+    assert "waiting for others whose files are tried" in done.stderr
+    assert done.stderr.index("waiting for others") < done.stderr.index("building and trying")
+    assert "waiting" not in run("lab", "check", "03", "--in", tmp_path / "w").stderr
