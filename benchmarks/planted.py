@@ -78,13 +78,17 @@ class Planted:
     processors: int = 1
     source: str = "planted.c"
     mode: str = ""  # the program's word; empty: the name
+    heard: int | None = None  # no ball is answered: how many the program hears
 
 
-def tennis(*words: str) -> str:
-    """Run a command of the kit's, and return what it prints; its progress is not shown."""
+def tennis(*words: str, kept: Path | None = None) -> str:
+    """Run a command of the kit's, and return what it prints; its progress is not shown.
+
+    ``kept``: what it leaves behind even if it fails, as a rally does that nobody answers.
+    """
     command = [str(Path(sys.executable).parent / "tennis"), *words]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
-    if done.returncode:
+    if done.returncode and not (kept and kept.exists()):
         raise SystemExit(f"{' '.join(words)}: {done.stderr.strip().splitlines()[-1:]}")
     return done.stdout
 
@@ -92,7 +96,7 @@ def tennis(*words: str) -> str:
 def play(rally: Path, *words: str) -> None:
     """Play a rally, unless it is there."""
     if not rally.exists():
-        tennis("rally", *words, "--quiet", "--out", str(rally))
+        tennis("rally", *words, "--quiet", "--out", str(rally), kept=rally)
 
 
 def explained(name: str, one: Planted, folder: Path) -> dict[str, str]:
@@ -120,6 +124,10 @@ def explained(name: str, one: Planted, folder: Path) -> dict[str, str]:
 
 def judged(one: Planted, said: dict[str, str]) -> tuple[str, str]:
     """Return right, half or wrong, and what is missing."""
+    if one.heard is not None:
+        missing = [word for word in one.words if word not in said["sentence"]]
+        missing += [f"heard {one.heard}"] * (said["own"] != f"heard {one.heard}")
+        return ("half", "; ".join(missing)) if missing else ("right", "")
     own = OWN.fullmatch(said["own"])
     expected = int(own[one.time]) if own else 0
     times = re.findall(r"([\d.,]+) (ns|µs|ms|s)\b", said["sentence"].partition(": ")[2])

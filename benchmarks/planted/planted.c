@@ -15,6 +15,7 @@
 #include <sched.h>
 #include <semaphore.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -335,8 +336,22 @@ static const struct cause {
 	{ "bound", at_once, 50, hog_first_processor },
 	{ "left-child", at_once, 50 },
 	{ "two-processors", one_lock, 50, keep_ledger_there, hog_second_processor },
+	{ "debounced", at_once, 50 },
+	{ "open-drain", at_once, 50 },
 	{ 0 },
 };
+
+static bool is(const struct cause *cause, const char *name)
+{
+	return !strcmp(cause->name, name);
+}
+
+/* What nobody hears or sees has no time: say how many pings came. */
+static void say_heard(int pings)
+{
+	printf("heard %d\n", pings);
+	fflush(stdout);
+}
 
 /* --- its lines --- */
 
@@ -364,6 +379,7 @@ int main(int argc, char **argv)
 	struct gpiod_line_request *ping, *reply;
 	unsigned int in, out;
 	int64_t latest = 0;
+	int heard = 0;
 
 	while (cause->name && (argc < 2 || strcmp(cause->name, argv[1])))
 		cause++;
@@ -383,7 +399,7 @@ int main(int argc, char **argv)
 		read_slowly();
 	if (cause->helper == hog_first_processor || cause->helper == keep_ledger_there)
 		stay_on(0);
-	if (argc > 1 && !strcmp(argv[1], "left-child"))
+	if (is(cause, "left-child"))
 		leave_child();
 	if (cause->priority)
 		become(SCHED_FIFO, cause->priority);
@@ -392,10 +408,16 @@ int main(int argc, char **argv)
 	if (cause->another)
 		start(cause->another);
 	gpiod_line_settings_set_direction(settings, GPIOD_LINE_DIRECTION_OUTPUT);
+	if (is(cause, "open-drain"))
+		gpiod_line_settings_set_drive(settings, GPIOD_LINE_DRIVE_OPEN_DRAIN);
 	reply = take("GPIO27", settings, &out);
 	gpiod_line_settings_set_direction(settings, GPIOD_LINE_DIRECTION_INPUT);
 	gpiod_line_settings_set_edge_detection(settings, GPIOD_LINE_EDGE_RISING);
+	if (is(cause, "debounced"))
+		gpiod_line_settings_set_debounce_period_us(settings, 500);
 	ping = take("GPIO17", settings, &in);
+	if (is(cause, "debounced") || is(cause, "open-drain"))
+		say_heard(0);
 	for (;;) {
 		int64_t began, ran, answered;
 
@@ -408,7 +430,9 @@ int main(int argc, char **argv)
 		answered = now_ns();
 		gpiod_line_request_set_value(reply, out, GPIOD_LINE_VALUE_ACTIVE);
 		gpiod_line_request_set_value(reply, out, GPIOD_LINE_VALUE_INACTIVE);
-		if (answered - began <= latest)
+		if (is(cause, "open-drain"))
+			say_heard(++heard);
+		if (is(cause, "open-drain") || answered - began <= latest)
 			continue;
 		latest = answered - began;
 		printf("ran %lld took %lld %s\n", (long long)(ran - began),
