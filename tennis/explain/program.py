@@ -21,7 +21,7 @@ from tennis.explain.answer import (
     sum_ns,
 )
 from tennis.explain.calls import Calls
-from tennis.explain.kinds import base, errand
+from tennis.explain.kinds import What, base, errand
 from tennis.explain.segments import Blame, Segments
 from tennis.explain.story import Moments
 from tennis.explain.thread import LOCKS
@@ -175,13 +175,9 @@ class ProgramAnswer(Answer):
             own = _own_time(part, its, way.thread_of_it, calls)
             self.kind, ran_ns = own.kind, int(part.began[way.runs])
             return own.cause, f"{who} ran after {format_ns(ran_ns)}, and {own.text}"
-        if longest == "program" and (ran_before := self._ran_before(part, way)):
-            lane, since = ran_before
-            own = _own_time(lane, range(since, len(lane.whats)), way.thread_of_it, calls)
-            self.kind, ran_ns = own.kind, int(lane.began[since])
-            return own.cause, f"{who} ran after {format_ns(ran_ns)}, and {own.text}"
         cause = part.blame(part.weights_of(its))
         most = f"most of the time the processor was in {cause}" if cause else "nothing ran"
+        most += _at_priority(part, its, way.thread_of_it, cause)
         took = format_ns(sum_ns(part, its))
         self.kind = f"the {longest}"
         if longest == "handler":
@@ -206,20 +202,6 @@ class ProgramAnswer(Answer):
         self.kind = "asleep" if busy.startswith("slept") else "busy" if busy else "no processor"
         late = f"did not get to its own code for {took} {after}"
         return cause, f"{who} {busy}{late}{self._free(part, its, way.runs)}; {most}"
-
-    def _ran_before(self, part: Segments, way: _ProgramWay) -> tuple[Segments, int] | None:
-        """Return where the program ran first, if that was before its way began; None: it was not.
-
-        Another thread of it, on another processor, may have woken it once more.
-        """
-        lane = next(one for one in self.lanes[0] if one.processor == part.place(way.runs))
-        line_ns = int(part.began[way.line or 0])
-        its = (i for i, what in enumerate(lane.whats) if what.kind == "program")
-        own = (i for i in its if lane.thread_at(i) == way.thread_of_it)
-        since = next((i for i in own if lane.began[i] >= line_ns), None)
-        if since is None or lane.began[since] >= part.began[way.runs]:
-            return None
-        return lane, since
 
     def _free(self, part: Segments, its: range, whose: int) -> str:
         """Say which other processor was idle meanwhile, and whether the task may use it."""
@@ -295,6 +277,8 @@ def _own_time(part: Segments, its: range, thread: int, calls: Calls) -> _Reason:
             if 5 * sum_ns(part, its_gone) >= gone_ns:
                 waited += f", and {other.text.replace(GONE, format_ns(sum_ns(part, its_gone)))}"
         if 5 * gone_ns < 4 * sum_ns(part, its):
+            most, ns = groups(part, [i for i in its if part.thread_at(i) == thread])[0]
+            waited += f"; {format_ns(ns)} were {_plain(most)}" if 5 * ns >= gone_ns else ""
             waited += f"; in all it answered {took} later"
         why = f"{waited}; most of the time the processor was in {cause}"
         return _Reason(why, first.kind, cause)
@@ -307,12 +291,27 @@ def _own_time(part: Segments, its: range, thread: int, calls: Calls) -> _Reason:
     if most.kind == "program":  # its functions are in the cause
         site, verb = site if "(" in site else "", "in"
     where = _in(site, verb)
-    plain_words = PLAIN.get(most.label, "")
-    what = f"{plain_words} ({most})" if plain_words else str(most)
+    what = _plain(most)
     if handler := _signal_handler(part, of_it):
         what += f", in its signal handler {handler}"
     why = f"answered {took} later: {format_ns(ns)} of {what}{where}, most in {cause}"
     return _Reason(why, f"{most.label}{where}", cause)
+
+
+def _plain(what: What) -> str:
+    """Say what a task was at, if it is a system call in words as well."""
+    return f"{PLAIN[what.label]} ({what})" if what.label in PLAIN else str(what)
+
+
+def _at_priority(part: Segments, its: range, thread: int, cause: Blame | None) -> str:
+    """Say the priority of another thread or process of the program's that had the processor."""
+    if cause is None or cause.what.kind != "program":
+        return ""
+    others = [i for i in its if part.whats[i] == cause.what and part.thread_at(i) != thread]
+    at = max(others, key=lambda i: int(part.length[i]), default=None)
+    if at is None or part.priority(at) <= 0:
+        return ""
+    return f", at {part.names.policy(cause.what.task, part.priority(at))}"
 
 
 def _longest_site(part: Segments, segments: Sequence[int]) -> str:

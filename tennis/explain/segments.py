@@ -1,9 +1,10 @@
 """A phase of a wait in order: how long the processor was at what, and who is to blame."""
 
+import re
 from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache, cached_property
 from types import MappingProxyType
 
@@ -33,6 +34,7 @@ MOSTLY = 0.9  # of the time below a function: then it is what one looks at, not 
 MOSTLY_OWN = 2 / 3  # of a Racquet of a user: its own function says more than its caller
 CALLERS_SHOWN = 3
 VARIABLE_MAX = 1 << 12  # bytes
+VARIANT = re.compile(r"(?:\.(?:isra|part|constprop|cold)(?:\.\d+)?)+$")  # of a function, by GCC
 
 
 @dataclass(frozen=True)
@@ -145,13 +147,21 @@ class Names:
             return f"{task} (no real-time priority)"
         if priority <= 0 or not (of_program or task in self._answering):
             return task
-        policy = self._policies.get((task, priority), "real-time priority")
-        return f"{task} ({policy} {priority})"
+        return f"{task} ({self.policy(task, priority)})"
+
+    def policy(self, task: str, priority: int) -> str:
+        """Return a real-time priority with its policy, as in ``FIFO 99``."""
+        return f"{self._policies.get((task, priority), 'real-time priority')} {priority}"
 
     def _name(self, function: int) -> str:
         if function == USER:
             return IN_USER_SPACE
-        return "?" if function == UNKNOWN else plain(str(self.symbols[function]), 200)
+        if function == UNKNOWN:
+            return "?"
+        symbol = self.symbols[function]
+        if symbol.module == PROGRAM:
+            symbol = replace(symbol, name=VARIANT.sub("", symbol.name))
+        return plain(str(symbol), 200)
 
     def line(self, function: int) -> str:
         """Return a function's line in the source; empty: not known."""

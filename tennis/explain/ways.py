@@ -17,7 +17,8 @@ from tennis.rally.phases import WAKES, Phase
 Lanes = tuple[Segments, ...]  # one phase, by processor
 SETS_LINE = frozenset({"pl061_set_value"})  # of the virtual bench's lines
 SWITCHES = frozenset({"__switch_to", "cpu_switch_to"})
-LINE_THREADS = frozenset({"irq_thread", "edge_irq_thread", "lineevent_irq_thread"})
+LINES = frozenset({"edge_irq_thread", "lineevent_irq_thread"})  # what a line's thread runs
+LINE_THREADS = LINES | {"irq_thread"}
 
 
 def lanes_of(phases: Sequence[Phase], names: Names) -> list[Lanes]:
@@ -37,11 +38,15 @@ def lanes_of(phases: Sequence[Phase], names: Names) -> list[Lanes]:
 def _answering(lanes: Lanes) -> str:
     """Return the module's function that was setting its line when a phase ended; empty: none."""
     last = [(part, int(part.node[-1])) for part in lanes if part.node.size]
-    setting = [one for one in last if SETS_LINE & {base(name) for name in one[0].stack(one[1])}]
+    setting = [one for one in last if _sets_line(*one)]
     for part, node in setting or last:
         if own := part.own(node):
             return own[0]
     return ""
+
+
+def _sets_line(part: Segments, node: int) -> bool:
+    return bool(SETS_LINE & {base(name) for name in part.stack(node)})
 
 
 def invocation(part: Segments) -> tuple[int, str] | None:
@@ -96,12 +101,27 @@ def way_to_program(lanes: Lanes, home: int) -> Segments:
     """Return the segments of a ball's wait until a program raised its line; ``home``: as above.
 
     Up to three tasks may follow each other, on as many processors: who takes the interrupt, the
-    line's thread, the program.
+    line's thread, the program. If the line's thread woke the one that answers, its way ends there:
+    what wakes it later is what it waits for when it should answer.
     """
     runs, own = _answered_last(lanes, home)
+    setting = (part for part in lanes if part.node.size and _sets_line(part, int(part.node[-1])))
+    if part := next(setting, None):  # another thread may run on, elsewhere
+        thread = part.thread_at(-1)
+        its = [i for i in _own(part) if part.thread_at(i) == thread]
+        runs, own = (part, its[-1]) if its else (runs, own)
     if own is None:
         return runs
-    return _woken_in_turn(lanes, runs, own)
+    thread = runs.thread_at(own)
+    woken = [
+        event.at
+        for part in lanes
+        for event in part.events
+        if event.kind == WAKES and event.what == thread
+        if LINES & {base(name) for name in part.stack(event.node)}
+    ]
+    since = (i for i in _own(runs) if runs.thread_at(i) == thread and runs.began[i] >= min(woken))
+    return _woken_in_turn(lanes, runs, next(since, own) if woken else own)
 
 
 def way_to_bottom_half(lanes: Lanes, top_half: int) -> Segments:
@@ -126,12 +146,16 @@ def _thread_of(part: Segments, node: int) -> int | None:
     return part.thread(node)
 
 
+def _own(part: Segments) -> list[int]:
+    return [i for i, what in enumerate(part.whats) if what.kind in ANSWERS]
+
+
 def _first_own(part: Segments) -> int | None:
-    return next((i for i, what in enumerate(part.whats) if what.kind in ANSWERS), None)
+    return min(_own(part), default=None)
 
 
 def _last_own(part: Segments) -> int | None:
-    return max((i for i, what in enumerate(part.whats) if what.kind in ANSWERS), default=None)
+    return max(_own(part), default=None)
 
 
 def _answered_last(lanes: Lanes, home: int) -> tuple[Segments, int | None]:

@@ -140,6 +140,15 @@ def test_its_moments_are_those_of_a_program():
                 "priority; wanted in main; most"
             ),
         ),
+        # it worked, too, and not only waited
+        (
+            [*CAME, (WORKS, 0, 300_000), (LOCKS, 0, 50), (ELSEWHERE, 0, 700_000)],
+            (
+                "and waited 700 µs for a lock of its own without priority inheritance (futex), "
+                "called in work_on_it < main; 300 µs were the program's own code in answer: work_on_it; in all "
+                "it answered 1.00 ms later; most of the time the processor was in user space"
+            ),
+        ),
         # CPython
         (
             [*WAY, (RESTORED, 0, 9), (LOCKS, 0, 50), (HELPS, 0, 200_000), (INTERPRETS, 0, 9)],
@@ -279,6 +288,7 @@ def test_each_thread_of_one_name_has_its_own_priority_and_its_own_turn():
     assert (
         "answer (no real-time priority) did not get to its own code for 2.93 ms after its line's"
     ) in told.sentence
+    assert told.sentence.endswith("(its own code, in answer), at FIFO 80.")
     assert told.top_half == 900 + 2_930_000  # and not when the other one ran
     told = three_of_one_name(
         ran_before=[(4, 0, 100), (7, 0, 50), (6, 0, 800_000)], policies=policies
@@ -426,8 +436,12 @@ def test_a_picture_has_the_place_of_each_span_of_the_program_and_of_no_interrupt
     assert "a.c" not in interrupt
 
 
-def test_a_program_that_ran_and_then_waited_for_a_thread_elsewhere_was_not_busy():
-    """Its way begins with the thread that woke it last, and it had the ping long before."""
+@pytest.mark.parametrize("moved", [[], [(THREADED, 0, 900)]])
+def test_a_program_that_ran_and_then_waited_for_a_thread_elsewhere_was_not_busy(moved):
+    """Another thread woke it last, and it had the ping long before.
+
+    The line's thread may have to go on elsewhere, behind that: the program takes its processor.
+    """
     begun = sum(ns for _, _, ns in CAME)
     ran = [*CAME, (LOCKS, 0, 50), (IDLES, 0, 90_000), (IN_MAIN, 0, 100), (RAISES, 0, 2000)]
     whole = sum(ns for _, _, ns in ran)
@@ -436,9 +450,10 @@ def test_a_program_that_ran_and_then_waited_for_a_thread_elsewhere_was_not_busy(
         (begun - 200, WAKES, THREADED, thread_of("answer"), 0, "answer"),
     ]
     again = [(begun + 90_000, WAKES, HELPS, thread_of("answer"), 0, "answer")]
+    there = [(HELPS, 0, begun), *moved, (HELPS, 0, whole - begun - sum(ns for *_, ns in moved))]
     lanes = [
         made_phase(0, NODES, ran, TASKS, of_program=OWN, priorities=PRIORITIES, events=wakes),
-        made_phase(0, NODES, [(HELPS, 0, whole)], TASKS, of_program=OWN, processor=1, events=again),
+        made_phase(0, NODES, there, TASKS, of_program=OWN, processor=1, events=again),
         *(made_phase(1, NODES, FALLS, TASKS, of_program=OWN, processor=n) for n in range(2)),
     ]
     names = Names(FUNCTIONS, POLICIES, of_program=True)
@@ -574,6 +589,18 @@ def test_a_long_chain_of_wakes_has_an_end(whom):
     told = tell(3, 1000, (ends + 3000, ends + 5900), [*lanes, *falls], names)
     assert (told.parts[0].woken_by, told.parts[0].processor) == (0, 1)
     assert told.top_half == ends
+
+
+def test_a_function_has_one_name_whatever_the_compiler_makes_of_it():
+    symbols = [
+        Symbol(0x1000 + n, name, PROGRAM)
+        for n, name in enumerate(("keep.isra.0", "keep.part.0.cold", "Shelf::operator.", "a.b"))
+    ]
+    names = Names([*symbols, Symbol(0x2000, "keep.isra.0")])
+    assert [names.name(n) for n in range(5)] == [
+        *(f"{name} [{PROGRAM}]" for name in ("keep", "keep", "Shelf::operator.", "a.b")),
+        "keep.isra.0",  # of the kernel: kallsyms has that one
+    ]
 
 
 def test_a_program_s_functions_are_those_of_its_symbols(tmp_path):

@@ -69,7 +69,7 @@ def test_it_is_played_again_with_its_own_source(played):
 
 
 @pytest.mark.more
-def test_the_driver_of_then_answers(played, tmp_path):
+def test_the_driver_of_then_answers(tmp_path):
     assert "wheel-before.c" in COMPARE
     out = tmp_path / "then"
     code, said = tennis("rally", "--racquet", "wheel-before.c", "--balls", 300, "--out", out)
