@@ -33,6 +33,8 @@ from tennis.rally.text import plain
 MOSTLY = 0.9  # of the time below a function: then it is what one looks at, not its caller
 MOSTLY_OWN = 2 / 3  # of a Racquet of a user: its own function says more than its caller
 CALLERS_SHOWN = 3
+# how a program's threads begin: in there says nothing
+STARTS = tuple(f"{name} [{PROGRAM}]" for name in ("start_thread", "execute_native_thread_routine"))
 VARIABLE_MAX = 1 << 12  # bytes
 VARIANT = re.compile(r"(?:\.(?:isra|part|constprop|cold)(?:\.\d+)?)+$")  # of a function, by GCC
 
@@ -481,8 +483,9 @@ class Segments:
         ]
         if not stacks:
             return None
-        enough = (MOSTLY_OWN if self.names.own_racquet else MOSTLY) * sum(one.ns for one in stacks)
-        depth = 0
+        share = MOSTLY_OWN if self.names.own_racquet else MOSTLY
+        enough = share * sum(one.ns for one in stacks)
+        depth, last = 0, ""
         while True:
             below: dict[str, int] = defaultdict(int)
             for one in stacks:
@@ -490,7 +493,11 @@ class Segments:
                     below[one.stack[depth]] += one.ns
             best = max(below, key=lambda name: below[name], default=None)
             if best is None or below[best] < enough:
-                break
+                whole = sum(one.ns for one in stacks)
+                if best is None or 2 * below[best] <= whole or last not in STARTS:
+                    break
+                enough = share * below[best]
+            last = best
             stacks = [one for one in stacks if one.stack[depth : depth + 1] == (best,)]
             depth += 1
         heaviest = max(stacks, key=lambda one: one.ns)

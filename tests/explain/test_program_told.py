@@ -11,7 +11,7 @@ from tennis.bench.virtual import elf
 from tennis.explain.causes import common_kind
 from tennis.explain.code_picture import code_svg
 from tennis.explain.flame import causes
-from tennis.explain.segments import Names
+from tennis.explain.segments import Names, Segments
 from tennis.explain.telling import tell
 from tennis.kit.checkout import ROOT
 from tennis.rally.phases import (
@@ -145,8 +145,17 @@ def test_its_moments_are_those_of_a_program():
             [*CAME, (WORKS, 0, 300_000), (LOCKS, 0, 50), (ELSEWHERE, 0, 700_000)],
             (
                 "and waited 700 µs for a lock of its own without priority inheritance (futex), "
-                "called in work_on_it < main; 300 µs were the program's own code in answer: work_on_it; in all "
-                "it answered 1.00 ms later; most of the time the processor was in user space"
+                "called in work_on_it < main; 300 µs were the program's own code in answer: "
+                "work_on_it; in all it answered 1.00 ms later; most of the time the processor was"
+            ),
+        ),
+        # it waited twice: for the processor, and when it ran
+        (
+            [*WAY, (ELSEWHERE, 0, 300_000), (IN_MAIN, 0, 100), (WORKS, 0, 200_000)],
+            (
+                "did not get to its own code for 309 µs after its line's thread had the ping; most "
+                "of the time the processor was in user space of stress; then it answered 200 µs "
+                "later: 200 µs of the program's own code in answer: work_on_it, most in work_on_it"
             ),
         ),
         # CPython
@@ -589,6 +598,22 @@ def test_a_long_chain_of_wakes_has_an_end(whom):
     told = tell(3, 1000, (ends + 3000, ends + 5900), [*lanes, *falls], names)
     assert (told.parts[0].woken_by, told.parts[0].processor) == (0, 1)
     assert told.top_half == ends
+
+
+def test_where_threads_begin_says_nothing():
+    """Two threads had the processor: the one that had it for most of the time is named."""
+
+    def said(first_ns):
+        symbols = [
+            Symbol(0x9000 + n, one, PROGRAM) for n, one in enumerate(("start_thread", "a", "b"))
+        ]
+        nodes = [(-1, 0), (0, USER), (1, 0), (2, 1), (2, 2)]
+        phase = made_phase(0, nodes, [(3, 0, first_ns), (4, 0, 4000)], ["p"], of_program=["p"])
+        part = Segments(phase, Names(symbols, of_program=True))
+        return str(part.blame(part.weights))
+
+    assert said(6000).startswith("a < start_thread")
+    assert said(4000).startswith("start_thread")
 
 
 def test_a_function_has_one_name_whatever_the_compiler_makes_of_it():
