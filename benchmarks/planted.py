@@ -4,7 +4,8 @@
 
 usage: planted.py programs|racquets FOLDER [NAME...]
 
-A program times itself. A sentence is right if it has all words that name the cause and its place,
+A program times itself. Of each cause the latest ball counts. Causes may take turns in
+one boot, ball by ball. A sentence is right if it has all words that name the cause and its place,
 and a time that is the program's own, to 10 % and 4 µs. It is half right if it lacks some of them,
 and wrong if it has none.
 
@@ -13,7 +14,8 @@ virtual clock drives. It prints that after ``TOLD_AT`` pings. Of the balls befor
 explained whose wait the trace covers for the most part. A sentence is right if it has every word of
 the cause's and the planted line, half right without one of them, else wrong.
 
-What FOLDER has stays. Exits with 1 unless all are right.
+What FOLDER has stays. Without a NAME, the table is written into the page, too. Exits with 1 unless
+all are right.
 """
 
 import json
@@ -33,6 +35,7 @@ from tennis.rally import open_rally
 from tennis.rally.folder import CONSOLE
 
 HERE = Path(__file__).parent / "planted"
+PAGE = HERE.parents[1] / "docs/evidence/planted-causes.md"
 TOML = {
     "planted.c": 'command = "./planted {}"\nsources = ["planted.c"]\n'
     'build_packages = ["libgpiod-dev"]\nlibraries = ["gpiod"]\n',
@@ -41,6 +44,8 @@ TOML = {
     'packages = ["python3"]\n',
 }
 OWN = re.compile(r"ran (?P<ran>\d+) took (?P<took>\d+)(?: (?P<lock>\w+))?")
+OWN_C = re.compile(r"(\d+)/(\d+)(\w*)")  # of planted.c, in 0.1 µs, for each of its causes
+ROUNDS = 4  # of causes that take turns
 UNITS = {"ns": 1, "µs": 1000, "ms": 1_000_000, "s": 1_000_000_000}
 RATIO, MORE_NS = 0.1, 4000
 TURNED = """
@@ -78,6 +83,7 @@ class Planted:
     processors: int = 1
     source: str = "planted.c"
     mode: str = ""  # the program's word; empty: the name
+    turns: str = ""  # the boot in which others take turns with it
     heard: int | None = None  # no ball is answered: how many the program hears
 
 
@@ -99,34 +105,44 @@ def play(rally: Path, *words: str) -> None:
         tennis("rally", *words, "--quiet", "--out", str(rally), kept=rally)
 
 
-def explained(name: str, one: Planted, folder: Path) -> dict[str, str]:
+def explained(
+    name: str, one: Planted, folder: Path, causes: dict[str, dict[str, Any]]
+) -> dict[str, str]:
     """Return what is said of a cause's latest ball, and the program's own times; kept there."""
-    kept = folder / f"{name}.json"
-    if kept.exists():
-        return dict(json.loads(kept.read_text()))
-    program, rally = folder / f"program-{name}", folder / name
-    shutil.copytree(HERE, program, dirs_exist_ok=True)
-    (program / "program.toml").write_text(TOML[one.source].format(one.mode or name))
-    where = ("--processors", str(one.processors)) if one.processors > 1 else ()
-    setup = ("--program", str(program), "--kernel", one.kernel, *where, "--seed", "3")
-    play(rally, *setup, "--balls", "60")
-    told = tennis("explain", str(rally), "--program", str(program), "--worst", "1", "--json")
+    others = [each for each, cause in causes.items() if one.turns == cause.get("turns")]
+    names = others if one.turns else [name]
+    boot = one.turns or name
+    kept, program, rally = folder / f"{boot}.json", folder / f"program-{boot}", folder / boot
+    if not kept.exists():
+        shutil.copytree(HERE, program, dirs_exist_ok=True)
+        words = " ".join(causes[each].get("mode", each) for each in names)
+        (program / "program.toml").write_text(TOML[one.source].format(words))
+        where = ("--processors", str(one.processors)) if one.processors > 1 else ()
+        setup = ("--program", str(program), "--kernel", one.kernel, *where, "--seed", "3")
+        balls = str(ROUNDS * len(names) if one.turns else 60)
+        play(rally, *setup, "--balls", balls, "--settle-s", "0.1")
+        count = balls if one.turns else "1"
+        told = tennis("explain", str(rally), "--program", str(program), "--worst", count, "--json")
+        kept.write_text(told)
+    stories = json.loads(kept.read_text())["explained"]
+    mine = [story for story in stories if story["ball"] % len(names) == names.index(name)]
+    story = max(mine, key=lambda story: story["waited_ns"]) if one.turns else stories[0]
     console = open_rally(rally).file(CONSOLE)
-    facts = Console(console).report().facts if console else {}
-    story = json.loads(told)["explained"][0]
+    own = (Console(console).report().facts if console else {}).get("program_said", "")
+    if one.source == "planted.c" and one.heard is None:
+        ran, took, lock = OWN_C.findall(own)[names.index(name)]
+        own = f"ran {ran}00 took {took}00 {lock}".strip()
     moments = {moment["what"]: moment["at_ns"] for moment in story["moments"]}
-    ran = moments.get("the program runs", 0) - moments.get("interrupt taken", 0)
-    own = facts.get("program_said", "")
-    said = {"sentence": story["sentence"], "ran_ns": str(ran), "own": own}
-    kept.write_text(json.dumps(said, ensure_ascii=False, indent=1) + "\n")
-    return said
+    ran_ns = moments.get("the program runs", 0) - moments.get("interrupt taken", 0)
+    return {"sentence": story["sentence"], "ran_ns": str(ran_ns), "own": own}
 
 
 def judged(one: Planted, said: dict[str, str]) -> tuple[str, str]:
     """Return right, half or wrong, and what is missing."""
     if one.heard is not None:
         missing = [word for word in one.words if word not in said["sentence"]]
-        missing += [f"heard {one.heard}"] * (said["own"] != f"heard {one.heard}")
+        heard = f"heard {one.heard}"
+        missing += [heard] * (not said["own"].startswith(f"{heard}:"))
         return ("half", "; ".join(missing)) if missing else ("right", "")
     own = OWN.fullmatch(said["own"])
     expected = int(own[one.time]) if own else 0
@@ -143,13 +159,13 @@ def judged(one: Planted, said: dict[str, str]) -> tuple[str, str]:
     return ("half", "; ".join(missing)) if missing else ("right", "")
 
 
-def of_program(name: str, cause: dict[str, Any], folder: Path) -> tuple[str, list[str]]:
+def of_program(name: str, causes: dict[str, dict[str, Any]], folder: Path) -> tuple[str, list[str]]:
     """Return a verdict on a program's cause, and its row."""
-    one = Planted(**cause)
-    said = explained(name, one, folder)
+    one = Planted(**causes[name])
+    said = explained(name, one, folder, causes)
     verdict, missing = judged(one, said)
     own = OWN.fullmatch(said["own"])
-    time = f"{int(own[one.time]) / 1000:.1f} µs" if own else "none"
+    time = f"{int(own[one.time]) / 1000:.1f} µs" if own else said["own"].partition(":")[0]
     lacks = f" (lacks {missing})" if missing else ""
     where = f"{one.kernel}, {one.processors}"
     return verdict, [one.title, where, said["sentence"], time, verdict + lacks]
@@ -171,9 +187,10 @@ def late_ball(rally: Path) -> tuple[int, int, int]:
     return number, wait, covered
 
 
-def of_racquet(name: str, cause: dict[str, Any], folder: Path) -> tuple[str, list[str]]:
+def of_racquet(name: str, causes: dict[str, dict[str, Any]], folder: Path) -> tuple[str, list[str]]:
     """Return a verdict on a Racquet's cause, and its row."""
-    rally, source, processors = folder / name, folder / f"{name}.c", cause.get("processors", 1)
+    cause, rally, source = causes[name], folder / name, folder / f"{name}.c"
+    processors = cause.get("processors", 1)
     begin = cause.get("begin", "")
     asks = f'devm_request_{ASKS[cause.get("asks", "thread")]} "racquet", r)'
     code = cause["code"].strip() + "\n" + TURNED * ("wheel_turned(int" not in cause["code"])
@@ -213,12 +230,19 @@ def main() -> int:
         for cause in every:
             cause.setdefault("code", causes.get(cause.get("like"), {}).get("code"))
     print(HEADS[kind])
-    found = []
+    found, rows = [], []
     for name in names or causes:
-        verdict, row = of(name, causes[name], folder)
+        verdict, row = of(name, causes, folder)
         found.append(verdict)
-        print(f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in row)} |", flush=True)
-    print(f"\n{found.count('right')} of {len(found)} right, {found.count('wrong')} wrong")
+        rows.append(f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in row)} |")
+        print(rows[-1], flush=True)
+    count = ", ".join(f"{found.count(one)} {one}" for one in ("right", "half", "wrong"))
+    rows += ["", f"Of {len(found)} causes: {count}."]
+    print("\n".join(rows[-2:]))
+    if not names:
+        before, head, rest = PAGE.read_text().partition(HEADS[kind])
+        after = re.sub(r"\A(?:\n\|.*)+\n\n.*", "", rest)
+        PAGE.write_text(before + head + "\n" + "\n".join(rows) + after)
     return 0 if found.count("right") == len(found) else 1
 
 

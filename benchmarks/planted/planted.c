@@ -1,11 +1,12 @@
 // SPDX-FileCopyrightText: The Tennis authors
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * planted - answers each ping late, for one known reason: usage: planted CAUSE
+ * planted - answers each ping late, for a known reason: usage: planted CAUSE...
  *
- * It times itself, by the kernel's time stamp of the ping: the last line that it prints says of its
- * latest answer when its own code ran, and how long it took from there. (Functions count when they end:
- * a call that comes last is a jump, and then it is the caller's.)
+ * Several causes take turns, ball by ball. It times itself, by the kernel's time stamp of the ping: the
+ * last line that it prints says of the latest answer of each when its own code ran, and how long it took
+ * from there, in 0.1 us. (Functions count when they end: a call that comes last is a jump, and then it
+ * is the caller's.)
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -15,7 +16,6 @@
 #include <sched.h>
 #include <semaphore.h>
 #include <signal.h>
-#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -28,13 +28,20 @@
 
 #define PAGES 32
 #define PAGE 4096
+#define TURNS 24
 
 static pthread_mutex_t ledger = PTHREAD_MUTEX_INITIALIZER, journal = PTHREAD_MUTEX_INITIALIZER;
 static sem_t never;
 static volatile unsigned long counted;
 static char *shared, *own;
 static int shared_file, ends[2];
-static const char *longest = "it"; /* of two locks, the one that it waited longer for */
+static const char *longest = ""; /* of two locks, the one that it waited longer for */
+
+/* Whose ball is next. What others do for a cause, they do in its turn. */
+static struct {
+	volatile long now;
+	sem_t go[TURNS];
+} *turns;
 
 static _Noreturn void fail(const char *what)
 {
@@ -75,12 +82,27 @@ static void stay_on(int processor)
 		fail("its processor");
 }
 
+static void wait_for_turn(long turn)
+{
+	while (turns->now != turn)
+		sem_wait(&turns->go[turn]);
+}
+
+static void take_turn(long turn)
+{
+	turns->now = turn;
+	sem_post(&turns->go[turn]); /* two threads may help */
+	sem_post(&turns->go[turn]);
+}
+
 /* --- what others do --- */
 
-static void *keep(pthread_mutex_t *mutex)
+static void *keep(pthread_mutex_t *mutex, long turn)
 {
 	become(SCHED_OTHER, 0);
+	prctl(PR_SET_TIMERSLACK, 1);
 	for (;;) {
+		wait_for_turn(turn);
 		pthread_mutex_lock(mutex);
 		compute_us(300);
 		pthread_mutex_unlock(mutex);
@@ -89,36 +111,50 @@ static void *keep(pthread_mutex_t *mutex)
 	return NULL;
 }
 
-static void *keep_ledger(void *nothing)
+static void *keep_ledger(void *turn)
 {
-	return keep(&ledger);
+	return keep(&ledger, (long)turn);
 }
 
-static void *keep_journal(void *nothing)
+static void *keep_journal(void *turn)
 {
-	return keep(&journal);
+	return keep(&journal, (long)turn);
 }
 
-static void *hog(void *nothing)
+static void *hog(void *turn)
 {
 	become(SCHED_FIFO, 80);
 	for (;;) {
+		wait_for_turn((long)turn);
 		compute_us(400);
 		usleep(300);
 	}
 	return NULL;
 }
 
-static void *hog_first_processor(void *nothing)
+/* Below the line's thread, and above an ordinary process. */
+static void *work_between(void *turn)
 {
-	stay_on(0);
-	return hog(nothing);
+	become(SCHED_FIFO, 40);
+	for (;;) {
+		wait_for_turn((long)turn);
+		compute_us(400);
+		usleep(300);
+	}
+	return NULL;
 }
 
-static void *work_in_turns(void *nothing)
+static void *hog_first_processor(void *turn)
+{
+	stay_on(0);
+	return hog(turn);
+}
+
+static void *work_in_turns(void *turn)
 {
 	become(SCHED_FIFO, 50);
 	for (;;) {
+		wait_for_turn((long)turn);
 		compute_us(150);
 		sched_yield();
 	}
@@ -137,19 +173,20 @@ static void on_signal(int number)
 	counted++;
 }
 
-static void start(void *(*function)(void *))
+static void start(void *(*function)(void *), long turn)
 {
 	pthread_t thread;
 
-	if (pthread_create(&thread, NULL, function, NULL))
+	if (function && pthread_create(&thread, NULL, function, (void *)turn))
 		fail("a thread");
 }
 
-static void evict(void)
+static void evict(long turn)
 {
 	if (fork())
 		return;
 	for (;;) {
+		wait_for_turn(turn);
 		fallocate(shared_file, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0, PAGES * PAGE);
 		usleep(500);
 	}
@@ -266,7 +303,7 @@ static void signals(void)
 
 static void prints(void)
 {
-	static const char line[2048] = "a line";
+	static const char line[3 * PAGE] = "a line"; /* one is read at once, and one has room */
 
 	if (write(ends[1], line, sizeof(line)) < 0)
 		fail("the pipe");
@@ -288,25 +325,26 @@ static void at_once(void)
 {
 }
 
-static void *hog_second_processor(void *nothing)
+static void *hog_second_processor(void *turn)
 {
 	stay_on(1);
-	return hog(nothing);
+	return hog(turn);
 }
 
-static void *keep_ledger_there(void *nothing)
+static void *keep_ledger_there(void *turn)
 {
 	stay_on(1);
-	return keep(&ledger);
+	return keep_ledger(turn);
 }
 
 /* A child that lives as long as its parent, and now and then takes the processor. */
-static void __attribute__((noinline)) leave_child(void)
+static void __attribute__((noinline)) leave_child(long turn)
 {
 	if (fork())
 		return;
 	become(SCHED_FIFO, 80);
 	for (;;) {
+		wait_for_turn(turn);
 		compute_us(350);
 		usleep(200);
 	}
@@ -332,7 +370,7 @@ static const struct cause {
 	{ "pipe", prints, 50 },
 	{ "malloc", maps, 50 },
 	{ "trap", at_once, 80 },
-	{ "same-name", at_once, 0, hog },
+	{ "same-name", at_once, 0, work_between },
 	{ "bound", at_once, 50, hog_first_processor },
 	{ "left-child", at_once, 50 },
 	{ "two-processors", one_lock, 50, keep_ledger_there, hog_second_processor },
@@ -341,16 +379,24 @@ static const struct cause {
 	{ 0 },
 };
 
-static bool is(const struct cause *cause, const char *name)
+static int is(const struct cause *cause, const char *name)
 {
 	return !strcmp(cause->name, name);
 }
 
-/* What nobody hears or sees has no time: say how many pings came. */
-static void say_heard(int pings)
+/* What others do, and what it needs before it takes its lines. */
+static void prepare(const struct cause *cause, long turn)
 {
-	printf("heard %d\n", pings);
-	fflush(stdout);
+	if (cause->before_answer == shared_pages)
+		evict(turn);
+	if (cause->before_answer == prints)
+		read_slowly();
+	if (cause->helper == hog_first_processor || cause->helper == keep_ledger_there)
+		stay_on(0);
+	if (is(cause, "left-child"))
+		leave_child(turn);
+	start(cause->helper, turn);
+	start(cause->another, turn);
 }
 
 /* --- its lines --- */
@@ -375,52 +421,57 @@ int main(int argc, char **argv)
 {
 	struct gpiod_line_settings *settings = gpiod_line_settings_new();
 	struct gpiod_edge_event_buffer *events = gpiod_edge_event_buffer_new(1);
-	const struct cause *cause = causes;
+	struct { const struct cause *cause; int64_t ran, took; const char *longest; } of[TURNS] = { 0 };
 	struct gpiod_line_request *ping, *reply;
+	const struct cause *first;
 	unsigned int in, out;
-	int64_t latest = 0;
-	int heard = 0;
+	long count = argc - 1;
 
-	while (cause->name && (argc < 2 || strcmp(cause->name, argv[1])))
-		cause++;
-	if (!cause->name || !settings || !events || pipe(ends))
-		fail("no such cause");
 	shared_file = memfd_create("shared", 0);
-	if (ftruncate(shared_file, PAGES * PAGE))
-		fail("shared memory");
+	if (count < 1 || !settings || !events || pipe(ends) || ftruncate(shared_file, PAGES * PAGE))
+		fail("it cannot begin");
 	shared = mmap(NULL, PAGES * PAGE, PROT_READ | PROT_WRITE, MAP_SHARED, shared_file, 0);
 	own = mmap(NULL, PAGES * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	turns = mmap(NULL, sizeof(*turns), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	turns->now = -1;
 	sem_init(&never, 0, 0);
 	signal(SIGUSR1, on_signal);
 	prctl(PR_SET_TIMERSLACK, 900000);
-	if (cause->before_answer == shared_pages)
-		evict();
-	if (cause->before_answer == prints)
-		read_slowly();
-	if (cause->helper == hog_first_processor || cause->helper == keep_ledger_there)
-		stay_on(0);
-	if (is(cause, "left-child"))
-		leave_child();
-	if (cause->priority)
-		become(SCHED_FIFO, cause->priority);
-	if (cause->helper)
-		start(cause->helper);
-	if (cause->another)
-		start(cause->another);
+	for (long i = 0; i < count; i++) {
+		const struct cause *cause = causes;
+
+		while (cause->name && !is(cause, argv[i + 1]))
+			cause++;
+		if (!cause->name || i == TURNS)
+			fail("no such cause");
+		of[i].cause = cause;
+		of[i].longest = "";
+		sem_init(&turns->go[i], 1, 0);
+		prepare(cause, i);
+	}
+	first = of[0].cause;
 	gpiod_line_settings_set_direction(settings, GPIOD_LINE_DIRECTION_OUTPUT);
-	if (is(cause, "open-drain"))
+	if (is(first, "open-drain"))
 		gpiod_line_settings_set_drive(settings, GPIOD_LINE_DRIVE_OPEN_DRAIN);
 	reply = take("GPIO27", settings, &out);
 	gpiod_line_settings_set_direction(settings, GPIOD_LINE_DIRECTION_INPUT);
 	gpiod_line_settings_set_edge_detection(settings, GPIOD_LINE_EDGE_RISING);
-	if (is(cause, "debounced"))
+	if (is(first, "debounced"))
 		gpiod_line_settings_set_debounce_period_us(settings, 500);
 	ping = take("GPIO17", settings, &in);
-	if (is(cause, "debounced") || is(cause, "open-drain"))
-		say_heard(0);
-	for (;;) {
+	for (long heard = 0;; heard++) {
+		long turn = heard % count;
+		const struct cause *cause = of[turn].cause;
 		int64_t began, ran, answered;
 
+		printf("heard %ld:", heard);
+		for (long i = 0; i < count; i++)
+			printf(" %lld/%lld%s", (long long)of[i].ran / 100,
+			       (long long)of[i].took / 100, of[i].longest);
+		printf("\n");
+		fflush(stdout);
+		become(cause->priority ? SCHED_FIFO : SCHED_OTHER, cause->priority);
+		take_turn(turn);
 		if (gpiod_line_request_read_edge_events(ping, events, 1) != 1)
 			fail("GPIO17");
 		ran = now_ns();
@@ -430,13 +481,11 @@ int main(int argc, char **argv)
 		answered = now_ns();
 		gpiod_line_request_set_value(reply, out, GPIOD_LINE_VALUE_ACTIVE);
 		gpiod_line_request_set_value(reply, out, GPIOD_LINE_VALUE_INACTIVE);
-		if (is(cause, "open-drain"))
-			say_heard(++heard);
-		if (is(cause, "open-drain") || answered - began <= latest)
-			continue;
-		latest = answered - began;
-		printf("ran %lld took %lld %s\n", (long long)(ran - began),
-		       (long long)(answered - ran), longest);
-		fflush(stdout);
+		if (answered - began > of[turn].ran + of[turn].took) {
+			of[turn].ran = ran - began;
+			of[turn].took = answered - ran;
+			of[turn].longest = longest;
+		}
+		longest = "";
 	}
 }
