@@ -57,13 +57,13 @@ CORE = {
         "course": "Copy the tree for a class.",
     },
     "Benches": {
-        "setup": "Name what is missing, and fetch kernels, for a Tennis that pip installed.",
+        "setup": "Prepare a Tennis that pip installed: missing packages, kernels.",
         "doctor": "Say what works here, what does not, and what to do about it.",
         "kernels": "List, fetch and prepare the kernels of the virtual bench.",
         "brickwall": "Put the firmware onto a Pico, and verify it with known delays.",
         "benches": "List, lease, boot, restore the benches.",
-        "card": "Write who may log in to a new Raspberry Pi, and check its card.",
-        "commission": "Go through the first evening with a board, step by step.",
+        "card": "Prepare and check the memory card of a new Raspberry Pi.",
+        "commission": "Take a new bench into use, step by step, and find what is wrong.",
     },
 }
 GROUP = "tennis.commands"  # entry points of packages

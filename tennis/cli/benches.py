@@ -99,12 +99,12 @@ def _lease(name: str, duration: str) -> None:
 @benches.command("release", short_help="Give a bench back.")
 @click.argument("name")
 def _release(name: str) -> None:
-    """Give bench NAME back; data that were left on it are put aside, on the bench.
+    """Give bench NAME back. Data that were left on it are put aside there.
 
     \b
     Examples:
       tennis benches release bench-1
-      TENNIS_HOLDER=group-3 tennis benches release bench-1    (who forgot it)
+      TENNIS_HOLDER=group-3 tennis benches release bench-1    (for a group that forgot)
     """
     from tennis.bench.fleet import leases
     from tennis.bench.fleet.inventory import read_inventory

@@ -32,11 +32,12 @@ SIZE_MAX = 1 << 14
 )
 @click.option("--replace", is_flag=True, help="Write over settings that the card has.")
 def card(boot: Path, *, host: str | None, user: str, key: Path | None, replace: bool) -> None:
-    """Write who may log in to a new Raspberry Pi, and check its card before you put it in.
+    """Prepare and check the memory card of a new Raspberry Pi, before you put it in.
 
     Write the 64-bit Raspberry Pi OS Lite to the card with any program, without settings. Plug it in
-    again: its first partition, bootfs, is mounted as BOOT. With --host, the first-boot files are
-    written: user, key, SSH, a wired network. No password, no Wi-Fi. Then image, key, SSH and room
+    again: its first partition, bootfs, is mounted as BOOT. With --host, the command
+    writes who may log in: the first-boot files with user, key, SSH and a wired network, without
+    password and Wi-Fi. Then image, key, SSH and room
     are checked. The exit code is 0 if the card is sound.
 
     \b

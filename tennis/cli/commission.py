@@ -29,14 +29,16 @@ SENT = (
 @click.command()
 @click.argument("target", required=False)
 @click.option("--out", type=Folder(), metavar="DIR", help="The record's folder, new or begun.")
-@click.option("--yes", is_flag=True, help="Ask nothing: measure at once, end at what fails.")
+@click.option(
+    "--yes", is_flag=True, help="Ask nothing: measure at once, and stop at the first failure."
+)
 @click.option(
     "--step",
     "steps",
     type=click.Choice(names()),
     multiple=True,
     metavar="STEP",
-    help=f"Do this step, also again, and no other: {', '.join(names())}. May be repeated.",
+    help=f"Do only this step, even if it is done: {', '.join(names())}. May be repeated.",
 )
 @options_of(CommissionRequest, into="request", but=["target", "serving", "amount"])
 @click.option(
@@ -54,13 +56,13 @@ def commission(
     steps: tuple[str, ...],
     request: CommissionRequest,
 ) -> None:
-    """Go through the first evening with a board: plug, measure, know what is wrong.
+    """Take a new bench into use: plug, measure, and find what is wrong.
 
     Each step says what to plug, measures, and shows the result. The steps are the Pico and its
-    firmware, known delays over its own wires, the target and its kernel, and wire by wire. Two
-    short rallies follow, beside the virtual bench. TARGET is one of the inventory, a host as ssh
-    knows it, or `virtual`, which needs no hardware. Without TARGET the command asks for it once. If
-    you have none, the steps that log in are left out.
+    firmware, known delays over its own wires, the target and its kernel, then each wire. Two short
+    rallies follow, and are compared with the virtual bench. TARGET is one of the inventory, a host
+    as ssh knows it, or `virtual`, which needs no hardware. Without TARGET the command asks for it
+    once. If you have none, the steps that log in are left out.
 
     The folder keeps a sealed record and a page after each step. Leave at any time: the same command
     continues. The exit code is 0 if all steps have passed.

@@ -91,10 +91,10 @@ class _Drills(Grouped):
     program="A program of your own does the drill periodic: it wakes up by itself, and raises and "
     "lowers the line GPIO27 each time (docs/programs.md).",
     kernel="As for `tennis rally`. [default: mainline]",
-    load=f"The load on the target: {', '.join(loads.names())}; memory is the paper's. "
-    "[default: idle]",
-    command_line="Add to the kernel's command line, as in highres=off: timers with a periodic "
-    "tick.",
+    load=f"The load on the target: {', '.join(loads.names())}; memory is that of "
+    "the paper (docs/loads.md). [default: idle]",
+    command_line="Add to the kernel's command line, as in highres=off, which ties timers to "
+    "a periodic tick.",
     instruction_ns="How long an instruction takes. [default: 2]",
     instrument="The instrument: builtin is fast; pico is the Brickwall's firmware on an emulated "
     "Pico, up to some 30,000 repetitions a second. [default: builtin]",
@@ -119,7 +119,7 @@ def drill(
     serving: Serving,
     out: Path | None,
 ) -> None:
-    """Let the target do one thing many times, and time each by two clocks.
+    """Time one service of the kernel many times, by two clocks.
 
     The target times each repetition with its own clock, and the instrument times it outside.
     `tennis stats` shows both, and their difference.

@@ -42,8 +42,8 @@ if TYPE_CHECKING:
 @click.option(
     "--boards/--no-boards",
     default=None,
-    help="The class has boards: take their rallies, which cannot be played again. It is kept for "
-    "the next time. [default: --no-boards]",
+    help="Accept rallies from boards, which cannot be played again. The choice is kept for the "
+    "next time. [default: --no-boards]",
 )
 @click.option(
     "--workers",
@@ -57,8 +57,8 @@ if TYPE_CHECKING:
     type=Folder(),
     metavar="DIR",
     multiple=True,
-    help="Rallies that you handed out: all students may have their balls. They are kept for the "
-    "next time.",
+    help="A folder of rallies that you handed out: any student may hand them in. It is kept for "
+    "the next time.",
 )
 @click.option(
     "--class-list",
@@ -84,9 +84,10 @@ def grade(
     class_list: Path | None,
     assignment: str,
 ) -> None:
-    """Mark zip files that `tennis lab submit` made: a folder of them, or a class's archive.
+    """Mark what students handed in: the zip files of `tennis lab submit`.
 
-    Moodle or Canvas lets you download such an archive. You may have packed it again.
+    They are in a folder, or in the archive that Moodle or Canvas lets you download, repacked or
+    not.
 
     OUT/class.html is yours: what to look at first, points by question and student. OUT/feedback has
     a page for each student, OUT/marks.csv the points, and OUT/gradebook what Moodle and Canvas
@@ -96,7 +97,8 @@ def grade(
     If a rally may not be the student's own, its points are withheld. OUT/decisions.toml says why,
     and you decide there. If this machine could not do something (no room, no memory, no kernel), it
     is named and costs nobody a point. The exit code is then 1, and the same command does the rest.
-    Of several files of one student the one with the most points counts, and you decide otherwise.
+    Of several files of one student, the one with the most points counts, unless you decide
+    otherwise.
 
     \b
     Examples:

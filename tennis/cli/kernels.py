@@ -57,7 +57,7 @@ kernels.add_command(uf2)
 @kernels.command("fetch", short_help="Fetch kernels by name, and the target's programs.")
 @click.argument("names", nargs=-1)
 @click.option(
-    "--again", is_flag=True, help="Fetch even what is here: there may be a newer version."
+    "--again", is_flag=True, help="Fetch again what is here: there may be a newer version."
 )
 def _fetch(names: tuple[str, ...], again: bool) -> None:
     """Fetch the kernels NAMES and the target's programs; build what they need.
@@ -105,7 +105,7 @@ def _fetch(names: tuple[str, ...], again: bool) -> None:
     help="The bench for it: the virtual bench needs the drivers of QEMU's machine.",
 )
 def _check(flavour: str, config: Path | None, bench: BenchKind) -> None:
-    """Compare CONFIG, a kernel's `.config`, with what FLAVOUR, and a bench, need.
+    """Compare CONFIG, a kernel's `.config`, with what FLAVOUR and a bench need.
 
     The exit code is 1 if a required option is missing or a forbidden one is set. Without CONFIG, it
     prints what the flavour needs (`target/kernels/FLAVOUR.toml`), to be merged into a configuration

@@ -203,9 +203,9 @@ def _plant(number: str, folder: Path | None) -> None:
 def _check(number: str, folder: Path | None, *, as_json: bool) -> None:
     """Show what you have answered, what is right, what was not run, and what `submit` will refuse.
 
-    These are your teacher's checks, except those that know the answers: an answer that is there may
-    be wrong. Numbers are read as people write them, in any unit of their kind: 7,740, 7740 ns, 7.74
-    µs. Exit code 1: something is missing or wrong.
+    These are your teacher's checks, except those that know the answers. So an answer that passes
+    may still be wrong. Numbers are read as people write them, in any unit of their kind: 7,740,
+    7740 ns, 7.74 µs. The exit code is 1 if something is missing or wrong.
 
     \b
     Examples:

@@ -28,7 +28,7 @@ def resume(
     port: str | None,
     target: str | None,
 ) -> None:
-    """Continue a rally or a drill that was interrupted or killed, or whose disk got full.
+    """Continue a rally or a drill that was interrupted or killed, or whose disk was full.
 
     The plan is in the folder. Name again only what somebody else's folder must not decide: a kernel
     tree, a Racquet, a program, a port, a board. To continue a sweep, a match or a comparison,

@@ -147,5 +147,5 @@ def _type(row: Setting) -> Any:
 
 played_kernel_option = setting_option(
     "kernel",
-    "The kernel of the rally. A tree must be named: one that only a folder names is not built.",
+    "The kernel of the rally. Name a tree here: Tennis builds none that only the folder names.",
 )

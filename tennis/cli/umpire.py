@@ -178,8 +178,8 @@ def _simulate(
     "--tolerance-ns",
     type=Real(0, 1e9),
     cls=UsualOption,
-    help="How large a bias may be. The check always fails beyond a tick and 50: wires cannot "
-    "cause that. [default: a tick of the Brickwall, 8]",
+    help="How large a bias may be. The check always fails beyond a tick plus 50 ns: "
+    "wires cannot cause that. [default: a tick of the Brickwall, 8]",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object; times in ns.")
 def _check(

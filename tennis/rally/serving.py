@@ -36,8 +36,8 @@ class Serving(StrictModel):
         Field(
             ge=0,
             lt=2**32,
-            description="The same seed gives the same gaps (an open loop has none that are "
-            "random); on the virtual bench, the same boot and the same bytes.",
+            description="The same seed gives the same random gaps (of a closed loop); on the "
+            "virtual bench, also the same boot and the same bytes.",
         ),
     ] = 1
     loop: Annotated[

@@ -229,9 +229,9 @@ class Settings(StrictModel):
             found=lambda manifest: manifest.load.name,
             heading=FIRST,
             metavar="NAME",
-            help="The load on the target: {loads}; the effect of hog can be computed. SLOTH has "
-            "{sloth_loads}. On a physical bench, the load that you started. [default: idle; with "
-            "--bench pi: unknown]",
+            help="The load on the target: {loads}; hog holds interrupts off for a known time. "
+            "SLOTH has {sloth_loads}. On a physical bench, the load that you started. [default: "
+            "idle; with --bench pi: unknown]",
         ),
     ]
     bottom_half: Annotated[
@@ -296,9 +296,9 @@ class Settings(StrictModel):
             found=lambda manifest: manifest.target.added,
             shown=_words,
             metavar="WORDS",
-            help="Add to the kernel's command line, as in 'rcu_nocbs=0 threadirqs'. A kernel that "
-            "does not know a word is refused. sysctl.NAME=VALUE sets a sysctl, and is read back. A "
-            "board must have been booted with the words before.",
+            help="Add to the kernel's command line, as in 'rcu_nocbs=0 threadirqs'. A word that "
+            "the kernel does not know is refused. sysctl.NAME=VALUE sets a sysctl, and is read "
+            "back. Boot a board with the words first.",
         ),
     ] = ""
     instruction_ns: Annotated[
@@ -407,8 +407,8 @@ class Settings(StrictModel):
             takers={"rally", "side", "kernel"},
             benches=VIRTUAL,
             traits={"Linux only"},
-            help="sloth: SLOTH answers beneath a kernel of Debian's that nobody changed, and "
-            "takes all interrupts first (virtual bench; docs/sloth-beneath-linux.md).",
+            help="sloth: SLOTH answers beneath Debian's unchanged kernel, and takes all "
+            "interrupts first (virtual bench; docs/sloth-beneath-linux.md).",
             apart=(
                 _Apart("instrument", ("pico",), own=("sloth",)),
                 _Apart("racquet", own=("sloth",)),
@@ -445,8 +445,8 @@ class Settings(StrictModel):
             brief=lambda cpu: f"interrupt on {cpu}",
             metavar="CPU",
             help="Move the ping's interrupt and its threads to this CPU of a --target, or of the "
-            "virtual target. A board first counts some pings, and the rally is refused if they "
-            "come to another CPU. A Pi 3 and a Zero 2 cannot move it.",
+            "virtual target. On a board, some pings are counted first, and the rally is "
+            "refused if they come to another CPU. A Pi 3 and a Zero 2 cannot move it.",
         ),
     ] = None
     # the processor of the process of bottom half "user"; None: the kernel chooses
@@ -555,7 +555,7 @@ class Setup(Settings):
             metavar="HOST",
             help="The board, with --bench pi: a target of the inventory, or a host as ssh knows "
             "it (NAME or USER@NAME). Racquet, load and priorities are set up there over SSH, and "
-            "undone in the end, whatever happens. A target that somebody else holds is refused.",
+            "undone at the end, whatever happens. A target that somebody else holds is refused.",
             why="the virtual bench boots its own",
         ),
     ] = None
@@ -614,8 +614,8 @@ class Recordings(StrictModel):
             benches=VIRTUAL,
             traits={"no ball depends on it", "Linux only"},
             heading=INSIDE,
-            help="Then play the rally once more, and record each step of every ball with its "
-            "time, in OUT/stages.parquet (virtual bench; `tennis explain stages OUT` does it "
+            help="Afterwards, play the rally once more, and record when each step of every ball "
+            "came, in OUT/stages.parquet (virtual bench; `tennis explain stages OUT` does it "
             "later).",
             why="the stages are those of Linux",
             apart=(
@@ -638,9 +638,9 @@ class Instants(StrictModel):
             traits={"no ball depends on it", "Linux only"},  # they depend on the protocol
             heading=FIRST,
             metavar="COUNT",
-            help="The number of shots, in place of balls that follow each other. They are instants "
-            "of one boot that no ball disturbs, drawn at random. Each is played as if it were the "
-            "first ball (virtual bench; docs/shots.md).",
+            help="Play this many shots instead of balls that follow each other. A shot is a ball "
+            "at a random instant of one boot, which no other ball has disturbed (virtual bench; "
+            "docs/shots.md).",
             why="a board's boot cannot be gone through again from each instant",
             apart=(
                 _Apart("instrument", ("pico",)),
