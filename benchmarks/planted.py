@@ -56,6 +56,30 @@ static irqreturn_t wheel_turned(int irq, void *data)
 	return IRQ_HANDLED;
 }
 """
+# what a line `@NAME A @ B` of a cause's code becomes
+WRITTEN_ONCE = {
+    "keeper": """static int keeper(void *unused)
+{
+	for (;;) {
+		@FLAGS@u64 began;
+
+		usleep_range(2000, 2100);
+		@A@
+		began = get_cycles();
+		udelay(300); /* HERE */
+		@B@
+	}
+	return 0;
+}""",
+    "handler": """static irqreturn_t wheel_turned(int irq, void *data)
+{
+	@A@
+	raises(data);
+	@B@
+	lowers(data);
+	return IRQ_HANDLED;
+}""",
+}
 PROBE = """
 static int racquet_answer(struct device *dev, struct racquet *r)
 {{
@@ -171,6 +195,17 @@ def of_program(name: str, causes: dict[str, dict[str, Any]], folder: Path) -> tu
     return verdict, [one.title, where, said["sentence"], time, verdict + lacks]
 
 
+def written(match: re.Match[str]) -> str:
+    """Return what a line of a cause's code stands for."""
+    name, *parts = match.groups()
+    flags = "unsigned long flags;\n\t\t" * ("flags" in parts[0])
+    text = WRITTEN_ONCE[name].replace("@FLAGS@", flags)
+    for place, part in zip(("@A@", "@B@"), parts, strict=True):
+        statements = part.strip().replace("; ", ";\n\t\t")
+        text = text.replace(place, statements) if statements else text.replace(f"\t\t{place}\n", "")
+    return text
+
+
 def late_ball(rally: Path) -> tuple[int, int, int]:
     """Return the latest ball of the cause, its wait and how long of that the cause was at work."""
     traced = [
@@ -193,7 +228,8 @@ def of_racquet(name: str, causes: dict[str, dict[str, Any]], folder: Path) -> tu
     processors = cause.get("processors", 1)
     begin = cause.get("begin", "")
     asks = f'devm_request_{ASKS[cause.get("asks", "thread")]} "racquet", r)'
-    code = cause["code"].strip() + "\n" + TURNED * ("wheel_turned(int" not in cause["code"])
+    code = re.sub(r"^@(\w+) (.*)@ (.*)$", written, cause["code"].strip(), flags=re.MULTILINE) + "\n"
+    code += TURNED * ("wheel_turned(int" not in code)
     code += PROBE.format(begin, "err ?: " * ("err" in begin), asks)
     text = (HERE / "racquet.c.in").read_text().replace("@CODE@", code.strip())
     source.write_text(text)
