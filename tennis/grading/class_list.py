@@ -100,7 +100,8 @@ def read(path: Path) -> ClassList:
 def _parsed(text: str, label: str) -> ClassList:
     reader = csv.reader(io.StringIO(text), delimiter=_delimiter(text), strict=True)
     rows = _rows(reader, label)
-    columns = [" ".join(heading.split()) for heading in next(rows, (1, []))[1]]
+    filled = (row for _, row in rows if any(map(str.strip, row)))  # Moodle passes empty lines by
+    columns = [" ".join(heading.split()) for heading in next(filled, [])]
     by_kind = _columns_by_kind(columns, label)
     possible: dict[str, str] = {}
     found: dict[int, Student] = {}
@@ -146,7 +147,7 @@ def _rows(reader: Any, label: str) -> Iterator[tuple[int, list[str]]]:
 
 def _delimiter(text: str) -> str:
     """Return the delimiter of cells: the one that gives the most known headings."""
-    begin = text.split("\n", 1)[0]
+    begin = text.lstrip(",;\t \n").split("\n", 1)[0]
     known = {
         sign: sum(heading.strip(' "').casefold() in COLUMNS for heading in begin.split(sign))
         for sign in ",;\t"
@@ -156,7 +157,8 @@ def _delimiter(text: str) -> str:
 
 def _columns_by_kind(columns: Sequence[str], label: str) -> dict[str, int]:
     """Return the place of each kind of column. Raises UsageError."""
-    if len(columns) > COLUMNS_MAX or len({*columns}) != len(columns):
+    named = [heading for heading in columns if heading]  # behind them a spreadsheet's own
+    if len(columns) > COLUMNS_MAX or len({*named}) != len(named):
         raise UsageError(
             f"{label} has two columns of one heading, or more than {COLUMNS_MAX:,}",
             next_step="give each its own",
@@ -178,7 +180,7 @@ def _columns_by_kind(columns: Sequence[str], label: str) -> dict[str, int]:
     if not {"name", "moodle"} & set(meant) and not {"first", "last"} <= set(meant):
         raise UsageError(
             f"{label} has no column of names",
-            next_step=f"use {KNOWN}; or export it from Moodle or Canvas in English",
+            next_step=f"in its first line: {KNOWN}; or export it from Moodle or Canvas in English",
         )
     return meant
 

@@ -59,20 +59,32 @@ SAVED = {
     "an old Mac": (OWN + "Zoë,1,,,,,\n").replace("\n", "\r").encode(),
     "letters apart": unicodedata.normalize("NFD", OWN + "Zoë,1,,,,,\n").encode(),
     "empty lines": (OWN + "\n,,,,,,\nZoë,1,,,,,\n\n").encode(),
+    "empty lines first, as Moodle takes them": ("\n;;\n" + "name;number;\nZoë;1;\n").encode(),
+    "a spreadsheet's columns behind": b"name,number,,,\nZo\xc3\xab,1,,,\n",
+    "a column of line numbers": ",name,number\n0,Zoë,1\n".encode(),
+    "lines in a heading": 'name,"student\r\nnumber"\r\nZoë,1\r\n'.encode(),
+    "a mark and quotation marks": b'\xef\xbb\xbf"Name";"ID number"\r\n"Zo\xc3\xab";"1"\r\n',
+    "commas in a name": "name;number;e-mail\nZoë;1;\nMüller, Bo, Jr.;2;\n".encode(),
+    "two of one name": "name\tnumber\nZoë\t1\nZoë\t2\n".encode(),
+    "spaces that do not break": "name,ID\u00a0number\nZoë,1\n".encode(),
 }
 
 
 @pytest.mark.parametrize("form", SAVED)
 def test_a_list_is_read_whatever_saved_it(form, tmp_path):
-    (zoe,) = read(tmp_path, SAVED[form]).students
+    zoe, *_ = read(tmp_path, SAVED[form]).students
     assert (unicodedata.normalize("NFC", zoe.name), zoe.number) == ("Zoë", "1")
 
 
 REFUSED = {
     "Latin-1": ((OWN + "Zoë,,,,,,\n").encode("latin-1"), r"is not UTF-8 \(line 2\): save it as"),
     "UTF-16": ((OWN + "Zoë,,,,,,\n").encode("utf-16"), "is saved as UTF-16"),
-    "nothing": (b"", "has no column of names: use name, number"),
+    "nothing": (b"", "no column of names: in its first line"),
+    "UTF-16, no mark": ((OWN + "Zoe,,,,,,\n").encode("utf-16-le"), "zero bytes, as UTF-16"),
     "another language": ("Vollständiger Name,Grade\nZoë,\n".encode(), "Canvas in English"),
+    "a title": (("Class of 2026,,,,,,\n" + OWN).encode(), "in its first line: name, number"),
+    "a word for Excel": (b"sep=;\nname;number\nZoe;1\n", "in its first line: name, number"),
+    "Moodle in German": ("ID,Vollständiger Name,Bewertung\n7,Zoë,\n".encode(), "ID may be"),
     "cells": ((OWN + "Zoë,1\n").encode(), "line 2: 2 cells, and 7 headings: put a cell"),
     "no name": ((OWN + ",1,,,,,\n").encode(), "line 2: there is no name"),
     "a formula": ((OWN + "Zoë,=1+1,,,,,\n").encode(), "line 2: number '=1.1' cannot be found"),
