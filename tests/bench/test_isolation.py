@@ -69,11 +69,7 @@ def test_lists_are_read_as_the_kernel_reads_them(cpus, found):
 
 def test_words_are_split_and_named_as_the_kernel_does():
     """lib/cmdline.c: quotes hold a space, and what is behind -- is for init."""
-    assert _words_of('a="b c" d  isolcpus="1,2" -- maxcpus=1') == [
-        "a=b c",
-        "d",
-        "isolcpus=1,2",
-    ]
+    assert _words_of('a="b c" d  isolcpus="1,2" -- maxcpus=1') == ["a=b c", "d", "isolcpus=1,2"]
     for words in ("racquet.interrupt-cpu=1", "nohz-full=9", 'isolcpus="0,1"'):
         with pytest.raises(UsageError):
             _check_words(words, 2)

@@ -23,14 +23,7 @@ from tennis.course.checks import Inconclusive
 from tennis.grading import hand_in, judged, pages
 from tennis.grading.findings import equals, findings, read_decisions, write_decisions
 from tennis.grading.judged import Graded
-from tennis.grading.marks import (
-    ClassRules,
-    Person,
-    handed_out,
-    marked,
-    read_sheet,
-    write_sheet,
-)
+from tennis.grading.marks import ClassRules, Person, handed_out, marked, read_sheet, write_sheet
 from tennis.kit.errors import BenchError, DiskFullError, NotBuiltError, TennisError, UsageError
 from tennis.rally import open_rally
 from tests.support.hand_ins import make_work, zipped

@@ -9,13 +9,7 @@ from tennis.kit.digests import sha256_of
 from tennis.kit.errors import AlteredError, RallyError
 from tennis.kit.wiring import wiring
 from tennis.play.commissioning.page import page
-from tennis.play.commissioning.record import (
-    PAGE,
-    RECORD,
-    Number,
-    Record,
-    read_record,
-)
+from tennis.play.commissioning.record import PAGE, RECORD, Number, Record, read_record
 from tennis.play.commissioning.steps import steps
 from tennis.rally.record_file import seal_of
 from tests.support.made_up_commissioning import made_up_record
