@@ -25,6 +25,7 @@ import subprocess
 import sys
 import tomllib
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
@@ -48,45 +49,6 @@ OWN_C = re.compile(r"(\d+)/(\d+)(\w*)")  # of planted.c, in 0.1 µs, for each of
 ROUNDS = 4  # of causes that take turns
 UNITS = {"ns": 1, "µs": 1000, "ms": 1_000_000, "s": 1_000_000_000}
 RATIO, MORE_NS = 0.1, 4000
-TURNED = """
-static irqreturn_t wheel_turned(int irq, void *data)
-{
-	raises(data);
-	lowers(data);
-	return IRQ_HANDLED;
-}
-"""
-# what a line `@NAME A @ B` of a cause's code becomes
-WRITTEN_ONCE = {
-    "keeper": """static int keeper(void *unused)
-{
-	for (;;) {
-		@FLAGS@u64 began;
-
-		usleep_range(2000, 2100);
-		@A@
-		began = get_cycles();
-		udelay(300); /* HERE */
-		@B@
-	}
-	return 0;
-}""",
-    "handler": """static irqreturn_t wheel_turned(int irq, void *data)
-{
-	@A@
-	raises(data);
-	@B@
-	lowers(data);
-	return IRQ_HANDLED;
-}""",
-}
-PROBE = """
-static int racquet_answer(struct device *dev, struct racquet *r)
-{{
-	{}
-	return {}{};
-}}
-"""
 ASKS = {
     "thread": "threaded_irq(dev, r->irq, NULL, wheel_turned, r->trigger | IRQF_ONESHOT,",
     "request": "irq(dev, r->irq, wheel_turned, r->trigger,",
@@ -107,8 +69,13 @@ class Planted:
     processors: int = 1
     source: str = "planted.c"
     mode: str = ""  # the program's word; empty: the name
-    turns: str = ""  # the boot in which others take turns with it
     heard: int | None = None  # no ball is answered: how many the program hears
+
+    @property
+    def turns(self) -> str:
+        """Return the boot in which others take turns with it; empty: it is alone."""
+        alone = self.source != "planted.c" or self.heard is not None
+        return "" if alone else f"{self.kernel}-{self.processors}"
 
 
 def tennis(*words: str, kept: Path | None = None) -> str:
@@ -133,7 +100,7 @@ def explained(
     name: str, one: Planted, folder: Path, causes: dict[str, dict[str, Any]]
 ) -> dict[str, str]:
     """Return what is said of a cause's latest ball, and the program's own times; kept there."""
-    others = [each for each, cause in causes.items() if one.turns == cause.get("turns")]
+    others = [each for each, cause in causes.items() if one.turns == Planted(**cause).turns]
     names = others if one.turns else [name]
     boot = one.turns or name
     kept, program, rally = folder / f"{boot}.json", folder / f"program-{boot}", folder / boot
@@ -195,11 +162,11 @@ def of_program(name: str, causes: dict[str, dict[str, Any]], folder: Path) -> tu
     return verdict, [one.title, where, said["sentence"], time, verdict + lacks]
 
 
-def written(match: re.Match[str]) -> str:
+def written(match: re.Match[str], once: dict[str, str]) -> str:
     """Return what a line of a cause's code stands for."""
     name, *parts = match.groups()
     flags = "unsigned long flags;\n\t\t" * ("flags" in parts[0])
-    text = WRITTEN_ONCE[name].replace("@FLAGS@", flags)
+    text = once[name].strip().replace("@FLAGS@", flags)
     for place, part in zip(("@A@", "@B@"), parts, strict=True):
         statements = part.strip().replace("; ", ";\n\t\t")
         text = text.replace(place, statements) if statements else text.replace(f"\t\t{place}\n", "")
@@ -222,16 +189,22 @@ def late_ball(rally: Path) -> tuple[int, int, int]:
     return number, wait, covered
 
 
+def source_of(cause: dict[str, Any], once: dict[str, str]) -> str:
+    """Return the C file of a Racquet's cause; ``once``: what several have."""
+    begin = cause.get("begin", "")
+    asks = f'devm_request_{ASKS[cause.get("asks", "thread")]} "racquet", r)'
+    expand = partial(written, once=once)
+    code = re.sub(r"^@(\w+) (.*)@ (.*)$", expand, cause["code"].strip(), flags=re.MULTILINE) + "\n"
+    code += once["turned"] * ("wheel_turned(int" not in code)
+    code += once["probe"].format(begin, "err ?: " * ("err" in begin), asks)
+    return (HERE / "racquet.c.in").read_text().replace("@CODE@", code.strip())
+
+
 def of_racquet(name: str, causes: dict[str, dict[str, Any]], folder: Path) -> tuple[str, list[str]]:
     """Return a verdict on a Racquet's cause, and its row."""
     cause, rally, source = causes[name], folder / name, folder / f"{name}.c"
     processors = cause.get("processors", 1)
-    begin = cause.get("begin", "")
-    asks = f'devm_request_{ASKS[cause.get("asks", "thread")]} "racquet", r)'
-    code = re.sub(r"^@(\w+) (.*)@ (.*)$", written, cause["code"].strip(), flags=re.MULTILINE) + "\n"
-    code += TURNED * ("wheel_turned(int" not in code)
-    code += PROBE.format(begin, "err ?: " * ("err" in begin), asks)
-    text = (HERE / "racquet.c.in").read_text().replace("@CODE@", code.strip())
+    text = source_of(cause, causes["once"])
     source.write_text(text)
     where = ("--processors", str(processors), "--interrupt-cpu", "0") if processors > 1 else ()
     setup = ("--racquet", str(source), "--kernel", cause["kernel"], *where, "--seed", "7")
@@ -260,14 +233,16 @@ def main() -> int:
     folder.mkdir(exist_ok=True)
     if kind == "programs":
         causes, of = tomllib.loads((HERE / "causes.toml").read_text()), of_program
+        every = list(causes)
     else:
-        every = tomllib.loads((HERE / "racquets.toml").read_text())["cause"]
-        causes, of = {cause["name"]: cause for cause in every}, of_racquet
-        for cause in every:
+        table = tomllib.loads((HERE / "racquets.toml").read_text())
+        causes, of = {cause["name"]: cause for cause in table["cause"]}, of_racquet
+        for cause in table["cause"]:
             cause.setdefault("code", causes.get(cause.get("like"), {}).get("code"))
+        every, causes["once"] = list(causes), table["once"]
     print(HEADS[kind])
     found, rows = [], []
-    for name in names or causes:
+    for name in names or every:
         verdict, row = of(name, causes, folder)
         found.append(verdict)
         rows.append(f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in row)} |")
