@@ -7,7 +7,7 @@ import numpy as np
 
 from tennis.explain import between
 from tennis.explain.between import LockHeld
-from tennis.explain.kinds import ANSWERS, What, base
+from tennis.explain.kinds import ANSWERS, What
 from tennis.explain.segments import Blame, Segments
 from tennis.explain.story import Moments
 from tennis.explain.ways import Lanes
@@ -98,9 +98,9 @@ def answers_again(part: Segments) -> int | None:
     return next((i for i in rest if part.whats[i].kind in ANSWERS), None)
 
 
-def bases(part: Segments, segment: int) -> set[str]:
+def bases(part: Segments, segment: int) -> frozenset[str]:
     """Return the functions on the stack of a segment, without what compilers add to names."""
-    return {base(name) for name in part.stack(int(part.node[segment]))}
+    return part.bases(int(part.node[segment]))
 
 
 def began_at(part: Segments, segment: int | None) -> int | None:

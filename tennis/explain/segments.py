@@ -257,6 +257,8 @@ class Segments:
         self.node_masked_ns = phase.nodes["masked_ns"].astype(np.int64)
         self.path = cache(self._path)
         self.what = cache(self._what)
+        self.bases = cache(self._bases)  # of a node
+        self._context = cache(self._context_of)
         if not phase.cut and int(self.length.sum()) != self.ns:
             lost = format_ns(abs(self.ns - int(self.length.sum())))
             raise BenchError(
@@ -277,7 +279,7 @@ class Segments:
             node = self._parents[node]
         return tuple(reversed(functions))
 
-    def _context(self, node: int) -> int:
+    def _context_of(self, node: int) -> int:
         """Return the index of the task in which a stack was."""
         while self._parents[node] >= 0:
             node = self._parents[node]
@@ -352,6 +354,10 @@ class Segments:
     def stack(self, node: int) -> list[str]:
         """Return the names of a stack, the outermost first."""
         return [self.names.name(function) for function in self.path(node)]
+
+    def _bases(self, node: int) -> frozenset[str]:
+        """Return the functions of a stack, without what compilers add to names."""
+        return frozenset(map(base, self.stack(node)))
 
     def shown_stack(self, node: int) -> list[str]:
         """Return the names of a stack, the outermost first, with their lines if they are known."""

@@ -46,7 +46,7 @@ def _answering(lanes: Lanes) -> str:
 
 
 def _sets_line(part: Segments, node: int) -> bool:
-    return bool(SETS_LINE & {base(name) for name in part.stack(node)})
+    return bool(SETS_LINE & part.bases(node))
 
 
 def invocation(part: Segments) -> tuple[int, str] | None:
@@ -118,7 +118,7 @@ def way_to_program(lanes: Lanes, home: int) -> Segments:
         for part in lanes
         for event in part.events
         if event.kind == WAKES and event.what == thread
-        if LINES & {base(name) for name in part.stack(event.node)}
+        if LINES & part.bases(event.node)
     ]
     since = (i for i in _own(runs) if runs.thread_at(i) == thread and runs.began[i] >= min(woken))
     return _woken_in_turn(lanes, runs, next(since, own) if woken else own)
@@ -210,8 +210,7 @@ def _woken_in_turn(lanes: Lanes, runs: Segments, own: int) -> Segments:
 
 def _waits(part: Segments, node: int) -> bool:
     """Tell whether a task waits for its turn in the way of a ping: the line's or the program's."""
-    names = {base(name) for name in part.stack(node)}
-    return bool(names & LINE_THREADS) or part.of_program(node)
+    return bool(part.bases(node) & LINE_THREADS) or part.of_program(node)
 
 
 def _joined(first: Segments, second: Segments, at: int) -> Segments:
