@@ -8,7 +8,6 @@ from tennis.cli.completion import Folder
 from tennis.cli.progress import watching
 from tennis.cli.settings import played_kernel_option, setting_option
 from tennis.cli.words import echo
-from tennis.kit.units import format_count
 from tennis.rally.text import plain, quoted
 
 
@@ -33,8 +32,8 @@ def check(folder: Path, *, kernel: str | None, racquet: Path | None, program: Pa
     with watching("check", lambda _: None) as watch:
         checked = check_rally(folder, kernel=kernel, racquet=racquet, program=program, watch=watch)
     echo(
-        f"{quoted(folder)} is what it claims to be: {format_count(checked.balls, 'ball')} "
-        "played again, every tick the same, and so is all else that was compared"
+        f"{quoted(folder)} is what it claims to be: {checked.again} played again, every tick the "
+        "same, and so is all else that was compared"
     )
     for what in checked.not_compared:
         echo(f"(not compared: {what})")

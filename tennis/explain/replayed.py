@@ -44,7 +44,7 @@ from tennis.rally.opening import open_folder
 from tennis.rally.phases import Phase, Symbol
 from tennis.rally.plan import Plan
 from tennis.rally.settings import STAGES_BALLS_MAX
-from tennis.rally.shots import are_shots
+from tennis.rally.shots import are_shots, noun_of
 
 KERNEL_BEGIN = 0xFFFF_0000_0000_0000  # the first address of its half (arm64)
 WORST = 20
@@ -92,8 +92,7 @@ def explain(  # noqa: PLR0913 (which balls, in one of three ways)
         raise UsageError("--ball, --worst and --over", next_step="use one of them")
     if not rally.balls:
         raise UsageError(f"{rally.path} holds no balls: there is nothing to explain")
-    shots = are_shots(plan.protocol)
-    noun = "repetition" if rally.manifest.drill else "shot" if shots else "ball"
+    shots, noun = are_shots(plan.protocol), noun_of(rally.manifest)
     if ball is not None and not 0 <= ball < rally.balls:
         raise UsageError(f"--ball {ball}: there are the {noun}s 0 to {rally.balls - 1}")
     if worst is not None and not 1 <= worst <= WORST_MAX:

@@ -45,6 +45,7 @@ from tennis.rally.in_play import RallyInPlay
 from tennis.rally.journal import Frame
 from tennis.rally.manifest import Manifest, StrictModel
 from tennis.rally.plan import Plan
+from tennis.rally.shots import noun_of
 from tennis.rally.text import plain, quoted
 from tennis.report.umpire.simulate import SimulatedRally
 
@@ -71,6 +72,11 @@ class _Checked:
     balls: int
     changed: list[str]  # versions that differ, and made no difference
     not_compared: list[str]  # what, and why
+
+    @property
+    def again(self) -> str:
+        """Say what was played again: balls, shots or repetitions."""
+        return format_count(self.balls, noun_of(self.rally.manifest))
 
 
 def check_rally(

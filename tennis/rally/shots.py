@@ -5,7 +5,7 @@ time as the same number of balls would take, and each finds the target as if it 
 """
 
 from tennis.kit.gaps import mix
-from tennis.rally.manifest import Protocol
+from tennis.rally.manifest import Manifest, Protocol
 
 SHOTS = "shots"  # the loop of a protocol
 SHOTS_MAX = 1_000_000
@@ -15,6 +15,11 @@ _WEYL = 0x9E3779B9
 def are_shots(protocol: Protocol) -> bool:
     """Tell whether the balls of a rally are shots."""
     return protocol.loop == SHOTS
+
+
+def noun_of(manifest: Manifest) -> str:
+    """Return the word for what a rally or a drill holds: ball, shot or repetition."""
+    return "repetition" if manifest.drill else "shot" if are_shots(manifest.protocol) else "ball"
 
 
 def span_ns(protocol: Protocol) -> int:

@@ -12,7 +12,13 @@ import pytest
 from tennis.bench.protocol import RunRecord
 from tennis.kit.errors import RallyError
 from tennis.play.capture import simulated
-from tennis.play.check import COMPARED_OTHERWISE, NOT_COMPARED, _compare, _first_difference
+from tennis.play.check import (
+    COMPARED_OTHERWISE,
+    NOT_COMPARED,
+    _Checked,
+    _compare,
+    _first_difference,
+)
 from tennis.play.repeat import compare_balls
 from tennis.rally import open_folder
 from tennis.rally.balls import RECORD
@@ -28,8 +34,9 @@ from tennis.rally.folder import (
     STAGES,
     Rally,
 )
-from tennis.rally.manifest import Fault, Health, Manifest, StrictModel
+from tennis.rally.manifest import Drill, Fault, Health, Manifest, StrictModel
 from tennis.rally.opening import SIZE_LIMITS
+from tennis.rally.shots import noun_of
 from tennis.report.umpire.simulate import SimulatedRally
 from tests.support.forging import reseal
 from tests.support.synthetic import make_rally, manifest, saying
@@ -134,6 +141,15 @@ def test_another_count_of_misses_is_another_rally(tmp_path):
     assert not difference(made(tmp_path / "b", console=counted.format(5)), again)
     text = difference(made(tmp_path / "c", console=counted.format(6)), again)
     assert text.endswith("memory: missed 6 times in code, and they were missed 5 times in code now")
+
+
+def test_what_was_played_again_is_called_by_its_name(tmp_path):
+    shots = manifest(balls=40).protocol.model_copy(update={"loop": "shots"})
+    for about, words in (({}, "40 balls"), ({"protocol": shots}, "40 shots")):
+        rally = made(tmp_path / words, **about, balls=40)
+        assert _Checked(rally, rally.balls, [], []).again == words
+    drill = Drill(name="switch", context="user", period_ns=171_300)
+    assert noun_of(rally.manifest.model_copy(update={"drill": drill})) == "repetition"
 
 
 def test_invented_counts_faults_and_ends(tmp_path):
