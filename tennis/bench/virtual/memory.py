@@ -6,9 +6,9 @@ are those of the processor, times are ns that come on top of what an instruction
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Generic, Literal, TypeAlias, TypeVar
 
-from pydantic import Field, ValidationError, model_validator
+from pydantic import AfterValidator, Field, ValidationError, model_validator
 
 from tennis.bench.qemu import plugins
 from tennis.bench.qemu.plugins import QemuPlugin
@@ -28,27 +28,30 @@ REPLACEMENTS = ("least recently used", "round robin", "random")
 Source = Annotated[str, Field(min_length=3, max_length=400)]
 
 
-class _Figure(StrictModel):
+Value = TypeVar("Value")
+
+
+class _Figure(StrictModel, Generic[Value]):
     """A number and its source."""
 
-    value: int
+    value: Value
     source: Source
-    range: tuple[int, int] | None = Field(default=None, strict=False)  # of an assumed one
+    range: tuple[float, float] | None = Field(default=None, strict=False)  # of an assumed one
 
     @model_validator(mode="after")
-    def _is_founded(self) -> "_Figure":
+    def _is_founded(self) -> "_Figure[Value]":
         if (self.source == ASSUMED) != (self.range is not None):
             raise ValueError(f"a range is given with source = '{ASSUMED}', and only there")
-        value = self.value if (cycles := getattr(self, "cycles", None)) is None else cycles
+        value: Any = self.value if (cycles := getattr(self, "cycles", None)) is None else cycles
         if self.range and value is not None and not self.range[0] <= value <= self.range[1]:
             raise ValueError(f"the value {value} is not in its range")
         return self
 
 
-class _Time(_Figure):
+class _Time(_Figure[Annotated[int, Field(ge=0, le=NS_MAX)] | None]):
     """A time: ``value`` in ns, or ``cycles`` of the profile's clock. A range has the same unit."""
 
-    value: Annotated[int, Field(ge=0, le=NS_MAX)] | None = None  # type: ignore[assignment]
+    value: Annotated[int, Field(ge=0, le=NS_MAX)] | None = None
     cycles: Annotated[float, Field(ge=0, le=CYCLES_MAX)] | None = None
 
     @model_validator(mode="after")
@@ -64,69 +67,28 @@ class _Time(_Figure):
         return round(self.cycles * 1_000_000 / clock.value)
 
 
-class _Cycles(_Figure):
-    """What one of a class of instructions, or an event, takes: cycles."""
-
-    value: Annotated[float, Field(ge=0, le=CYCLES_MAX)]  # type: ignore[assignment]
-    range: tuple[float, float] | None = Field(default=None, strict=False)  # type: ignore[assignment]
-
-
-class _Megahertz(_Figure):
-    """A processor's clock."""
-
-    value: Annotated[int, Field(ge=10, le=10_000)]
+def _power_of_two(value: int) -> int:
+    if value < 1 or value & (value - 1):
+        raise ValueError(f"{value} is no power of two")
+    return value
 
 
-class _PredictorEntries(_Figure):
-    """Entries of a part of the predictor; 0: it has no such part."""
-
-    value: Literal[0, 1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024, 2048, 4096, 8192, 16384]
-
-
-class _Kibibytes(_Figure):
-    """A cache's size."""
-
-    value: Annotated[int, Field(ge=1, le=65_536)]
-
-
-class _Ways(_Figure):
-    """The number of lines, or pages, of a set."""
-
-    value: Annotated[int, Field(ge=1, le=64)]
-
-
-class _Listed(_Figure):
-    """Entries of a first TLB, in which every page fits everywhere."""
-
-    value: Annotated[int, Field(ge=1, le=LISTED_MAX)]
-
-
-class _Entries(_Figure):
-    """Entries of a second TLB; 0: no second TLB."""
-
-    value: Annotated[int, Field(ge=0, le=16_384)]
-
-
-class _Bytes(_Figure):
-    """A size that is a power of two."""
-
-    @model_validator(mode="after")
-    def _is_a_power_of_two(self) -> "_Bytes":
-        if self.value < 1 or self.value & (self.value - 1):
-            raise ValueError(f"{self.value} is no power of two")
-        return self
-
-
-class _Line(_Bytes):
-    """A cache's line."""
-
-    value: Annotated[int, Field(ge=16, le=256)]
-
-
-class _Page(_Bytes):
-    """The page in which a TLB holds the kernel's code."""
-
-    value: Annotated[int, Field(ge=4096, le=2 << 20)]
+_PowerOfTwo = Annotated[int, AfterValidator(_power_of_two)]
+# of an instruction's class
+_Cycles: TypeAlias = _Figure[Annotated[float, Field(ge=0, le=CYCLES_MAX)]]
+_Megahertz: TypeAlias = _Figure[Annotated[int, Field(ge=10, le=10_000)]]
+# of a part of the predictor; 0: it has no such part
+_PredictorEntries: TypeAlias = _Figure[
+    Literal[0, 1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024, 2048, 4096, 8192, 16384]
+]
+_Kibibytes: TypeAlias = _Figure[Annotated[int, Field(ge=1, le=65_536)]]
+_Ways: TypeAlias = _Figure[Annotated[int, Field(ge=1, le=64)]]  # lines, or pages, of a set
+# of a first TLB, in which every page fits everywhere
+_Listed: TypeAlias = _Figure[Annotated[int, Field(ge=1, le=LISTED_MAX)]]
+_Entries: TypeAlias = _Figure[Annotated[int, Field(ge=0, le=16_384)]]  # 0: no second TLB
+_Line: TypeAlias = _Figure[Annotated[_PowerOfTwo, Field(ge=16, le=256)]]  # bytes
+# in which a TLB holds the kernel's code
+_Page: TypeAlias = _Figure[Annotated[_PowerOfTwo, Field(ge=4096, le=2 << 20)]]
 
 
 class _Replacement(StrictModel):

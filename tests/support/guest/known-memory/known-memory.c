@@ -5,7 +5,6 @@
  * processor's own counter, with interrupts off. A line "known-memory: NAME PICOSECONDS" for each
  * says how long a step took. What it must be is in tests/bench/virtual/test_memory.py.
  */
-#include <linux/delay.h>
 #include <linux/gfp.h>
 #include <linux/io.h>
 #include <linux/irqflags.h>
@@ -59,7 +58,7 @@ static void say(const char *name, u64 ticks, u64 steps)
 				     "	subs	%0, %0, #1\n"            \
 				     "	b.ne	1b"                      \
 				     : "+r"(steps)                   \
-				     : "r"(one), "r"((u64)(other))    \
+				     : "r"(one), "r"((u64)(other))   \
 				     : "x9", "x10", "cc", "memory"); \
 			took[i] = counter() - began;                 \
 		}                                                    \
@@ -287,24 +286,6 @@ static void meets(const char *name, u64 ahead_ns)
 	local_irq_restore(flags);
 }
 
-/* --- what other processes leave of it --- */
-
-static void after_others(void)
-{
-	unsigned long flags;
-	u64 began;
-
-	for (u64 i = 0; i < 64; i++)
-		*(void **)(memory + i * LINE) = memory + (i + 1) % 64 * LINE;
-	follow(memory, 128);
-	msleep(40);
-	local_irq_save(flags);
-	began = counter();
-	follow(memory, 64);
-	say("after_others", counter() - began, 64);
-	local_irq_restore(flags);
-}
-
 static int __init known_memory_init(void)
 {
 	memory = (char *)__get_free_pages(GFP_KERNEL | __GFP_ZERO, ORDER);
@@ -351,7 +332,6 @@ static int __init known_memory_init(void)
 	registers();
 	meets("near", 20000); /* all of QEMU's budget is in its part for the code at hand */
 	meets("far", 1000000); /* most of it is in the other part */
-	after_others();
 	return 0;
 }
 module_init(known_memory_init);
