@@ -29,14 +29,7 @@ from tennis.kit.errors import BenchError, DiskFullError, RallyError, UsageError
 from tennis.kit.units import format_count
 from tennis.play import capture
 from tennis.play.rally import Watch, play_on
-from tennis.play.repeat import (
-    balls_of,
-    changes,
-    compare_balls,
-    of_a_ball,
-    plan_again,
-    unlike,
-)
+from tennis.play.repeat import balls_of, changes, compare_balls, of_a_ball, plan_again, unlike
 from tennis.play.sealing import instrument_counts
 from tennis.rally import Rally, open_folder
 from tennis.rally.balls import records

@@ -32,13 +32,7 @@ from tennis.kit.wiring import wiring
 from tennis.play.commissioning.request import Amount
 from tennis.play.known_delays import DelaySetting, settings
 from tennis.play.loop_delay import Clocks, Loop
-from tennis.play.verification import (
-    Cause,
-    Played,
-    Source,
-    Verification,
-    Verifier,
-)
+from tennis.play.verification import Cause, Played, Source, Verification, Verifier
 from tennis.rally.manifest import Verdict, VerificationRecord
 
 GAP_NS = (20_000, 60_000)

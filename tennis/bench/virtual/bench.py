@@ -19,13 +19,7 @@ from tennis.bench.targets.console import Console, ConsoleReport
 from tennis.bench.virtual import initramfs, memory
 from tennis.bench.virtual.answering import TARGET
 from tennis.bench.virtual.machine import Extras, line_names
-from tennis.bench.virtual.parts import (
-    PEER_TARGET,
-    Parts,
-    instrument_of,
-    instruments,
-    packages_of,
-)
+from tennis.bench.virtual.parts import PEER_TARGET, Parts, instrument_of, instruments, packages_of
 from tennis.bench.virtual.refusals import refuse
 from tennis.kit.digests import sha256_of
 from tennis.kit.edition import EDITION, KEY, PUBLIC_VERSION

@@ -20,14 +20,7 @@ from tennis.kit.log import log
 from tennis.play.commissioning.equipment import Equipment, equipment_for
 from tennis.play.commissioning.measure import Outcome, Work, measure
 from tennis.play.commissioning.page import page
-from tennis.play.commissioning.record import (
-    PAGE,
-    RECORD,
-    Number,
-    Record,
-    StepResult,
-    read_record,
-)
+from tennis.play.commissioning.record import PAGE, RECORD, Number, Record, StepResult, read_record
 from tennis.play.commissioning.request import CommissionRequest
 from tennis.play.commissioning.sharing import to_share
 from tennis.play.commissioning.steps import names, step
