@@ -1,11 +1,11 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """What a boot for a single ball consists of: processor time on the host, virtual time in the guest.
 
 What the guest does until it is ready is part of the bytes, so it is QEMU's whole share. Python and
 the small programs that it starts are what can be saved without another edition of the bench.
 Medians of boots in one process, after a first one that does not count: it imports, and builds what
 is not in the cache. Exits with 1 if the share of what is not QEMU is above the target.
+
+--memory PROFILE: instead, QEMU's processor time of rallies with that profile and without, in turn.
 """
 
 import argparse
@@ -14,6 +14,7 @@ import resource
 import sys
 import tempfile
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -25,6 +26,7 @@ from tennis.rally.request import requests_of
 
 LOADS = ("idle", "stress")
 TARGET_SHARE = 0.15  # of what is not QEMU
+TARGET_RATIO = 1.6  # with a memory profile, of 500 balls with their boot
 # what the console says, by the kernel's clock
 INIT = re.compile(r"\[ *([\d.]+)\] Run /init as init process")
 LOADED = re.compile(r"tennis: fact load_started_s ([\d.]+)")
@@ -37,19 +39,18 @@ def used_s(who: int = resource.RUSAGE_CHILDREN) -> float:
     return used.ru_utime + used.ru_stime
 
 
-def boot(load: str, seed: int, folder: Path) -> tuple[list[float], list[float]]:
-    """Play one ball.
+def boot(folder: Path, **settings: Any) -> tuple[list[float], list[float]]:
+    """Play one ball, or some.
 
     Returns processor seconds of QEMU, programs and Python; and virtual seconds of the kernel until
     it runs /init, from there until the load starts, from there until the target is ready.
     """
     bench = VirtualBench()
-    settings = {"kernel": "mainline", "load": load, "balls": 1, "seed": seed}
-    plan = plan_for(*requests_of(settings))
+    plan = plan_for(*requests_of({"kernel": "mainline", "balls": 1} | settings))
     began_s, own_s = used_s(), used_s(resource.RUSAGE_SELF)
     bench.parts(plan)  # all programs but QEMU
     prepared_s = used_s()
-    assert play(bench, plan, folder, Watch(lambda _: None)).balls == 1
+    assert play(bench, plan, folder, Watch()).balls == plan.protocol.balls
     host = [used_s() - prepared_s, prepared_s - began_s, used_s(resource.RUSAGE_SELF) - own_s]
     console = (folder / CONSOLE).read_text(errors="replace")
     init_s, loaded_s, ready_ns = (float(one.search(console)[1]) for one in (INIT, LOADED, READY))
@@ -60,11 +61,27 @@ def main() -> int:
     """Measure and print."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--boots", type=int, default=10, help="of each load")
-    boots = parser.parse_args().boots
+    parser.add_argument("--memory", help="a profile, to be compared with none")
+    boots, profile = (asked := parser.parse_args()).boots, asked.memory
     worst = 0.0
+    for load in LOADS if profile else ():
+        pairs = []
+        for seed in range(1, boots + 1):
+            with tempfile.TemporaryDirectory(prefix="tennis-boot-") as scratch:
+                about = {"load": load, "seed": seed, "balls": 500}
+                both = (boot(Path(scratch) / m, **about, memory=m) for m in ("none", profile))
+                pairs.append([host[0] for host, _ in both])
+        without, with_it = np.median(pairs, axis=0)
+        low, ratio, high = np.quantile([b / a for a, b in pairs], (0, 0.5, 1))
+        print(f"{load}: {without:.1f} s of QEMU, {with_it:.1f} s with {profile}: {ratio:.2f} times")
+        print(f"{load}: {low:.2f} to {high:.2f} times, N = {boots} pairs; target {TARGET_RATIO}")
+        worst = max(worst, ratio)
+    if profile:
+        return int(worst > TARGET_RATIO)
     for load in LOADS:
         with tempfile.TemporaryDirectory(prefix="tennis-boot-") as scratch:
-            found = [boot(load, seed, Path(scratch) / str(seed)) for seed in range(boots + 1)][1:]
+            every = range(boots + 1)
+            found = [boot(Path(scratch) / str(seed), load=load, seed=seed) for seed in every][1:]
         qemu, programs, python = np.median([host for host, _ in found], axis=0)
         kernel, setup, quiet = np.median([guest for _, guest in found], axis=0)
         total = qemu + programs + python

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """How long a newcomer waits: until the first figures of ``tennis demo``, and for a first rally.
 
 The kernels must be there: run ``make demo`` once before. The rally is the README's. Exits with 1 if

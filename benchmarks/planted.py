@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """Plant causes in programs or Racquets, ask `tennis explain` for them, and print a table of it.
 
 usage: planted.py programs|racquets FOLDER [NAME...]

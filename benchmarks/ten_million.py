@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """Ten million balls of one rally: time and memory of what reads them, beside one million.
 
 Nobody played the balls. Each command is a process of its own. Exits with 1 if one takes more memory

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """How often comparisons are wrong, and what they find, of boots that nobody played.
 
 Their truth is known. Prints the tables of docs/errors.md, with fixed seeds; exits with 1 if a

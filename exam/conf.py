@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """The exam set: for those who teach, and in no students' tree."""
 
 import sys

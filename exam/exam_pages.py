@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """A Sphinx extension: an exam from ``questions.toml``.
 
 - ``{exam-table}`` lists the questions: lab, kind, marks.

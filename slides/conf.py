@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """The slides: a page is a deck, a part of it is a slide."""
 
 import sys

@@ -45,24 +45,10 @@ class Stall:
     @property
     def words(self) -> str:
         """Name the awaited memory, and how often."""
-        if self.cause == PAGES and self.where == FIRST:
-            pages = format_count(self.count, "page")
-            return f"{pages} came from the second TLB"
-        if self.cause == PAGES:
-            walks = format_count(self.count, "page walk")
-            return f"{walks} whose entry came from {_FROM[self.where]}"
-        if self.cause == DEVICE:
-            return f"{format_count(self.count, 'access', 'accesses')} to {_DEVICES[self.where]}"
         if self.cause == CYCLES:
-            return f"cycles of {_CLASSES[self.where]}"
-        if self.cause == STORES and self.where == FIRST:
-            return f"{format_count(self.count, 'dirty line')} went to memory"
-        noun, nouns = {
-            CODE: ("line of code", "lines of code"),
-            DATA: ("line of data", "lines of data"),
-            STORES: ("line that is written", "lines that are written"),
-        }[self.cause]
-        return f"{format_count(self.count, noun, nouns)} came from {_FROM[self.where]}"
+            return cause_words(self.cause, self.where)
+        noun, nouns, verb, _, place = _names(self.cause, self.where)
+        return f"{format_count(self.count, noun, nouns)} {verb} {place}"
 
     @property
     def cost(self) -> str:
@@ -82,16 +68,25 @@ class Stall:
 
 def cause_words(cause: int, where: int) -> str:
     """Name the awaited memory, without a count: the same words for all waits."""
-    if cause == PAGES:
-        return "pages from the second TLB" if where == FIRST else f"page walks in {_FROM[where]}"
-    if cause == DEVICE:
-        return f"accesses to {_DEVICES[where]}"
     if cause == CYCLES:
         return f"cycles of {_CLASSES[where]}"
-    if cause == STORES and where == FIRST:
-        return "dirty lines to memory"
-    lines = {CODE: "lines of code", DATA: "lines of data", STORES: "lines that are written"}
-    return f"{lines[cause]} from {_FROM[where]}"
+    _, nouns, _, preposition, place = _names(cause, where)
+    return f"{nouns} {preposition} {place}"
+
+
+def _names(cause: int, where: int) -> tuple[str, str, str, str, str]:
+    """Return what was awaited, one and many; what it did, long and short; and the place."""
+    if cause == DEVICE:
+        return "access", "accesses", "to", "to", _DEVICES[where]
+    if (cause, where) == (STORES, FIRST):
+        return "dirty line", "dirty lines", "went to", "to", "memory"
+    if (cause, where) == (PAGES, FIRST):
+        return "page", "pages", "came from", "from", "the second TLB"
+    if cause == PAGES:
+        return "page walk", "page walks", "whose entry came from", "in", _FROM[where]
+    what = {CODE: "of code", DATA: "of data", STORES: "that {} written"}[cause]
+    one, many = f"line {what.format('is')}", f"lines {what.format('are')}"
+    return one, many, "came from", "from", _FROM[where]
 
 
 def stalls_of(waits: Sequence[tuple[int, Sequence[Segments]]]) -> list[Stall]:

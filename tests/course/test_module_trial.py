@@ -11,13 +11,7 @@ from tennis.bench.kernels.own_module import OwnModule
 from tennis.bench.virtual import symbols
 from tennis.bench.virtual.guest import GuestTrace, MemorySample, Occurrence
 from tennis.course.checking import module_trial
-from tennis.course.checking.module_trial import (
-    CONTROLLER,
-    PER_PROCESSOR,
-    RELOADS,
-    _judge,
-    trial,
-)
+from tennis.course.checking.module_trial import CONTROLLER, PER_PROCESSOR, RELOADS, _judge, trial
 from tennis.course.lab_files import solved
 from tennis.kit.checkout import ROOT
 from tennis.play.repeat import NONE

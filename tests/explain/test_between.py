@@ -10,17 +10,7 @@ from tennis.explain.replayed import explain
 from tennis.explain.segments import Names
 from tennis.explain.telling import tell
 from tennis.explain.timeline import timeline_svg
-from tennis.rally.phases import (
-    GIVES,
-    GOT,
-    MOVES,
-    SENDS,
-    SLEEPING,
-    TAKES,
-    USER,
-    WAKES,
-    WANTS,
-)
+from tennis.rally.phases import GIVES, GOT, MOVES, SENDS, SLEEPING, TAKES, USER, WAKES, WANTS
 from tests.support.phases import made_phase, named, thread_of
 from tests.support.virtual import played
 

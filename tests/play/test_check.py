@@ -12,13 +12,7 @@ import pytest
 from tennis.bench.protocol import RunRecord
 from tennis.kit.errors import RallyError
 from tennis.play.capture import simulated
-from tennis.play.check import (
-    COMPARED_OTHERWISE,
-    NOT_COMPARED,
-    _Checked,
-    _compare,
-    _first_difference,
-)
+from tennis.play.check import COMPARED_OTHERWISE, NOT_COMPARED, _compare, _first_difference
 from tennis.play.repeat import compare_balls
 from tennis.rally import open_folder
 from tennis.rally.balls import RECORD
@@ -144,6 +138,8 @@ def test_another_count_of_misses_is_another_rally(tmp_path):
 
 
 def test_what_was_played_again_is_called_by_its_name(tmp_path):
+    from tennis.play.check import _Checked
+
     shots = manifest(balls=40).protocol.model_copy(update={"loop": "shots"})
     for about, words in (({}, "40 balls"), ({"protocol": shots}, "40 shots")):
         rally = made(tmp_path / words, **about, balls=40)
