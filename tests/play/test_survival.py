@@ -68,6 +68,13 @@ def begin(out: Path, size: int = 10_000, words: list[str] = WORDS) -> subprocess
     return process
 
 
+def killed(out: Path, words: list[str] = QUICK_WORDS) -> Path:
+    """Kill a rally that was begun; return its folder."""
+    with begin(out, words=words) as process:
+        process.kill()
+    return out.with_name(out.name + ".part")
+
+
 def emulators(part: Path) -> list[int]:
     """Return the processes that have the folder on their command line."""
     found = []
@@ -88,10 +95,7 @@ def test_killed_twice_and_resumed_it_equals_the_undisturbed_one(tmp_path, reques
         whole = request.getfixturevalue("whole")
     else:
         whole = played(tmp_path / "whole", **{**PLAN, "load": load})
-    process = begin(out, words=[load if word == "hog" else word for word in WORDS])
-    process.kill()
-    process.wait()
-    part = tmp_path / "r.part"
+    part = killed(out, [load if word == "hog" else word for word in WORDS])
     kept = (part / "frames.bin").stat().st_size
     assert kept >= 10_000
     deadline = time.monotonic() + 120
@@ -230,10 +234,7 @@ def test_two_players_do_not_share_a_rally(tmp_path):
 
 def test_a_bench_that_changed_is_not_resumed(tmp_path):
     out = tmp_path / "r"
-    process = begin(out, words=QUICK_WORDS)
-    process.kill()
-    process.wait()
-    plan = tmp_path / "r.part" / "plan.json"
+    plan = killed(out) / "plan.json"
     content = json.loads(plan.read_text())
     content["versions"]["qemu"] = "6.0"
     plan.write_text(json.dumps(content))
@@ -279,10 +280,7 @@ def test_a_tree_that_a_folder_names_is_not_built(tmp_path):
 def test_a_journal_that_is_not_repeated_is_kept(tmp_path):
     """Another seed in the plan: what is played is not what was played."""
     out = tmp_path / "r"
-    process = begin(out, words=QUICK_WORDS)
-    process.kill()
-    process.wait()
-    part = tmp_path / "r.part"
+    part = killed(out)
     before = (part / "frames.bin").read_bytes()
     plan = part / "plan.json"
     content = json.loads(plan.read_text())
@@ -334,10 +332,8 @@ def test_a_folder_that_somebody_removes_is_named_with_the_next_step(tmp_path):
 
     with pytest.raises(RallyError, match=words):
         play(SlothBench(), plan_of(**QUICK), out, Watch(observe=away))
-    with begin(out, words=QUICK_WORDS) as process:
-        process.kill()
     bench = Removing()
-    bench.part = part
+    bench.part = killed(out)
     with pytest.raises(RallyError, match=words):
         resume(bench, out, Watch())
     assert not out.exists()

@@ -18,7 +18,7 @@ from tennis.bench.fleet.inventory import program
 from tennis.kit.checkout import ROOT
 from tests.support import pi_card
 from tests.support.made_up_pi import EVL, RT, STOCK, Target
-from tests.support.pi_firmware import BOARDS, Firmware, Loaded, NothingStarts
+from tests.support.pi_firmware import BOARDS, MODELS, Firmware, Loaded, NothingStarts
 from tests.support.processes import run_to_end
 
 # as Raspberry Pi OS has it, 2025, without the comments
@@ -47,12 +47,6 @@ RPI_TREES = ("bcm2710-rpi-3-b", "bcm2710-rpi-zero-2-w", "bcm2711-rpi-4-b", "bcm2
 # Raspberry Pi's tree has kernel.org's names, too
 UPSTREAM_TREES = ("bcm2837-rpi-3-b", "bcm2837-rpi-zero-2-w", "bcm2711-rpi-4-b", "bcm2712-rpi-5-b")
 RACQUET = ("ping=17", "reply=27")
-MODELS = {
-    "Pi 3": "Raspberry Pi 3 Model B Rev 1.2",
-    "Zero 2": "Raspberry Pi Zero 2 W Rev 1.0",
-    "Pi 4": "Raspberry Pi 4 Model B Rev 1.5",
-    "Pi 5": "Raspberry Pi 5 Model B Rev 1.0",
-}
 
 
 def lay_out(boot: Path) -> None:
@@ -99,7 +93,7 @@ def play_roles(boot: Path, folder: Path) -> None:
     )
     assert done.returncode == 0, done.stdout + done.stderr
     assert "failed=0" in done.stdout
-    assert "dtoverlay=tennis-racquet" in (boot / "config.txt").read_text()
+    assert b"dtoverlay=tennis-racquet" in (boot / "config.txt").read_bytes()
 
 
 @pytest.fixture(scope="module")
@@ -261,6 +255,15 @@ def test_what_a_card_says_of_its_own_kernel_is_not_said_of_ours(provisioned, tmp
     assert loaded.tree == f"tennis/{RT}/bcm2710-rpi-3-b.dtb"
     assert loaded.command_line.endswith(" panic=10")
     assert "upstream" not in [name for name, _ in loaded.overlays] + [*loaded.missing_overlays]
+
+
+def test_lines_that_an_editor_of_windows_saved_are_not_written_twice(provisioned, tmp_path):
+    boot = tmp_path / "boot/firmware"
+    shutil.copytree(provisioned, boot)
+    config = boot / "config.txt"
+    config.write_bytes(b"# Gr\xf6\xdfe\n%b" % config.read_bytes().replace(b"\n", b"\r\n"))
+    play_roles(boot, tmp_path)
+    assert config.read_bytes().count(b"dtoverlay=tennis-racquet,ping=17,reply=27") == 1
 
 
 def test_a_default_that_is_not_the_stock_kernel_gets_the_racquets_overlay(tmp_path):

@@ -13,14 +13,8 @@ import yaml
 from tennis.bench.fleet.firmware_files import BEGIN, END, Unclear, command_line
 from tennis.kit.checkout import ROOT
 from tests.support.pi_card import BootPartition
-from tests.support.pi_firmware import BOARDS, Firmware, Loaded
+from tests.support.pi_firmware import BOARDS, MODELS, Firmware, Loaded
 
-MODELS = {
-    "Pi 3": "Raspberry Pi 3 Model B Rev 1.2",
-    "Zero 2": "Raspberry Pi Zero 2 W Rev 1.0",
-    "Pi 4": "Raspberry Pi 4 Model B Rev 1.5",
-    "Pi 5": "Raspberry Pi 5 Model B Rev 1.0",
-}
 FILES = ("cmdline.txt", "other.txt", "third.txt", "debian/cmdline.txt", "debian/other.txt", "o")
 BLOCK = f"{BEGIN}\n[all]\nos_prefix=tennis/6.12/\nkernel=vmlinuz\ncmdline=cmdline.txt\n{END}\n"
 CONFIGURATIONS: dict[str, tuple[str, dict[str, str]]] = {  # the file; None: unclear
@@ -86,7 +80,7 @@ UNCLEAR: dict[str, dict[str, str]] = {
     "include user.txt": {"user.txt": "include user.txt"},
     f"{'#' * 70000}": {},
 }
-TREES = ("bcm2710-rpi-3-b", "bcm2710-rpi-zero-2-w", "bcm2711-rpi-4-b", "bcm2712-rpi-5-b")
+TREES = [board.tree.removesuffix(".dtb") for board in BOARDS.values()]
 
 
 def lay_out(boot: Path, config: str, files: dict[str, str]) -> None:
@@ -131,18 +125,11 @@ def test_a_filter_chooses_the_file_for_some_boards(config, tmp_path):
         command_line(tmp_path)
 
 
-ABOVE = (  # what may stand above the Racquet's lines
-    "",
-    "dtoverlay=user",
-    "dtoverlay=user\r\ndtparam=a=1\r\n",
-    "dtoverlay=user,b\n\n",
-    "[none]\n",
-    "[pi4]\ndtoverlay=user\n",
-    "[pi5]\ninclude user.txt",
-    "[all]\ndtoverlay=user\n[tryboot]",
-    "dtparam=audio=on\n# no end",
-    "dtoverlay=user\ndtoverlay=\ndtparam=i2c=on\n[cm4]\n",
-)
+ABOVE = [  # what may stand above the Racquet's lines
+    *("", "dtoverlay=user", "dtoverlay=user\r\ndtparam=a=1\r\n", "dtoverlay=user,b\n\n"),
+    *("[none]\n", "[pi4]\ndtoverlay=user\n", "[pi5]\ninclude user.txt", "# no end"),
+    *("[all]\ndtoverlay=user\n[tryboot]", "dtoverlay=user\ndtoverlay=\ndtparam=i2c=on\n[cm4]\n"),
+]
 
 
 @pytest.mark.parametrize("above", ABOVE, ids=repr)

@@ -266,10 +266,7 @@ def test_nobody_gets_in_with_a_password(bench):
     assert "Permission denied (publickey)" in ways_in(bench)
     passwords = [line.split(":")[:2] for line in bench.root("cat /etc/shadow").splitlines()]
     assert [name for name, word in passwords if word == "" or word.startswith("$")] == []
-    students = run_to_end(
-        ["ssh", "-F", bench.pi.folder / "ssh_config", "-l", STUDENT, NAME, "id -nG"]
-    )
-    assert "tennis" in students.stdout.split()
+    assert "tennis" in as_student(bench, "id -nG").stdout.split()
 
 
 def test_services_and_kernels_are_as_they_should_be(bench):

@@ -34,14 +34,19 @@ BOARDS = {
     "Zero 2": Board(
         frozenset({"pi0", "pi0w", "pi02"}), "bcm2710-rpi-zero-2-w.dtb", "bcm2837-rpi-zero-2-w.dtb"
     ),
-    "Pi 4": Board(frozenset({"pi4"}), "bcm2711-rpi-4-b.dtb", "bcm2711-rpi-4-b.dtb", arm_64bit=True),
+    "Pi 4": Board(frozenset({"pi4"}), *["bcm2711-rpi-4-b.dtb"] * 2, arm_64bit=True),
     "Pi 5": Board(
-        frozenset({"pi5"}),
-        "bcm2712-rpi-5-b.dtb",
-        "bcm2712-rpi-5-b.dtb",
-        ("kernel_2712.img", "kernel8.img"),
+        *(frozenset({"pi5"}), *["bcm2712-rpi-5-b.dtb"] * 2, ("kernel_2712.img", "kernel8.img")),
         arm_64bit=True,
     ),
+}
+
+
+MODELS = {  # as /proc/device-tree/model says
+    "Pi 3": "Raspberry Pi 3 Model B Rev 1.2",
+    "Zero 2": "Raspberry Pi Zero 2 W Rev 1.0",
+    "Pi 4": "Raspberry Pi 4 Model B Rev 1.5",
+    "Pi 5": "Raspberry Pi 5 Model B Rev 1.0",
 }
 
 

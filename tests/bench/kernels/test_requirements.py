@@ -38,13 +38,7 @@ def test_a_quiet_board_has_nothing_to_mend():
 @pytest.mark.parametrize(
     ("old", "new", "verdict", "what", "words"),
     [
-        (
-            "cpu1/cpufreq/scaling_governor performance",
-            "cpu1/x schedutil",
-            "bad",
-            "governor",
-            "sched",
-        ),
+        ("cpu1/cpufreq/scaling_governor performance", "cpu1/x schedu", "bad", "governor", "sched"),
         ("cpu-sleep 400 1", "cpu-sleep 400 0", "bad", "deep idle", "cpu-sleep takes 400 µs"),
         ("rt_runtime_us\n -1", "rt_runtime_us\n 950000", "note", "real-time thr", "950000"),
         ("tracer\n nop", "tracer\n function", "bad", "tracer", "function"),
@@ -74,11 +68,7 @@ LOADING = "= loading\n vermagic 6.12.0-rt SMP preempt_rt mod_unload aarch64\n la
 @pytest.mark.parametrize(
     ("old", "new", "words"),
     [
-        (
-            "= loading\n",
-            "= loading\n sig_enforce Y\n",
-            "sig_enforce is on: the kernel takes signed",
-        ),
+        ("= loading\n", "= loading\n sig_enforce Y\n", "sig_enforce is on: the kernel takes"),
         ("= loading\n", "= loading\n lockdown integrity\n", "is locked down (integrity)"),
         ("= loading\n", "= loading\n lockdown confidentiality\n", "locked down (confid"),
         ("= loading\n", "= loading\n modules_disabled 1\n", "kernel.modules_disabled is 1"),
