@@ -301,6 +301,9 @@ class Trial:
             "called a defect": is_defect(said),
             "no end": code == NO_END,
             "no word": code > 0 and not line,
+            "nothing made": code == 0
+            and fault.command in PLAYERS
+            and not [*(place / "work").glob("[rmc]")],
         }
         lost = [word for word, there in trouble.items() if there]
         (place / "out.err").rename(place / "said")
