@@ -172,12 +172,14 @@ class ProgramAnswer(Answer):
         took_ns = {name: sum_ns(part, its) for name, its in stretches.items()}
         longest, second, *_ = sorted(took_ns, key=lambda name: -took_ns[name])
         its, also = stretches[longest], ""
-        own = _own_time(part, stretches["answer"], way.thread_of_it, calls)
         if longest == "answer":
+            own = _own_time(part, its, way.thread_of_it, calls)
             self.kind, ran_ns = own.kind, int(part.began[way.runs])
             return own.cause, f"{who} ran after {format_ns(ran_ns)}, and {own.text}"
         if second == "answer" and 2 * took_ns[second] >= took_ns[longest]:
-            also = f"; then it {own.text.partition(';')[0]}"
+            own = _own_time(part, stretches[second], way.thread_of_it, calls)
+            it = "it" if longest == "program" else who
+            also = f"; then {it} {own.text.partition(';')[0]}"
         cause = part.blame(part.weights_of(its))
         most = f"most of the time the processor was in {cause}" if cause else "nothing ran"
         most += _at_priority(part, its, way.thread_of_it, cause)
@@ -190,7 +192,7 @@ class ProgramAnswer(Answer):
             why = (
                 f"the line's thread {line} did not run for {took}{self._free(part, its, way.line)}"
             )
-            return cause, f"{why}; {most}{also.replace('; then it', f'; then {who}')}"
+            return cause, f"{why}; {most}{also}"
         if lock := _trap(part, its, way.thread_of_it, way.line):
             line = self.named(part, way.line or 0)
             self.kind = f"{TRAP}, of {lock}"
