@@ -71,14 +71,29 @@ HELPS_TOO, BLOCKED, DEBOUNCED, DRAINED = 40, 44, 45, 46
 FALLS = [(RAISES, 0, 800), (IN_MAIN, 0, 20), (IN_SET, 0, 80), (RAISES, 0, 2000)]
 
 
-def story(*until_the_rise, names=None, priorities=PRIORITIES):
+def tell_of(*lanes, events=((), ()), nodes=NODES, symbols=FUNCTIONS, pcs=None, **more):
+    """Return the story of a ball: what ran until the rise on each processor, and what happened.
+
+    ``pcs``: addresses in user space, by segment. ``more``: of all phases, or of the names.
+    """
+    allowed, priorities = more.pop("allowed", 0), more.pop("priorities", PRIORITIES)
     phases = [
-        made_phase(number, NODES, ran, TASKS, priorities=priorities, of_program=OWN)
-        for number, ran in enumerate((until_the_rise, FALLS))
-    ]
-    rise = sum(ns for _, _, ns in until_the_rise)
-    names = names or Names(FUNCTIONS, POLICIES, of_program=True)
+        made_phase(
+            number, nodes, FALLS if number else ran, TASKS, priorities=priorities, of_program=OWN,
+            allowed=allowed, processor=processor, events=() if number else events[processor],
+        )
+        for number in range(2)
+        for processor, ran in enumerate(lanes)
+    ]  # fmt: skip
+    for segment, pc in (pcs or {}).items():
+        phases[0].segments["pc"][segment] = pc
+    rise = sum(ns for _, _, ns in lanes[0])
+    names = more.pop("names", None) or Names(symbols, POLICIES, of_program=True, **more)
     return tell(3, 1000, (rise, rise + 2900), phases, names)
+
+
+def story(*until_the_rise, **more):
+    return tell_of(until_the_rise, **more)
 
 
 WAY = [(IDLES, 0, 200), (TAKEN, 1, 800), (HANDLED, 1, 400), (THREADED, 0, 9000)]
@@ -401,13 +416,8 @@ def test_what_a_program_waits_for_is_named_in_full(user, kernel, result, said, k
         (begun + 90_050, RETURNS, calls, result, number | 137, ""),
     ]
     ran = [*CAME, (calls, 0, 10), (len(nodes) - 1, 0, 50), (HELPS, 0, 90_000), (IN_MAIN, 0, 9)]
-    phases = [
-        made_phase(0, nodes, [*ran, (RAISES, 0, 9)], TASKS, of_program=OWN, events=events),
-        made_phase(1, nodes, FALLS, TASKS, of_program=OWN),
-    ]
-    rise = sum(ns for _, _, ns in ran) + 9
-    names = Names(symbols, POLICIES, of_program=True, objects=OBJECTS)
-    told = tell(3, 1000, (rise, rise + 2900), phases, names)
+    ran += [(RAISES, 0, 9)]
+    told = tell_of(ran, events=[events], nodes=nodes, symbols=symbols, objects=OBJECTS)
     assert said in told.sentence, told.sentence
     assert told.kind == kind
 
@@ -417,13 +427,8 @@ def test_a_signal_handler_is_named_and_a_place_replaces_functions():
     symbols = [*FUNCTIONS, Symbol(0xFE00, VDSO, PROGRAM), Symbol(0xFE10, "on_alarm", PROGRAM)]
     nodes = [*NODES, (9, len(FUNCTIONS)), (len(NODES), len(FUNCTIONS) + 1)]
     ran = [*CAME, (len(nodes) - 1, 0, 90_000), (RAISES, 0, 9)]
-    phases = [
-        made_phase(n, nodes, what, TASKS, of_program=OWN) for n, what in enumerate((ran, FALLS))
-    ]
-    phases[0].segments["pc"] = 0x400100
-    rise = sum(ns for _, _, ns in ran)
-    names = Names(symbols, POLICIES, of_program=True, places={0x400100: "on_alarm (answer.c:12)"})
-    told = tell(3, 1000, (rise, rise + 2900), phases, names)
+    pcs, places = dict.fromkeys(range(len(ran)), 0x400100), {0x400100: "on_alarm (answer.c:12)"}
+    told = tell_of(ran, nodes=nodes, symbols=symbols, pcs=pcs, places=places)
     assert "on_alarm, in its signal handler on_alarm, in on_alarm (answer.c:12), most" in (
         told.sentence
     )
@@ -432,13 +437,8 @@ def test_a_signal_handler_is_named_and_a_place_replaces_functions():
 def test_a_picture_has_the_place_of_each_span_of_the_program_and_of_no_interrupt():
     ran = [*CAME, (WORKS, 0, 90_000), (LOCKS, 0, 50_000), (TAKEN_IN_FAULT, 1, 40_000)]
     ran += [(IN_MAIN, 0, 100), (RAISES, 0, 9)]
-    phases = [
-        made_phase(n, NODES, what, TASKS, of_program=OWN) for n, what in enumerate((ran, FALLS))
-    ]
-    phases[0].segments["pc"][5] = 0x400100
-    rise = sum(ns for _, _, ns in ran)
-    names = Names(FUNCTIONS, POLICIES, of_program=True, places={0x400100: "work_on_it (a.c:12)"})
-    svg = code_svg(tell(3, 1000, (rise, rise + 2900), phases, names), "title", "note", 900)
+    told = tell_of(ran, pcs={5: 0x400100}, places={0x400100: "work_on_it (a.c:12)"})
+    svg = code_svg(told, "title", "note", 900)
     told = re.findall(r"<title>([^<]*)</title>", svg)
     assert any(one.endswith("work_on_it, in work_on_it (a.c:12) (the program)") for one in told)
     (interrupt,) = [one for one in told if "preempt" in one or "40.0 µs" in one]
@@ -460,13 +460,7 @@ def test_a_program_that_ran_and_then_waited_for_a_thread_elsewhere_was_not_busy(
     ]
     again = [(begun + 90_000, WAKES, HELPS, thread_of("answer"), 0, "answer")]
     there = [(HELPS, 0, begun), *moved, (HELPS, 0, whole - begun - sum(ns for *_, ns in moved))]
-    lanes = [
-        made_phase(0, NODES, ran, TASKS, of_program=OWN, priorities=PRIORITIES, events=wakes),
-        made_phase(0, NODES, there, TASKS, of_program=OWN, processor=1, events=again),
-        *(made_phase(1, NODES, FALLS, TASKS, of_program=OWN, processor=n) for n in range(2)),
-    ]
-    names = Names(FUNCTIONS, POLICIES, of_program=True)
-    sentence = tell(3, 1000, (whole, whole + 2900), lanes, names).sentence
+    sentence = tell_of(ran, there, events=(wakes, again)).sentence
     assert "ran after 10.4 µs, and waited 90.0 µs for a lock of its own" in sentence
     assert "still at something else" not in sentence
 
@@ -476,13 +470,7 @@ def test_another_processor_that_was_free_is_named():
     whole = sum(ns for _, _, ns in ran)
 
     def told(rest, allowed):
-        lanes = [
-            made_phase(0, NODES, ran, TASKS, of_program=OWN, allowed=allowed),
-            made_phase(0, NODES, [(rest, 0, whole)], TASKS, of_program=OWN, processor=1),
-            *(made_phase(1, NODES, FALLS, TASKS, of_program=OWN, processor=n) for n in range(2)),
-        ]
-        names = Names(FUNCTIONS, POLICIES, of_program=True)
-        return tell(3, 1000, (whole, whole + 2900), lanes, names).sentence
+        return tell_of(ran, [(rest, 0, whole)], allowed=allowed).sentence
 
     assert "(it is bound to processor 0, and processor 1 was free); most" in told(IDLES, 1)
     assert "the ping (processor 1 was free); most" in told(IDLES, 3)
@@ -499,30 +487,11 @@ def test_an_owner_that_others_keep_from_another_processor_has_two_causes():
         there = [(others, 0, wake - 3000), (HELPS, 0, whole - wake + 3000)]
         wants = (begun, CALLS, IN_MAIN, 0x500010, FUTEX_CALL | 128, "")
         gives = (wake, CALLS, HELPS, 0x500010, FUTEX_CALL | 129, "")
-        lanes = [
-            made_phase(0, NODES, ran, TASKS, of_program=OWN, events=[wants]),
-            made_phase(0, NODES, there, TASKS, of_program=OWN, processor=1, events=[gives]),
-            *(made_phase(1, NODES, FALLS, TASKS, of_program=OWN, processor=n) for n in range(2)),
-        ]
-        names = Names(FUNCTIONS, POLICIES, of_program=True, objects=OBJECTS)
-        return tell(3, 1000, (whole, whole + 2900), lanes, names).sentence
+        return tell_of(ran, there, events=([wants], [gives]), objects=OBJECTS).sentence
 
     kept = "; that one's processor 1 was at others for 77.0 µs, in user space of stress"
     assert kept in told(ELSEWHERE)
     assert "that one's processor" not in told(IDLES)
-
-
-def told_with(ran, events, **names):
-    """Return the sentence of a ball with what its program asked the kernel for."""
-    phases = [
-        made_phase(
-            n, NODES, what, TASKS, priorities=PRIORITIES, of_program=OWN, events=events * (not n)
-        )
-        for n, what in enumerate((ran, FALLS))
-    ]
-    rise = sum(ns for _, _, ns in ran)
-    known = Names(FUNCTIONS, POLICIES, of_program=True, **names)
-    return tell(3, 1000, (rise, rise + 2900), phases, known).sentence
 
 
 def test_a_lock_has_the_name_of_its_variable_and_who_gave_it_back():
@@ -534,11 +503,11 @@ def test_a_lock_has_the_name_of_its_variable_and_who_gave_it_back():
     gives = (begun + 900, CALLS, HELPS, 0x500010, FUTEX_CALL | 129, "")
     other = (begun + 10_200, CALLS, HELPS_TOO, 0x600000, FUTEX_CALL | 129, "")
     back = (begun + 10_450, RETURNS, IN_MAIN, 0, FUTEX_CALL | 128, "")
-    sentence = told_with(ran, [wants, gives, other, back], objects=OBJECTS)
+    sentence = tell_of(ran, events=[[wants, gives, other, back]], objects=OBJECTS).sentence
     assert "(futex ledger), which another thread of it had, helper (no real-time" in sentence
     assert "; wanted in main, given back in work_on_it; most" in sentence
     late = (begun + 10_450, RETURNS, IN_MAIN, 2**64 - 110, FUTEX_CALL | 128, "")
-    sentence = told_with(ran, [wants, gives, other, late], objects=OBJECTS)
+    sentence = tell_of(ran, events=[[wants, gives, other, late]], objects=OBJECTS).sentence
     assert "(futex ledger), which nobody gave it within its time (ETIMEDOUT)" in sentence
     assert "another thread" not in sentence
 
@@ -561,7 +530,7 @@ def test_a_sleep_says_what_was_asked_for(asks, said):
         (begun + 60_000, FIRES, IDLES, 900_000, thread_of("stress"), ""),
         (begun + 70_050, RETURNS, IN_MAIN, 0, SLEEP_CALL, ""),
     ]
-    sentence = told_with(ran, events)
+    sentence = tell_of(ran, events=[events]).sentence
     assert "slept 70.0 µs (system call clock_nanosleep" in sentence
     assert said in sentence
 
