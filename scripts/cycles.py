@@ -106,8 +106,8 @@ def classes(folder: Path) -> Iterator[list[str]]:
         takes = np.array([each, high - each]) * count
         sums += takes
         words = name.removesuffix("_ns").replace("_", " ")
-        row = [words, f"{count:.1f}", f"{each:g} ({low:g} to {high:g})"]
-        rows.append((takes[0], [*row, *(f"{one:,.0f}" for one in takes)]))
+        row = [words, f"{count:z.1f}", f"{each:g} ({low:g} to {high:g})"]
+        rows.append((takes[0], [*row, *(f"{one:z,.0f}" for one in takes)]))
     yield ["class", "in an answer", "cycles each (range)", "cycles", "more at the highest"]
     yield from (row for _, row in sorted(rows, key=lambda one: -one[0]))
     yield ["all", "", "", *(f"{one:,.0f}" for one in sums)]

@@ -8,12 +8,15 @@ import pytest
 
 from tennis.bench.virtual import memory
 from tennis.kit.checkout import ROOT
+from tennis.rally import memory as profiles
 from tennis.rally.memory import canonical
+from tests.support.synthetic import make_rally
 from tests.support.synthetic_match import MatchMaker
 
 sys.path.insert(0, str(ROOT / "scripts"))
 
 import boards
+import cycles
 
 
 def test_ranks_are_those_of_a_textbook():
@@ -47,3 +50,15 @@ def test_a_match_of_its_own_has_its_cells(tmp_path):
     assert {row[1] for row in summary[1:]} == {boards.THESIS, boards.OTHERS, boards.HELD_OUT}
     (row,) = [row for row in cells if row[:2] == [boards.THESIS, "mainline, idle: interrupt"]]
     assert row[2:] == ["3", "1", "", "", "", "", "51", "5.1", ""]
+
+
+def test_two_clocks_divide_an_answer_and_a_dearer_class_counts_itself(tmp_path, monkeypatch):
+    monkeypatch.setattr(profiles, "FOLDER", tmp_path)
+    for name, ns in (("as-assumed-1000", 2600), ("as-assumed-500", 4700), ("barrier", 3400)):
+        make_rally(tmp_path / f"beaglebone-{name}", balls=9, rise=np.full(9, ns))
+    assert cycles.line(tmp_path, "beaglebone", "as assumed") == pytest.approx((0.5, 2100))
+    figures = memory._figures(cycles.OWN / "beaglebone.toml")
+    assert cycles.usual_us(tmp_path, "beaglebone-barrier", figures) == 3.4  # 8 of 100 cycles more
+    made = memory._read(tmp_path / "beaglebone-barrier.toml")
+    assert made == memory._read(cycles.OWN / "beaglebone.toml")
+    assert sum(part == "cycles" for part, *_ in cycles.costs(figures)) == 10
