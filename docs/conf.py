@@ -17,7 +17,7 @@ extensions = [
     "sphinx.ext.autodoc",
     "tennis.course.authoring.accessibility",
     "tennis_books",
-    "tennis_verdicts",
+    "tennis_tables",
 ]
 autodoc_typehints = "none"  # the docstrings say shapes and units
 myst_enable_extensions = ["colon_fence", "deflist"]

@@ -213,6 +213,15 @@ def test_a_telephone_shows_verdicts_as_cards(browser, pages):
     page.close()
 
 
+def test_a_telephone_cuts_no_table_of_the_book(browser, pages):
+    page = browser.new_page(viewport=TELEPHONE)
+    for name in ("commands/rally", "evidence/hardware", "which-call", "alone"):
+        page.goto((pages["docs/index"].parent / f"{name}.html").as_uri())
+        assert page.locator("table.cards").count(), name
+        assert page.evaluate(f"{CUT}.map(e => e.innerText)") == [], name
+    page.close()
+
+
 @pytest.fixture(scope="module")
 def deck(tmp_path_factory) -> Path:
     """Build the slides; return their folder."""

@@ -4,6 +4,7 @@ import fcntl
 import hashlib
 import json
 import os
+import re
 import subprocess
 import sys
 import sysconfig
@@ -196,6 +197,13 @@ def test_a_fresh_environment_gets_all_that_playing_imports(dist, tmp_path):
     pip = [tmp_path / "venv/bin/pip", "install", only(dist, "*.whl")]
     done = run_to_end(pip, env=environment)
     assert done.returncode == 0, done.stderr[-2000:]
+    pips = ("pip", "setuptools", "pkg_resources", "_distutils_hack", "distutils-precedence")
+    site = only(tmp_path / "venv/lib", "python3*/site-packages")
+    packages = (path for path in site.iterdir() if not path.name.startswith(pips))
+    files = (file for path in packages for file in (path, *path.rglob("*")) if file.is_file())
+    megabytes = sum(file.stat().st_size for file in files) / 1e6
+    (said,) = re.findall(r"brings (\d+) MB of Python", (ROOT / "docs/install.md").read_text())
+    assert megabytes == pytest.approx(int(said), rel=0.05)
     for words in (["--version"], ["match", "--help"], ["setup", "--plan"]):
         done = run_to_end([tmp_path / "venv/bin/tennis", *words], cwd=tmp_path, env=environment)
         assert done.returncode == 0, done.stderr
