@@ -65,6 +65,11 @@ def watching(label: str = "rally", say: Listener = aside) -> Iterator["Watch"]:
         yield Watch(observe, stop)
 
 
+def _balls(progress: RallyProgress) -> str:
+    """Say how many balls were played: they come in batches, and a replay ends within one."""
+    return f"{min(progress.balls, progress.planned):,}/{progress.planned:,}"
+
+
 def _figures(progress: RallyProgress, *, wide: bool = True) -> str:
     if progress.doing:
         return progress.doing
@@ -106,7 +111,7 @@ def _live(console: Console, label: str) -> Iterator[Callable[[RallyProgress], No
                     task,
                     total=progress.planned if progress.balls else None,
                     completed=progress.balls,
-                    balls=f"{progress.balls:,}/{progress.planned:,}",
+                    balls=_balls(progress),
                     figures=_figures(progress, wide=wide),
                 )
 
@@ -124,7 +129,7 @@ def _plain(console: Console, label: str) -> Callable[[RallyProgress], None]:
             left = progress.seconds_left
             of = "repetitions" if progress.listens else "balls"
             console.print(
-                f"{label}: {progress.balls:,}/{progress.planned:,} {of}  {_figures(progress)}"
+                f"{label}: {_balls(progress)} {of}  {_figures(progress)}"
                 f"{'' if left is None else f'  {left:.0f} s left'}",
                 highlight=False,
                 soft_wrap=True,

@@ -58,7 +58,7 @@ def test_behind_the_last_ball_nobody_says_how_long_it_takes(monkeypatch, capsys)
         for _ in range(2):
             progress.add(payload(8))
             observe(progress)
-        progress.add(payload())
+        progress.add(payload(8))  # one more than was asked for: balls come in batches
         observe(progress)
     first, before, behind = capsys.readouterr().err.splitlines()[-3:]
     assert "left" not in first  # of what came together at first nobody knows how fast it was
