@@ -126,8 +126,11 @@ def grade(
         warn(f"{done} of {of}: {plain(name, 60)}")
 
     with listening(warn), downloads.opened(submissions) as root:
+        files = downloads.files(root)
+        what = "marking" if not replay else "playing the rallies of, and marking,"
+        warn(f"{what} {format_count(len(files), 'hand-in')}: each is named when it is done")
         graded = judged.grade(
-            downloads.files(root),
+            files,
             lab,
             out,
             root=root,
