@@ -15,7 +15,7 @@ from tennis.course import load_course, load_lab, work
 from tennis.course.checking import budget, plays
 from tennis.course.checking.budget import Budget
 from tennis.course.checking.module_trial import pace_of
-from tennis.course.checking.plays import Plays, draw_for, plan_of_rally
+from tennis.course.checking.plays import Plays, plan_of_rally
 from tennis.course.checking.program_work import BEHIND, RECORD, _Look, complaint, looks_in, script
 from tennis.course.checking.running import run_checks
 from tennis.course.checking.sloth_watch import Step
@@ -319,7 +319,7 @@ def test_balls_that_are_missed_now_and_then_end_nothing(tmp_path):
 # --- nothing is fixed that a hand-in could know ---
 
 
-def test_what_is_played_is_drawn_for_each_hand_in(tmp_path):
+def test_what_is_played_is_drawn_for_each_hand_in():
     paces = [pace_of(number) for number in range(50)]
     for name in ("reloads", "rate_hz", "loaded_us", "again_us", "gone_us", "seed"):
         assert len({getattr(pace, name) for pace in paces}) > 5, name
@@ -328,9 +328,6 @@ def test_what_is_played_is_drawn_for_each_hand_in(tmp_path):
     # the lab's own application is played with its own options: no check has these
     text = (ROOT / "labs/10-who-needs-a-scheduler/checks.py").read_text()
     assert "HOLD_US, PERIOD_US, BALLS = (" in text
-    source = tmp_path / "racquet.c"
-    source.write_text("int a;")
-    assert draw_for(None, source) != draw_for(Plays(tmp_path / "played"), source)
 
 
 def test_the_teachers_page_has_each_of_them():
