@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """Lab 2: what was planted for this student."""
 
 from tennis.course.checks import check, expect, number

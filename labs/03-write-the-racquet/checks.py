@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """Lab 3: a kernel module is built, tried on real kernels, and held beside the kit's."""
 
 from tennis.bench.kernels import catalogue, debugging, own_module

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """Lab 5: what can be computed from a student's own rallies."""
 
 from tennis.course.checks import check, expect, figure_ns, near, number

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """Lab 7: what can be computed from a student's own rallies, their instants and their stages."""
 
 import numpy as np

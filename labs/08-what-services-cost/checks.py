@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """Lab 8: what can be computed from a student's own drills."""
 
 import numpy as np

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """Lab 9: the sweep is the one that was asked for; what can be computed from it and from rallies."""
 
 from tennis.course.checking.plays import Plays

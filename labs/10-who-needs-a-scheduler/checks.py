@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """Lab 10: an application of SLOTH's is built and played, and who takes its books is looked at.
 
 How long the audit takes, how often it comes, and which balls are served is drawn for each hand-in.

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """Lab 11: the match is the one that was asked for, and it is played again."""
 
 from tennis.course.checking.match_work import compare_match, match_here, whole_match

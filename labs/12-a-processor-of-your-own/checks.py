@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """Lab 12: what can be computed from a student's own rallies, and from what was counted there."""
 
 from math import isfinite

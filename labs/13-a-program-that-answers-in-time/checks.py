@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """Lab 13: a program is played again, with the student's balls and with others, and must be in time.
 
 It is an ordinary process of the target's, with whatever it likes to do. Nothing that it says
