@@ -223,7 +223,7 @@ def unregistered(
 ) -> list[tuple[int, str]]:
     """Return (line, number) of each time in a text that neither a play nor a fact explains."""
     spans = [(one.start, one.end) for one in covered]
-    if facts == ["*"]:  # the register says why the whole page is none of its business
+    if facts == ["*"]:  # the register says why the whole page has nothing to do with it
         return []
     for fact in facts:
         matches = list(re.finditer(_spaced(fact), text))

@@ -82,7 +82,7 @@ def say(text: str) -> None:
 
 
 def run(*words: str | Path) -> None:
-    """Run a command of Tennis. Raises UsageError with what it said last."""
+    """Run a command of Tennis. Raises UsageError with its last line."""
     done = subprocess.run([TENNIS, *words], capture_output=True, text=True, check=False)
     if done.returncode:
         last = (done.stderr.strip().splitlines() or ["no output"])[-1]

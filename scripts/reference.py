@@ -146,7 +146,7 @@ def manifest_table() -> str:
 
 
 def settings_of(what: str) -> str:
-    """Return which settings may be said of a side of a comparison, or in a match's plan."""
+    """Return which settings a side may have of a comparison, or in a match's plan."""
     if what == "side":
         words = (option_of(row.name) for row in rows_of("side"))
         listed = ", ".join(f"`{word.removeprefix('--')}`" for word in words)

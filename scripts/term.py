@@ -216,7 +216,7 @@ def sign(marks: Path) -> str:
 
 
 def troubles(term: Term) -> list[dict[str, str]]:
-    """Return for each trouble what was said of it, and where. Raises TennisError."""
+    """Return for each trouble the sentence about it, and its page. Raises TennisError."""
     graded = [
         Graded.model_validate_json(path.read_bytes())
         for path in sorted((term.out / "first/results").iterdir())

@@ -147,7 +147,7 @@ def test_a_page_stands_alone(page):
 
 @pytest.mark.parametrize("page", PAGES, ids=str)
 def test_a_page_is_whole_without_its_book(page):
-    """What code says is written into it: scripts/reference.py."""
+    """The code writes these parts: scripts/reference.py."""
     text = (ROOT / page).read_text()
     assert "In the built book" not in text
     assert len(text.splitlines()) > 4  # no stub

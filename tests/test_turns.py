@@ -39,7 +39,7 @@ def test_thirty_at_once_on_two_places(locks):
     for one in each:
         one.join(60)
     assert (done, most) == (30, 2)
-    assert 1 <= len(waited) <= 28  # each said it once
+    assert 1 <= len(waited) <= 28  # each printed it once
     assert {path.name for path in locks.iterdir()} == {"tennis-notebook-0", "tennis-notebook-1"}
     assert {path.stat().st_mode & 0o777 for path in locks.iterdir()} == {0o444}
 

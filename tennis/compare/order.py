@@ -16,7 +16,7 @@ from tennis.compare.boots import Values
 
 DEGREES = 4  # of slow waves: a trend, a warm middle, and so on
 APART = 2.5  # standard deviations of a shuffled order: sides that are more like a wave are no turns
-DRIFT = 0.05  # the chance that a side without drift is said to drift
+DRIFT = 0.05  # the chance that a side without drift is called drifting
 ORDERS = 2000  # drawn to see how alike neighbours are by chance
 BOOTS_MIN = 5  # in fewer boots no order stands out
 

@@ -1,4 +1,4 @@
-"""What is missing is named with its package, as dpkg's own list has it."""
+"""A missing program is named with its package, as in dpkg's own list."""
 
 from types import SimpleNamespace
 

@@ -144,7 +144,7 @@ def test_an_unfinished_rally_that_lacks_its_versions(tmp_path):
 
 
 def test_a_leftover_link_is_not_written_through(tmp_path):
-    """Where a page is written first, somebody may have put a link to something else."""
+    """Somebody may have put a link at the place where a page is written first."""
     mine = tmp_path / "mine"
     mine.write_text("my thesis")
     page = tmp_path / "page.html"

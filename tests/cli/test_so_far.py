@@ -1,4 +1,4 @@
-"""What is known while a match is played: from the first boot on, and no surer than it is."""
+"""A match shows its results from the first boot on, and claims no more than they show."""
 
 import io
 import re

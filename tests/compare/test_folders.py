@@ -16,7 +16,7 @@ def of_a_pi_5(rally: Rally, gpio_link: str | None) -> Cell:
 
 @pytest.mark.parametrize(("before", "after"), [(None, "awake"), ("awake", None), (None, None)])
 def test_loads_do_not_compare_where_nobody_knows_if_the_link_slept(tmp_path, before, after):
-    """Idle looks worse than loaded there, and nothing in the folder said why."""
+    """Idle looks worse than loaded there, and nothing in the folder explained it."""
     idle = of_a_pi_5(make_rally(tmp_path / "idle", load="idle", balls=50), before)
     loaded = of_a_pi_5(make_rally(tmp_path / "busy", load="stress", balls=50, seed=2), after)
     with pytest.raises(

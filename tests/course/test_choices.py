@@ -1,4 +1,4 @@
-"""Choices: neither length nor place tells which is right; each student has an order of their own.
+"""Choices: neither length nor place gives the right one away; each student has another order.
 
 What is marked is the choice. A number means nothing without the student's seed.
 """
@@ -73,7 +73,7 @@ def test_a_number_names_a_choice():
 
 
 def test_numbers_of_another_name_are_not_guessed(tmp_path):
-    """Whoever changes the name later had other numbers before them: a person decides."""
+    """A student who changes the name later saw other numbers: a person decides."""
     made = make_work(tmp_path / "w", LAB, "zoe")
     path = made / "answers.toml"
     path.write_text(path.read_text().replace('student = "zoe"', 'student = "yan"'))

@@ -21,7 +21,7 @@ ALL = "\n```{lab-questions}\n```\n"
 
 
 def build(folder: Path, page: str, name: str = "01-first-serve") -> tuple[str, str]:
-    """Build a book of one page; return its HTML and what Sphinx said."""
+    """Build a book of one page; return its HTML and Sphinx's output."""
     source = folder / "book"
     source.mkdir()
     (source / "conf.py").write_text(

@@ -1,4 +1,4 @@
-"""What a student is told: answered and right are two things, and a part can be handed in."""
+"""The lines that a student reads: answered is not yet right, and a part can be handed in."""
 
 import json
 import re

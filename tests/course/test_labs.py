@@ -141,7 +141,7 @@ def test_no_solution_lacks_an_answer(tmp_path):
 
 @pytest.mark.parametrize("core", ["evl", "cobalt"])
 def test_recorded_figures_are_those_of_the_evidence(core):
-    """Nobody can play them again here; so what students read is compared with where it was told."""
+    """Nobody can play them again here; so the handouts' figures are compared with their source."""
     evidence = (ROOT / "docs" / "evidence" / f"{core}.md").read_text()
     lab = load_lab("06-out-of-band")
     rows = {

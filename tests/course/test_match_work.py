@@ -75,7 +75,7 @@ def test_a_match_is_played_by_the_marker_and_compared(played, monkeypatch, tmp_p
     with pytest.raises(Wrong, match="holds the balls of"):
         whole_match(work.read(forged))
 
-    # one ball that was lowered, sealed anew: only playing it again tells
+    # one ball that was lowered, sealed again: only a replay finds it
     table = pq.read_table(folder / "main-result" / FIRST / "balls.parquet")
     fall = table.column("fall_ticks").to_pylist()
     fall[7] += 1

@@ -26,7 +26,7 @@ FREES = (
 )
 COUNTS = "racquet_count_reply(&racquet);\n"
 BEGINS = "\treturn racquet_register();"
-# all that the script of a trial ever told of a good one, as bytes on the serial line
+# all that the script of a trial ever printed about a good one, as bytes on the serial line
 SAYS = r"""
 #include <linux/io.h>
 #include <linux/reboot.h>

@@ -281,7 +281,7 @@ LAB_1 = load_lab("01-first-serve")
 
 @pytest.mark.slow
 def test_the_class_is_marked_by_what_the_marker_played(tmp_path):
-    """What the marker played is made up: the same balls, so that nothing boots."""
+    """The marker's replay is made up: the same balls, so that nothing boots."""
     (tmp_path / "in").mkdir()
     plays = tmp_path / "in-marks" / "played"
     plays.mkdir(parents=True)
@@ -293,7 +293,7 @@ def test_the_class_is_marked_by_what_the_marker_played(tmp_path):
     assert done.exit_code == 0, done.output
     page = (tmp_path / "in-marks/class.html").read_text()
     assert "Nothing to look at. Each rally was played here with its student's seed" in page
-    # nothing is said of what was not compared: no rallies, or none that was played here
+    # no line about what was not compared: no rallies, or none that was played here
     none = {asked.name: None for asked in LAB_1.rallies}
     made = make_work(tmp_path / "cy", LAB_1, "cy", rallies=none)
     (made / work.NOTEBOOK).write_text(NOTHING)

@@ -1,4 +1,4 @@
-"""A prediction is sealed by the first rally, and nobody honest is told that it was changed."""
+"""The first rally seals a prediction, and no honest student reads that it was changed."""
 
 import json
 import re
@@ -38,7 +38,7 @@ def edit(folder: Path, old: str, new: str) -> None:
 
 
 def play(folder: Path, name: str, **about) -> list[str]:
-    """Play a rally as the commands do; return what the student was told."""
+    """Play a rally as the commands do; return the lines that the student reads."""
     told: list[str] = []
     with sealing(folder / name, told.append):
         make_rally(folder / name, **about)

@@ -62,7 +62,7 @@ def test_a_sweep_is_played_by_the_marker_and_compared(played, tmp_path):
     with pytest.raises(Wrong, match="its seed is"):
         whole_sweep(opened(other))
 
-    # one rate's balls, sealed anew as if they were another's: only playing them again tells
+    # one rate's balls, sealed again as if they were another's: only a replay finds it
     forged = tmp_path / "forged"
     shutil.copytree(played, forged)
     low, high = (forged / "rates" / name for name in (LOW, HIGH))

@@ -1,4 +1,4 @@
-"""What is told of a ball that a Racquet of somebody's own answered: by its functions and lines."""
+"""The explanation of a ball that somebody's own Racquet answered: by its functions and lines."""
 
 import re
 from xml.etree import ElementTree

@@ -1,4 +1,4 @@
-"""What is told of a ball that a program answered: what it waited for, by its own functions."""
+"""The explanation of a ball that a program answered: what it waited for, by its own functions."""
 
 import re
 import subprocess

@@ -1,4 +1,4 @@
-"""A witness inside the target: what it told, on the instrument's clock, beside the balls."""
+"""A witness inside the target: its times, on the instrument's clock, beside the balls."""
 
 import base64
 import gzip
@@ -51,7 +51,7 @@ def test_a_witness_sees_what_holds_up_everybody(tmp_path, name):
     assert len(held) >= 5
     both = 0
     for began, ended in held:
-        # whoever was due before the interrupts came back is late until then
+        # a thread that was due before the interrupts came back is late until then
         due = (inside.began > began + 5_000) & (inside.began < ended - 40_000)
         for last in inside.ended[due].tolist():
             both += 1
@@ -87,7 +87,7 @@ def console(text, ready="tennis: fact ready_monotonic_ns 1000000000"):
 
 @pytest.fixture
 def told(tmp_path):
-    """Make a rally whose witness told a text."""
+    """Make a rally whose witness wrote a text."""
     rise = np.full(200, 1000)
 
     def make(text, **more):

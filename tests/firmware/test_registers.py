@@ -1,6 +1,6 @@
 """The firmware's registers are those of both chips: no emulator has an RP2350's.
 
-Each function of ``registers.py`` runs as it does on the chip, upon a memory that writes down what
+Each function of ``registers.py`` runs as it does on the chip, on a memory that writes down what
 is read and written. The chip's own description (SVD) says what that is.
 """
 

@@ -117,7 +117,7 @@ def canvas_class() -> dict[str, bytes]:
 def marked(
     tmp_path: Path, entries, *words: str | Path, form: str = "class.zip"
 ) -> tuple[Path, str]:
-    """Mark a class; return where it is, and what was said."""
+    """Mark a class; return its folder, and the output."""
     given = tmp_path / form
     if form.endswith(".zip"):
         given.write_bytes(packed(entries))
@@ -177,7 +177,7 @@ def test_moodles_feedback_has_a_folder_for_each_student(moodle):
     participants = {number: str(number) for number in STUDENTS | MORE}
     data = (moodle / "gradebook/moodle-feedback.zip").read_bytes()
     pages = moodle_feedback(data, participants)
-    # why something could not be marked helps its student; open points are not yet told
+    # why something could not be marked helps its student; open points stay open
     assert set(pages) == {str(number) for number in IN_MOODLE | {115}}
     assert {name for name, _ in pages.values()} == {f"{LAB.slug}-feedback.html"}
     assert "Zoë Müller" in pages["102"][1].decode()

@@ -34,7 +34,7 @@ def test_texts_that_all_got_the_same_points_are_asked_about_once(tmp_path):
     assert texts.signed_alike(tmp_path, LAB, more) == []
     assert len(texts.signed_alike(tmp_path, LAB, alike | sheet([3.0] * 11))) == 1
     assert len(texts.signed_alike(tmp_path, LAB, sheet([0.0] * 8))) == 1
-    # texts that were told apart, a number's points, and two texts ask nothing
+    # texts of different codes, a number's points, and two texts ask nothing
     (tmp_path / texts.SIGNED).write_text("[")
     for told_apart in (sheet([3.0, 2.5, 3.0]), sheet([2.0] * 8, "edges"), sheet([3.0] * 2)):
         assert texts.signed_alike(tmp_path, LAB, told_apart) == []

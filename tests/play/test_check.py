@@ -1,4 +1,4 @@
-"""What a folder is compared with once its rally was played again; synthetic folders play both.
+"""A folder is compared with a replay of its rally; synthetic folders play both.
 
 Replays of real rallies: tests/play/test_drill.py, test_survival.py, test_sloth.py.
 """
@@ -48,7 +48,7 @@ def made(place: Path, **about) -> Rally:
 
 
 def sealed_again(rally: Rally, **update) -> Rally:
-    """Seal a folder again whose files were altered, as whoever alters them can."""
+    """Seal a folder again whose files were altered, as a forger can."""
     content = rally.manifest.model_dump(mode="json") | update
     content["files"] = {path.name: "" for path in rally.path.iterdir() if path.name != MANIFEST}
     reseal(rally.path, content)

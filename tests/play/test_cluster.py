@@ -105,7 +105,7 @@ def test_a_worker_is_killed_and_the_match_is_the_serial_one(scheduler, tmp_path)
         # the same command has nothing left to do, and needs no cluster for it
         again = play("tcp://127.0.0.1:1", tmp_path / "m", match(5), said.append)
         assert len(again.kept) == 5
-        # whoever asks for the same rallies finds them
+        # the next one who asks for the same rallies finds them
         shutil.rmtree(tmp_path / "m")
         found = play(scheduler, tmp_path / "m", match(5), said.append)
         assert len(found.played) == 5
@@ -119,7 +119,7 @@ def test_a_worker_is_killed_and_the_match_is_the_serial_one(scheduler, tmp_path)
 @virtual
 @one_cluster
 def test_a_worker_that_plays_other_balls_is_named(scheduler, tmp_path):
-    """What it sealed is well sealed; another worker finds out, and this machine decides."""
+    """Its seals are good ones; another worker finds the fault, and this machine decides."""
     said: list[str] = []
     with workers(scheduler, tmp_path, None, DISHONEST):
         outcome = play(scheduler, tmp_path / "m", match(4), said.append, check_every=1)

@@ -1,6 +1,6 @@
 """Commissioning, end to end and wire by wire: the real firmware on an emulated Pico.
 
-Where no wire is meant, steps are made up (the names of these tests say so), and only what the
+Steps that need no wire are made up (the names of these tests say so), and only what the
 folder keeps is looked at.
 """
 
@@ -46,7 +46,7 @@ def _data_folder(tmp_path, monkeypatch):
 
 @pytest.mark.virtual
 def test_an_evening_with_an_emulated_pico_and_a_virtual_target(tmp_path):
-    """The steps one after the other, the folder opened anew for each; then the file to send.
+    """The steps one after the other, the folder opened again for each; then the file to send.
 
     The last one, with a load, takes half of the time of all: another test has it.
     """
@@ -249,7 +249,7 @@ def test_another_made_up_pico_is_noticed(whole, made_up):
     assert (result.verdict, result.reason) == ("fail", "another Pico than in the steps before")
     made_up["pico"] = Outcome("pass", "x", serial="another pico")
     again(whole).do("pico")
-    # what the target said is its own
+    # the target's own lines
     assert again(whole).todo() == ["firmware", "jumpers", "ping", "reply", "idle", "load"]
     assert "another pico" not in (whole / RECORD).read_text()
 

@@ -1,4 +1,4 @@
-"""`tennis compare` of what is to be played: real boots in pairs, until it is decided."""
+"""`tennis compare` plays both sides: real boots in pairs, until it is decided."""
 
 import json
 import re

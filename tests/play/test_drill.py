@@ -120,7 +120,7 @@ def _both_sides_agree(drill: Rally, name: str) -> None:
     [("periodic", "hrtimer"), ("periodic", "kernel"), ("switch", "kernel"), ("priority", "kernel")],
 )
 def test_a_hog_is_in_the_latest_repetition(tmp_path, name, context):
-    """The known answer: interrupts are off for 100 us, and whoever is at work then is as late.
+    """The known answer: interrupts are off for 100 us, and the thread at work then is as late.
 
     171 and 3,700 have no common factor: in 3,700 repetitions the holds begin at each point of the
     period, 1 us apart, so some begin inside a repetition of 3 us, whatever the phase of the boot.
@@ -137,7 +137,9 @@ def test_a_hog_is_in_the_latest_repetition(tmp_path, name, context):
         assert sum(share.ns for share in story.shares()) == story.waited
         began_ns = 171_000 if name == "periodic" else 0
         assert story.waited == span_of(rally, story.ball, name) - began_ns
-    if name != "periodic":  # whoever sleeps meanwhile is late with the next; this one was at work
+    if (
+        name != "periodic"
+    ):  # a thread that sleeps meanwhile is late with the next; this one was at work
         assert 60_000 < summary.duration_ns.inside.max < 125_000
         assert 60_000 < summary.duration_ns.outside.max < 125_000
         return
@@ -217,7 +219,7 @@ def test_damaged_times_are_refused(periodic, tmp_path, raw, said):
 
 
 def test_a_replay_finds_times_that_the_target_never_told(periodic, tmp_path):
-    """Whoever seals a folder again can write times that fit: here a tenth of each."""
+    """A forger who seals a folder again can write times that fit: here a tenth of each."""
     copy = tmp_path / "d"
     shutil.copytree(periodic, copy)
     before = (copy / CONSOLE).read_bytes()

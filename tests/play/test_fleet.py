@@ -24,7 +24,7 @@ match = partial(small_match, "sloth")
 
 
 class Board(SlothBench):
-    """A bench that counts, and that fails when it is told to."""
+    """A bench that counts, and that fails on request."""
 
     def __init__(self, fails=lambda _: False, gate=None):
         super().__init__()

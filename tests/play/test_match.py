@@ -19,7 +19,7 @@ from tests.support.shared import made_once
 pytestmark = pytest.mark.virtual
 
 TENNIS = [str(Path(sys.executable).with_name("tennis"))]
-# what a match does, whoever answers: SLOTH boots in no time. So many balls that it is seen at work.
+# what a match does with any target: SLOTH boots in no time. So many balls that it is seen at work.
 BALLS = 50_000
 PLAN = f"""
 title = "A small match"

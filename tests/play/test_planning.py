@@ -83,7 +83,7 @@ def test_a_header_that_changed_builds_the_module_anew(tmp_path):
     ("option", "name"), [("CONFIG_SMP", "mainline-5.10.1-mine"), ("CONFIG_EVL", "evl-5.10.1-mine")]
 )
 def test_a_tree_is_called_by_flavour_and_release_and_never_by_its_folder(tmp_path, option, name):
-    """`tennis kernels package` ends in /build: every label said "build", and manifests a path."""
+    """`tennis kernels package` ends in /build: every label was "build"; manifests had a path."""
     found = catalogue.find(str(kernel_tree(tmp_path / "build", option)))
     assert found.name == name
     assert found.is_tree

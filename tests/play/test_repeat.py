@@ -41,7 +41,7 @@ def test_a_rally_keeps_the_phase_that_it_was_played_with(tmp_path, within):
 
 
 def test_nobody_may_choose_a_phase(tmp_path):
-    """What the manifest says is played only if it is one that the seed gives."""
+    """A manifest's value is played only if the seed gives the same."""
     assert phase_of(recorded(tmp_path, "tennis.phase_us=12")) == drawn_us(7, CYCLE_US)
 
 

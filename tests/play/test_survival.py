@@ -35,7 +35,7 @@ BALLS = 1600
 # a load, for what is looked at behind the last ball; a hog boots in a third of stress's time
 PLAN = {"kernel": "rt", "load": "hog", "balls": BALLS, "seed": 3}
 WORDS = ["--kernel", "rt", "--load", "hog", "--balls", str(BALLS), "--seed", "3"]
-# what the player does, whoever answers: SLOTH boots in no time. So many that it is seen at work.
+# what the player does with any target: SLOTH boots in no time. So many that it is seen at work.
 QUICK_BALLS = 50_000
 QUICK = {"kernel": "sloth", "balls": QUICK_BALLS, "seed": 3}
 QUICK_WORDS = ["--kernel", "sloth", "--balls", str(QUICK_BALLS), "--seed", "3"]

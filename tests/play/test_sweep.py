@@ -40,7 +40,7 @@ def copy(whole, tmp_path) -> Path:
 
 
 def test_a_real_kernel_breaks_where_its_answer_takes_a_period(whole):
-    """rt lowers the line some 9.4 us after a ping: with pings 7 us apart no reply can be told."""
+    """rt lowers the line some 9.4 us after a ping: with pings 7 us apart replies are alike."""
     swept = open_sweep(whole)
     assert list(swept.rates) == sorted(swept.rates)
     answer_ns = swept.rates[50_000].interrupt_ns.median + swept.rates[50_000].scheduling_ns.median

@@ -75,6 +75,6 @@ def test_a_path_is_no_difference_and_a_name_of_today_is(old):
 
 
 def test_no_folder_chooses_the_tree_whose_makefile_is_run(old):
-    """Whoever plays a rally again, also to explain it, names the tree."""
+    """Somebody who plays a rally again, also to explain it, names the tree."""
     with pytest.raises(UsageError, match="name it with --kernel DIR"):
         plan_again(old)

@@ -39,7 +39,7 @@ def test_a_frame_has_a_record_for_each_processor():
     ("told", "kept"), [([60, 38], True), ([100, 12], True), ([60, 37], False), ([], False)]
 )
 def test_a_part_of_a_targets_counts_is_none(told, kept):
-    """Of a rally that went on after a break only the parts are told that came to their end."""
+    """A rally that went on after a break names only the parts that came to their end."""
     counts = [on(processor, pings) for processor, pings in enumerate(told)]
     totals = sealing._Totals(100, 2, 0, collections.Counter(), [])
     assert sealing._where_pings_came(SimpleNamespace(where=counts), totals) == (

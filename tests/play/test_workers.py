@@ -1,4 +1,4 @@
-"""Several rallies at once: the same match, which can be stopped, killed, and gone on with."""
+"""Several rallies at once: the same match, which can be stopped, killed, and continued."""
 
 import os
 import signal
@@ -26,7 +26,7 @@ match = partial(small_match, "sloth")
 
 
 def test_workers_play_the_same_match_and_go_on_with_it(tmp_path):
-    """Stopped after the first rally, gone on with, and extended by a boot."""
+    """Stopped after the first rally, continued, and extended by a boot."""
     said: list[str] = []
     with listening(said.append):
         outcome = match(3).play(tmp_path / "two", silent, lambda: len(said) > 0, Workers(2))

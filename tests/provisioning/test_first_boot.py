@@ -83,7 +83,7 @@ def test_a_written_card_boots_and_tells_cloud_init_all(boot, tmp_path, board):
 
 
 def test_a_first_boot_below_the_first_line_is_none(boot):
-    """What somebody kept there is not what the firmware reads: the card would let in nobody."""
+    """The firmware does not read that file: the card would let in nobody."""
     debian_12(boot, f"console=tty1 root=PARTUUID=1-02\n# before: {FIRST}")
     assert "has neither cloud-init's user-data nor a first boot" in str(write(boot).exception)
 

@@ -47,7 +47,7 @@ ANSIBLE = {
 
 
 class Bench:
-    """The machine, its inventory, and what was said while it was provisioned."""
+    """The machine, its inventory, and the output of its provisioning."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -92,7 +92,7 @@ class Bench:
         print(f"virtual Pi: {name} {self.seconds[name]} s")  # shown by pytest -s, kept by --junit
 
     def start_play(self, *words: str) -> subprocess.Popen[bytes]:
-        """Start the playbook; what it says goes into ``said``."""
+        """Start the playbook; its output goes into ``said``."""
         with self.said.open("wb") as said:
             return subprocess.Popen(
                 [program("ansible-playbook"), "-i", self.inventory, "site.yml", "-vv", *words],
@@ -104,7 +104,7 @@ class Bench:
             )
 
     def play(self, *words: str, name: str) -> str:
-        """Run the playbook; return what it said."""
+        """Run the playbook; return its output."""
         since = time.monotonic()
         code = self.start_play(*words).wait()
         self.timed(name, since)
@@ -215,7 +215,7 @@ def test_what_cannot_be_is_refused_and_nothing_is_changed(bench):
 
 
 def test_a_run_that_is_cut_off_while_it_installs_a_kernel(bench):
-    """What it left is half a package; the next test runs the playbook again."""
+    """Half a package is left; the next test runs the playbook again."""
     since = time.monotonic()
     running = bench.start_play()
     try:
@@ -234,7 +234,7 @@ def test_converge(bench):
 
 
 def test_a_hostile_student_sets_traps(bench):
-    """Links in the home and among the data; the runs below follow none of them."""
+    """Links in the home and among the data; the runs below follow no link."""
     for line in (
         "ln -s /etc ~/.ssh",
         "mkfifo ~/.bash_logout.pipe; ln -s /etc/shadow ~/keys",

@@ -1,4 +1,4 @@
-"""No cell of a table is a formula, whoever wrote it, and numbers stay numbers."""
+"""No cell of a table is a formula, from any writer, and numbers stay numbers."""
 
 import csv
 import io

@@ -182,7 +182,7 @@ def test_an_edited_manifest_is_not_believed(rally, was, becomes):
 
 
 def test_a_manifest_without_a_seal_is_one_of_tennis_0_1(rally):
-    """Laid out anew it is the same, and folders that were made before seals still open."""
+    """In another layout it is the same, and folders that were made before seals still open."""
     file = rally / "manifest.json"
     content = json.loads(file.read_text())
     file.write_text(json.dumps(content))

@@ -1,4 +1,4 @@
-"""What was begun in one setting is not gone on with in another: each setting alone, changed.
+"""No rally goes on in another setting than it began in: each setting alone, changed.
 
 Nothing boots: what was begun lies in a folder, and the bench says that it was asked to go on.
 """

@@ -12,7 +12,7 @@ from tennis.match.sweep.folder import SweepRecord
 from tests.support.one_setting import NAMES, SERVED, before_and_after, with_setting
 
 MADE = {"tennis": "0", "created": "2026-01-01T00:00:00+00:00", "time_note": "made up"}
-# of a plan only the last of them is none by itself
+# of a plan only the last of them is no setting by itself
 ANY = pytest.mark.parametrize("name", sorted({*NAMES, *SERVED} - {"bottom_half_cpu"}))
 
 

@@ -1,4 +1,4 @@
-"""What somebody brings as a program: what it is known by, and one line for what is none."""
+"""A program of somebody's own: its hash and name, and one line for a file that is no program."""
 
 import os
 import struct

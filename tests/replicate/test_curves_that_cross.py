@@ -74,7 +74,7 @@ def test_nearer_is_a_distance_in_decades():
 
 
 def test_random_mixtures_keep_what_must_hold():
-    """Mirror, cut in half, boots copied, one boot more: none of them turns a verdict round."""
+    """Mirror, cut in half, boots copied, one boot more: a verdict never turns round."""
     for number in range(20):
         random = np.random.default_rng([53, number])
         kinds = random_kinds(random), random_kinds(random)

@@ -1,4 +1,4 @@
-"""Cells of a board that were played one after the other: a verdict says so, or there is none."""
+"""Cells of a board that were played one after the other: a verdict says so, or does not exist."""
 
 import pytest
 

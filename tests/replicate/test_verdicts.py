@@ -601,7 +601,7 @@ def test_a_statement_that_nothing_is_late_has_no_cause(maker):
 
 
 def test_what_is_no_number_gets_words(maker):
-    """Missed balls are later than any ratio; where no such ball is, 0 is a ratio of shares."""
+    """Missed balls are later than any ratio; without such a ball, 0 is a ratio of shares."""
     idle_pair(maker, bursts(5000), bursts(6000))
     maker.cell("mainline", "default", "network", bursts(5000), misses=60)
     maker.cell("rt", "chrt", "network", bursts(5000), bursts(100))

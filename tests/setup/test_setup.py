@@ -253,7 +253,7 @@ def test_what_is_installed_has_one_version_in_the_range_that_the_wheel_names():
 
 
 def test_kernels_are_fetched_beside_pip_by_python_alone(tmp_path):
-    """What the script starts before there is a .venv: nothing of what pip brings is imported."""
+    """The script starts these before there is a .venv: they import nothing that pip brings."""
     text = (ROOT / "scripts/setup.sh").read_text()
     program = re.search(r"<<'END' &\n(.*?)\nEND\n", text, re.DOTALL)[1]
     assert "catalogue.fetch(name)" in program

@@ -35,7 +35,7 @@ def test_a_load_is_complete(name):
     assert all(path.is_file() for path in programs.values())
     files = load.files(programs)
     assert {"start", "parts", "parameters"} <= set(files)
-    # a load that is none, and one that a single module is, have nothing to start or to check
+    # idle, and a load that is one module, have nothing to start or to check
     assert load.checked == ("health" in files) == (name != "idle")
     for part in load.parts:
         if part.health:

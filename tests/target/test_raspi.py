@@ -46,7 +46,7 @@ def provisioned(root: Path, pi: raspi.Pi, kernel: Kernel) -> Target:
 
 
 def started(target: Target, name: str, folder: Path) -> tuple[Loaded, str]:
-    """Start what the firmware loads, and return it and what the machine said."""
+    """Start what the firmware loads, and return it and the machine's output."""
     pi_card.write(folder / "card.img", target.firmware)
     card = pi_card.read(folder / "card.img")
     loaded = Firmware(BOARDS[name], tryboot=True).start(card)

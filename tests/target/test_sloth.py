@@ -146,7 +146,7 @@ def played(folder, application, core="m3", *, defines=None, **more):
     ("core", "rise", "fall"), [("m0", 32, 106), ("m3", 26, 68), ("m33", 26, 68)]
 )
 def test_every_ball_is_answered_alike(tmp_path, core, rise, fall):
-    """2 ns an instruction; entering an exception is none in QEMU, and takes 12 to 16 cycles."""
+    """2 ns an instruction; entering an exception takes none here, and 12 to 16 cycles on a chip."""
     balls, _ = played(tmp_path, "racquet", core)
     assert balls.size == 1000
     assert set(balls["rise"]) == {rise}

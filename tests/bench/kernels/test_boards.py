@@ -1,4 +1,4 @@
-"""What boards cannot do: snapshots as such boards would tell them. No board told these."""
+"""What boards cannot do: made-up snapshots of such boards. No board sent these."""
 
 import os
 from pathlib import Path

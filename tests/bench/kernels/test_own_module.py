@@ -56,7 +56,7 @@ def test_no_file_of_this_machine_is_read(tmp_path, mainline, line):
     assert "No such file" in own.errors[0] or "file not found" in own.errors[0], own.errors
 
 
-# doubled 60 times over, and none of it is kept in memory
+# doubled 60 times over, and memory keeps nothing of it
 # the comment makes each turn slow, so that time ends before memory does
 ENDLESS = (
     f"/* {'x' * 60_000} */"
@@ -92,13 +92,13 @@ def test_a_source_that_asks_too_much_is_to_blame(tmp_path, mainline, monkeypatch
 
 
 def line_of(text: str, words: str) -> int:
-    """Count by hand; where a function is only announced, its line ends in a semicolon."""
+    """Count by hand; the line of a mere declaration ends in a semicolon."""
     lines = enumerate(text.splitlines(), 1)
     return next(n for n, line in lines if words in line and not line.endswith(";"))
 
 
 def test_each_function_has_its_own_line(tmp_path, mainline):
-    """In a module all sections begin at 0: .exit.text must not be told as .text, nor a header."""
+    """In a module all sections begin at 0: .exit.text must not be taken for .text, nor a header."""
     own = build(tmp_path, RIGHT, mainline)
     header = (ROOT / "target/racquet/racquet-device.h").read_text()
     own_lines = dict.fromkeys(("top_half", "bottom_half", "stop", "init"), (RIGHT, "racquet.c"))

@@ -54,7 +54,7 @@ def _nothing(progress: Progress) -> None:
 
 
 class Bench:
-    """A mock target behind a real SSH server, a fake Brickwall, a load that can be told apart."""
+    """A mock target behind a real SSH server, a fake Brickwall, a load that can be recognised."""
 
     def __init__(self, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         self.folder = folder
@@ -62,7 +62,7 @@ class Bench:
         self.sshd = Sshd(folder, self.target.programs, self.target.environment)
         self.brickwall = FakeBrickwall()
         self.word = f"load-{uuid.uuid4().hex}"
-        self.sleep = f"exec sh -c 'sleep 1000; : {self.word}'"  # a process that can be told apart
+        self.sleep = f"exec sh -c 'sleep 1000; : {self.word}'"  # a process that can be recognised
         self.said: list[str] = []
         self.patience = Patience(target_alive_every_s=0.2)
         monkeypatch.setenv("TENNIS_SSH_CONFIG", str(self.sshd.config))

@@ -162,7 +162,7 @@ def test_a_drill_leaves_the_board_as_it_was(target, tmp_path, name, context, tas
 
 @pytest.mark.more
 def test_a_witness_looks_on_and_leaves_the_board_as_it_was(target, tmp_path):
-    """The fake instrument pings nobody: so nothing ties the clocks, and that is said."""
+    """The fake instrument pings nobody, so nothing ties the clocks: a line says so."""
     traces = "ls /sys/kernel/tracing/instances /dev/shm; pidof cyclictest; true"
     before = state(target) + target.run(traces, what="looking")
     rally = played(tmp_path / "r", rate=100, load="stress", witness="cyclictest", balls=300)

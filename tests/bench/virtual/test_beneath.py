@@ -27,7 +27,7 @@ def answers(rally):
 
 
 def figures(console):
-    """Return what /sys/kernel/debug/sloth said."""
+    """Return the text of /sys/kernel/debug/sloth."""
     return {name: int(number) for name, number in re.findall(r"figure (\w+) (\d+)", console)}
 
 

@@ -1,4 +1,4 @@
-"""Programs of somebody's own answer alone: played, told as such, repeated; bad ones are named.
+"""Programs of somebody's own answer alone: played, named as such, repeated; bad ones are named.
 
 What a program does wrong before the first ball ends its rally there, so that these are short.
 """

@@ -1,4 +1,4 @@
-"""What the plugins are given, and what one of them finds out about QEMU by experiment."""
+"""The plugins' arguments, and what one of them finds out about QEMU by experiment."""
 
 import subprocess
 from typing import get_args

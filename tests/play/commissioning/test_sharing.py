@@ -1,4 +1,4 @@
-"""What leaves in a record that is sent: what the list names, whatever the folder says."""
+"""A record that is sent holds what the list names, whatever the folder says."""
 
 import json
 import random

@@ -1,4 +1,4 @@
-"""Whose reply is it? Held against a simulated target of which it is known."""
+"""Whose reply is it? Compared with a simulated target, which knows."""
 
 import bisect
 
@@ -72,7 +72,9 @@ def simulated(off, answer_after, pings):
             edges.append((rise, 1, current))
             up_until = rise + answer_after[runs % len(answer_after)]
             edges.append((up_until, 0, current))
-        current.extend(taken)  # the line was up already: whoever is answered now shares the reply
+        current.extend(
+            taken
+        )  # the line was up already: the ping that is answered now shares the reply
         now = rise
         runs += 1
     rises = [when for when, level, _ in edges if level]
@@ -119,7 +121,7 @@ def test_no_pair_is_a_wrong_one(off, answer_after):
     paired = kinds_of(served, rises, own_fall)["paired"]
     # the known limit: the reply before is a late one, begun at the very edge of its interval
     assert all(begun_at(served, rises, ping - 1) < RISE for ping in paired - truth)
-    # only whoever comes right behind an unanswered ping is given up without need
+    # only a ping right behind an unanswered one is given up without need
     silent = {index for index in range(59) if not own_fall[index]}
     assert all(index - 1 in silent for index in truth - paired if index < 59)
 
