@@ -323,6 +323,10 @@ def test_a_student_does_lab_1(tmp_path, monkeypatch):
     assert done.exit_code == 0, done.output
     (tmp_path / "in").mkdir()
     (zipped_file,) = Path().glob("*.zip")
+    with zipfile.ZipFile(zipped_file) as archive:
+        names = set(archive.namelist())
+        assert {f"{rally.name}/manifest.json" for rally in LAB.rallies} <= names
+        assert b"/Image" in archive.read("notebook.pdf")
     zipped_file.rename(tmp_path / "in" / zipped_file.name)
     done = run("grade", tmp_path / "in", "--lab", "01")
     assert done.exit_code == 0, done.output

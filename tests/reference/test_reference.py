@@ -26,6 +26,13 @@ HERE = Path(__file__).parent
 DIGESTS = HERE / "digests.json"
 RALLIES = tomllib.loads((HERE / "rallies.toml").read_text())
 WRITE = os.environ.get("TENNIS_REFERENCE") == "write"
+RELEASES = {"mainline": "6.12.", "rt": "6.12.", "mainline-6.1": "6.1.", "rt-7": "7."}
+# what a digest does not hold: who answered, with the kernel's own priorities and with others
+TASKS = {
+    "rt-forced-stress": {"irq/17-racquet": ("SCHED_FIFO", 99), "ksoftirqd/0": ("SCHED_FIFO", 99)},
+    "rt-explicit": {"irq/17-racquet": ("SCHED_FIFO", 50), "ksoftirqd/0": ("SCHED_OTHER", 0)},
+    "rt-network": {"irq/17-s-racquet": ("SCHED_FIFO", 50), "ksoftirqd/0": ("SCHED_OTHER", 0)},
+}
 
 
 def recorded() -> dict[str, Any]:
@@ -69,6 +76,14 @@ def test_a_reference_rally_comes_out_again(name, tmp_path):
     rally = open_folder(out)
     digest, versions = digest_of(rally), rally.manifest.tool.versions
     assert rally.manifest.tool.edition == EDITION
+    assert not rally.manifest.suspect, rally.manifest.faults
+    target = rally.manifest.target
+    assert target.release.startswith(RELEASES.get(target.kernel, ""))
+    tasks = {task.task: (task.policy, task.priority) for task in target.tasks}
+    assert TASKS.get(name, {}).items() <= tasks.items()
+    if rally.manifest.load.name == "stress":  # its tasks, from before the first ball to the end
+        health = {figure.name: figure for figure in rally.manifest.load.health}
+        assert (health["tasks"].start, health["tasks"].end) == (17, 17)
     # what its page says is the same play: the words may be others
     assert planned(command_of(rally.manifest)) == planned(f"tennis {RALLIES[name]}")
     if WRITE:

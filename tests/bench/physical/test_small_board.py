@@ -108,9 +108,7 @@ def test_a_program_answers_as_nobody_and_leaves_the_board_as_it_was(target, tmp_
     target.run("modprobe racquet bottom_half=workqueue", what="loading")  # as at boot
     looked = f"{STATE}; {OF_A_PROGRAM}"
     before = target.run(looked, what="looking")
-    rally = played(
-        tmp_path / "r", load="stress", kernel="mainline", program=PROGRAM, priorities="irq=60"
-    )
+    rally = played(tmp_path / "r", kernel="mainline", program=PROGRAM, priorities="irq=60")
     manifest = rally.manifest
     assert (rally.balls, manifest.faults, manifest.ended) == (200, [], "complete")
     target_of = manifest.target

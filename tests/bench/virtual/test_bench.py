@@ -34,7 +34,7 @@ def test_what_is_no_kernel_does_not_wait_for_ever(tmp_path, monkeypatch):
         played(tmp_path / "r", extras, balls=10)
 
 
-@pytest.mark.cases(more=["mainline-*"])
+@pytest.mark.more
 @pytest.mark.parametrize(("kernel", "hold_us"), [("mainline", 100), ("rt", 400)])
 def test_known_answer(tmp_path, kernel, hold_us):
     options = {"hold_us": hold_us}
@@ -47,6 +47,7 @@ def test_known_answer(tmp_path, kernel, hold_us):
     assert waited == pytest.approx((hold_us - 10) / 3700, rel=0.3)
 
 
+@pytest.mark.more
 def test_the_top_half_goes_where_preempt_rt_puts_it(tmp_path):
     threads = {"irq/17-racquet": 50, "irq/17-s-racquet": 50}
     rally = played(tmp_path / "r", kernel="rt", top_half="forced", bottom_half="thread", balls=200)
@@ -61,7 +62,7 @@ def test_the_top_half_goes_where_preempt_rt_puts_it(tmp_path):
     assert rally.label.endswith("/ forced")
 
 
-@pytest.mark.cases(more=["mainline*", "rt-7*"])
+@pytest.mark.more
 @pytest.mark.parametrize(
     ("kernel", "bottom_half"), [("mainline", "tasklet"), ("rt", "workqueue"), ("rt-7", "user")]
 )
@@ -87,7 +88,7 @@ RELEASES = {"mainline": "6.12.", "rt": "6.12.", "mainline-6.1": "6.1.", "rt-6.1"
 RELEASES |= {"mainline-7": "7.", "rt-7": "7."}
 
 
-@pytest.mark.cases(more=["mainline-[67]*", "rt-*"])
+@pytest.mark.more
 @pytest.mark.parametrize(
     ("kernel", "bottom_half"),
     [
@@ -127,6 +128,7 @@ def drawn_gaps(rally, low_us, high_us):
         assert gap - gap_ns(5, index, *limits) in {0, 1}
 
 
+@pytest.mark.more
 def test_open_loop_serves_at_a_fixed_rate(tmp_path):
     hog = {"load": "hog", "load_options": {"hold_us": 400}}
     rally = played(tmp_path / "r", loop="open", rate_hz=10_000, balls=4000, **hog)

@@ -46,7 +46,7 @@ def under(tmp_path_factory):
     return rally
 
 
-@pytest.mark.cases(more=["ping-flood", "hog"], release=["memory", "xload"])
+@pytest.mark.cases(more=["ping-flood", "hog", "stress"], release=["memory", "xload"])
 @pytest.mark.parametrize("load", FIGURES)
 def test_a_load_says_what_it_does(under, load):
     rally = under(load)

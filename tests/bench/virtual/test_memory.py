@@ -195,6 +195,7 @@ def test_known_answers(tmp_path):
 
 @virtual
 @pytest.mark.usefixtures("own")
+@pytest.mark.cases(more=["500"])
 @pytest.mark.parametrize("mhz", [500, 1500])
 def test_known_cycles(tmp_path, mhz):
     """A loop of one class takes its cycles; an access to a device ends a block in its middle.

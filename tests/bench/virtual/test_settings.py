@@ -38,6 +38,7 @@ def test_all_that_can_be_set_is_there_and_is_asked_for_again(tmp_path):
     assert again.priorities == "irq=90,ksoftirqd=50,rcuc=2"
 
 
+@pytest.mark.more
 def test_an_instruction_takes_as_long_as_was_asked_for(tmp_path):
     """The reply of an idle target comes after as many instructions."""
     quick, slow = (
@@ -75,6 +76,7 @@ def test_a_sysctl_is_set_before_the_load_and_read_back(tmp_path):
     assert rally.manifest.target.added == words
 
 
+@pytest.mark.cases(more=["sysctl.vm.swapiness*"])
 @pytest.mark.parametrize(
     ("words", "code", "said"),
     [

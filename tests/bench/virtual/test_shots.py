@@ -142,6 +142,7 @@ def test_its_folder_says_what_it_is(shots, tmp_path):
     assert "shots at random instants of 12 ms" in text
 
 
+@pytest.mark.more
 @virtual
 def test_a_shot_is_explained(shots):
     """As the first ball of a boot of its own: the load's interrupt is what it waited for."""
