@@ -150,7 +150,7 @@ def ready(lab: Lab) -> None:
         debugging.build()
 
 
-@pytest.mark.cases(more=["03*"])
+@pytest.mark.cases(more=["03*", "13*"])  # 13 boots stress: test_program_lab.py has it idle
 @pytest.mark.parametrize("lab", LABS, ids=lambda lab: lab.slug)
 def test_right_answers_pass(lab, tmp_path):
     ready(lab)

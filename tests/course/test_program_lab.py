@@ -58,7 +58,7 @@ def test_what_nobody_knows_is_drawn_once_for_each_file_of_a_class(tmp_path):
 
 @pytest.mark.virtual
 def test_a_program_that_knows_its_balls_is_late_with_others(tmp_path, monkeypatch):
-    """Its own play is in time: it is the second one that accuses it."""
+    """Its own play is in time: it is the second one that accuses it. The right one has both."""
     lab = LAB.model_copy(update={"rallies": [SMALL]})
     made = make_work(tmp_path / "w", LAB, "zoe")
     work = replace(read(made), lab=lab)
@@ -71,7 +71,6 @@ def test_a_program_that_knows_its_balls_is_late_with_others(tmp_path, monkeypatc
     loop = "\tfor (;;) {\n\t\twait_for(ping);\n"
     assert source.count(loop) == 1
     knows = f"{KNOWS.replace('OWN', str(own))}"
-    (made / "answer.c").write_text(source.replace(loop, knows))
     plays = Plays(tmp_path / "played")
     monkeypatch.setattr(random.Random, "getrandbits", lambda *_: other)
     # its mark is the plugin's
@@ -80,6 +79,8 @@ def test_a_program_that_knows_its_balls_is_late_with_others(tmp_path, monkeypatc
     spec = importlib.util.spec_from_file_location("lab_checks", path)
     checks = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(checks)
+    checks.check_in_time(replace(work, rallies=PlayedHere(work, plays)), plays, print)
+    (made / "answer.c").write_text(source.replace(loop, knows))
     here = replace(work, rallies=PlayedHere(work, plays))
     with pytest.raises(Wrong, match=r"^with other balls, 1 of [0-9]+ balls: later than 100 µs"):
         checks.check_in_time(here, plays, print)

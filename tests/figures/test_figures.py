@@ -18,8 +18,8 @@ from tennis.match.plan import read_plan
 from tests.support.synthetic_match import MatchMaker, bursts
 
 PLAYS = sorted(load()[0], key=lambda one: one.seconds)
-CHEAPEST = [one.name for one in PLAYS[:3]]
-MINUTE = [one.name for one in PLAYS[3:] if one.seconds < 60]
+CHEAPEST = [PLAYS[0].name]
+MINUTE = [one.name for one in PLAYS[1:] if one.seconds < 60]
 BY_NAME = {one.name: one for one in PLAYS}
 
 

@@ -31,7 +31,7 @@ RELEASES = {"mainline": "6.12.", "rt": "6.12.", "mainline-6.1": "6.1.", "rt-7": 
 TASKS = {
     "rt-forced-stress": {"irq/17-racquet": ("SCHED_FIFO", 99), "ksoftirqd/0": ("SCHED_FIFO", 99)},
     "rt-explicit": {"irq/17-racquet": ("SCHED_FIFO", 50), "ksoftirqd/0": ("SCHED_OTHER", 0)},
-    "rt-network": {"irq/17-s-racquet": ("SCHED_FIFO", 50), "ksoftirqd/0": ("SCHED_OTHER", 0)},
+    "rt-network": {"irq/25-racquet": ("SCHED_FIFO", 50), "ksoftirqd/0": ("SCHED_OTHER", 0)},
 }
 
 

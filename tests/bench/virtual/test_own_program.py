@@ -256,6 +256,7 @@ def test_a_program_that_starves_the_target_has_an_end(tmp_path, monkeypatch):
         'command = "./starve"\nsources = ["starve.c"]\n[limits]\nstart_s = 1\n'
     )
     words = ["rally", "--program", str(tmp_path / "starve"), "--kernel", "rt", "--out"]
+    words[1:1] = ["--instruction-ns", "4"]  # half as many instructions to the same end
     done = CliRunner().invoke(cli, [*words, str(tmp_path / "r")])
     assert "the program was started, and left the target's others no time" in str(done.exception)
     kept = open_rally(tmp_path / "r")
