@@ -411,6 +411,9 @@ def test_the_estimate_is_what_was_recorded_and_what_the_page_of_durations_says()
     page = (ROOT / "docs/install.md").read_text()
     for name in ("knutsson", "rtcap", "koeker"):
         assert re.search(rf"plans/{name}.toml.*\| {minutes(name) / 2:.0f} min on two cores", page)
+    rounded = f"some {minutes('knutsson') / 20:.0f}0 minutes"
+    for other in ("docs/match.md", "docs/tour.md", "docs/replicators.md", "plans/knutsson.toml"):
+        assert rounded in (ROOT / other).read_text(), other
 
 
 def test_a_plan_names_the_stage_that_answers_and_what_is_beneath(tmp_path):
