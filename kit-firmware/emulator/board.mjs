@@ -1,6 +1,3 @@
-// SPDX-FileCopyrightText: The Tennis authors
-// SPDX-License-Identifier: MIT
-
 /**
  * An emulated Raspberry Pi Pico: rp2040js' processor and simple peripherals, with our own clock,
  * pads, PIO, DMA, timer and USB around it, all on one cycle counter.

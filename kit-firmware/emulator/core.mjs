@@ -1,6 +1,3 @@
-// SPDX-FileCopyrightText: The Tennis authors
-// SPDX-License-Identifier: MIT
-
 /**
  * The Cortex-M0+: rp2040js' processor with a faster and more exact execution of instructions.
  *

@@ -1,6 +1,3 @@
-// SPDX-FileCopyrightText: The Tennis authors
-// SPDX-License-Identifier: MIT
-
 /**
  * The processor against rp2040js': the same random instruction in the same random state. Where they
  * differ, the instruction is one of DIFFERENCES, and ours does what the ARMv6-M manual says; what it

@@ -1,6 +1,3 @@
-// SPDX-FileCopyrightText: The Tennis authors
-// SPDX-License-Identifier: MIT
-
 /**
  * The DMA controller: 12 channels, at most one transfer a cycle, in lock-step with the PIO.
  *

@@ -1,6 +1,3 @@
-// SPDX-FileCopyrightText: The Tennis authors
-// SPDX-License-Identifier: MIT
-
 /**
  * How an edge travels from the driver of a wire to the inputs of its pads: later, and as a slope.
  *

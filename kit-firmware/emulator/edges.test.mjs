@@ -1,6 +1,3 @@
-// SPDX-FileCopyrightText: The Tennis authors
-// SPDX-License-Identifier: MIT
-
 /** How edges travel: delays, slopes, thresholds; and what of it a program sees. */
 import assert from 'node:assert/strict';
 import test from 'node:test';

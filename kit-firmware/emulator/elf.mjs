@@ -1,6 +1,3 @@
-// SPDX-FileCopyrightText: The Tennis authors
-// SPDX-License-Identifier: MIT
-
 /** What of a program for the processor goes into memory. */
 
 const MAGIC = 0x464c457f;

@@ -1,6 +1,3 @@
-// SPDX-FileCopyrightText: The Tennis authors
-// SPDX-License-Identifier: MIT
-
 /**
  * Exceptions of the Cortex-M0+: which one is taken when, and how long that takes.
  *

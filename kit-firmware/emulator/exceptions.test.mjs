@@ -1,6 +1,3 @@
-// SPDX-FileCopyrightText: The Tennis authors
-// SPDX-License-Identifier: MIT
-
 /** Exceptions and SysTick, to the cycle, by small programs in RAM whose steps are looked at. */
 import assert from 'node:assert/strict';
 import test from 'node:test';

@@ -1,6 +1,3 @@
-// SPDX-FileCopyrightText: The Tennis authors
-// SPDX-License-Identifier: MIT
-
 /**
  * What runs in lock-step with the cycle counter: pads, both PIO blocks, DMA, alarms, events.
  *

@@ -1,6 +1,3 @@
-// SPDX-FileCopyrightText: The Tennis authors
-// SPDX-License-Identifier: MIT
-
 /** A queue of at most `depth` words, as between a PIO state machine and the rest of the chip. */
 export class Fifo {
   constructor(depth = 4) {

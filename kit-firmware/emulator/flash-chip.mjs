@@ -1,6 +1,3 @@
-// SPDX-FileCopyrightText: The Tennis authors
-// SPDX-License-Identifier: MIT
-
 /**
  * The serial interface of the flash chip, as far as firmware talks to it itself: reading the
  * unique ID and status. (Reading the flash is reading memory; erasing and programming go through

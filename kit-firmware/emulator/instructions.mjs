@@ -1,6 +1,3 @@
-// SPDX-FileCopyrightText: The Tennis authors
-// SPDX-License-Identifier: MIT
-
 /**
  * The instructions of ARMv6-M, one table: [name, mask, value, execute], in the words of the manual.
  *

@@ -1,6 +1,3 @@
-// SPDX-FileCopyrightText: The Tennis authors
-// SPDX-License-Identifier: MIT
-
 /**
  * The two wires to a target in QEMU: two emulators that run in turns, on one common time.
  *

@@ -1,6 +1,3 @@
-// SPDX-FileCopyrightText: The Tennis authors
-// SPDX-License-Identifier: MIT
-
 import assert from 'node:assert/strict';
 import test from 'node:test';
 import { CommonTime } from './link.mjs';

@@ -1,6 +1,3 @@
-// SPDX-FileCopyrightText: The Tennis authors
-// SPDX-License-Identifier: MIT
-
 /**
  * The board under the control of a program on the other end of two pipes, without host timing:
  * the same messages in give the same messages out.

@@ -1,6 +1,3 @@
-// SPDX-FileCopyrightText: The Tennis authors
-// SPDX-License-Identifier: MIT
-
 /** When a pad will change at the earliest, found with a copy of pads and PIO. */
 import { Fabric } from './fabric.mjs';
 

@@ -1,7 +1,4 @@
 #!/usr/bin/env node
-// SPDX-FileCopyrightText: The Tennis authors
-// SPDX-License-Identifier: MIT
-
 /** An emulated Raspberry Pi Pico on the command line; see README.md. */
 import { readFileSync, writeFileSync } from 'node:fs';
 import { parseArgs } from 'node:util';

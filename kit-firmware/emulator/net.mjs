@@ -1,6 +1,3 @@
-// SPDX-FileCopyrightText: The Tennis authors
-// SPDX-License-Identifier: MIT
-
 /**
  * What the wires are: a net of resistors between pads, a target's pins, grounds and supplies.
  *

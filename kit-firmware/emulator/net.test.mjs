@@ -1,6 +1,3 @@
-// SPDX-FileCopyrightText: The Tennis authors
-// SPDX-License-Identifier: MIT
-
 /** What pads read on a net of resistors, beside what Ohm and Kirchhoff say. */
 import assert from 'node:assert/strict';
 import test from 'node:test';

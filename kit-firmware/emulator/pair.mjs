@@ -1,6 +1,3 @@
-// SPDX-FileCopyrightText: The Tennis authors
-// SPDX-License-Identifier: MIT
-
 /**
  * Two Picos on two crystals: the second one answers the first one's pings (wiring.toml).
  *

@@ -1,6 +1,3 @@
-// SPDX-FileCopyrightText: The Tennis authors
-// SPDX-License-Identifier: MIT
-
 /** The registers of a PIO block, as the processor and DMA see them. */
 import { BasePeripheral } from 'rp2040js';
 

@@ -1,6 +1,3 @@
-// SPDX-FileCopyrightText: The Tennis authors
-// SPDX-License-Identifier: MIT
-
 /**
  * One PIO block: four state machines, 32 instructions, 8 IRQ flags, the block's outputs.
  *

@@ -1,6 +1,3 @@
-// SPDX-FileCopyrightText: The Tennis authors
-// SPDX-License-Identifier: MIT
-
 /** Blocking reads and writes on inherited pipes: no event loop, so no host timing. */
 import { readSync, writeSync } from 'node:fs';
 

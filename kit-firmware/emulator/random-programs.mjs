@@ -1,6 +1,3 @@
-// SPDX-FileCopyrightText: The Tennis authors
-// SPDX-License-Identifier: MIT
-
 /** For the tests: random PIO programs, settings and inputs, repeatable from a seed. */
 import { mix } from './respond.mjs';
 

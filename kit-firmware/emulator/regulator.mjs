@@ -1,6 +1,3 @@
-// SPDX-FileCopyrightText: The Tennis authors
-// SPDX-License-Identifier: MIT
-
 /** The core's voltage regulator: it keeps what it is told, and is stable at once. */
 import { BasePeripheral } from 'rp2040js';
 

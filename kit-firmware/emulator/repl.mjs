@@ -1,6 +1,3 @@
-// SPDX-FileCopyrightText: The Tennis authors
-// SPDX-License-Identifier: MIT
-
 /** MicroPython's raw REPL on an emulated board: execute code, put files. */
 const CTRL_A = '\x01';
 const CTRL_B = '\x02';

@@ -1,6 +1,3 @@
-// SPDX-FileCopyrightText: The Tennis authors
-// SPDX-License-Identifier: MIT
-
 /**
  * A scripted target at the pads: it sees the ping pad rise and drives the reply pad.
  *

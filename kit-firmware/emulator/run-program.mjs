@@ -1,7 +1,4 @@
 #!/usr/bin/env node
-// SPDX-FileCopyrightText: The Tennis authors
-// SPDX-License-Identifier: MIT
-
 /**
  * A program in the RAM of an emulated Pico, without any other firmware.
  *

@@ -1,6 +1,3 @@
-// SPDX-FileCopyrightText: The Tennis authors
-// SPDX-License-Identifier: MIT
-
 /**
  * The single-cycle IO block: rp2040js' with the queue from core 1, as far as a core 1 that is never
  * started uses it: whenever it comes out of reset its ROM sends a 0.

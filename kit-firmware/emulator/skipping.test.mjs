@@ -1,6 +1,3 @@
-// SPDX-FileCopyrightText: The Tennis authors
-// SPDX-License-Identifier: MIT
-
 /** Skipping over cycles in which nothing happens gives what stepping through them gives. */
 import assert from 'node:assert/strict';
 import test from 'node:test';

@@ -1,6 +1,3 @@
-// SPDX-FileCopyrightText: The Tennis authors
-// SPDX-License-Identifier: MIT
-
 /**
  * One PIO state machine, exact to the cycle, that does not step while it only counts or waits.
  *

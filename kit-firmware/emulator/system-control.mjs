@@ -1,6 +1,3 @@
-// SPDX-FileCopyrightText: The Tennis authors
-// SPDX-License-Identifier: MIT
-
 /**
  * The processor's private peripherals: rp2040js', with a SysTick that counts clk_sys to the cycle
  * and with the interrupt controller's way to take back what is pending (exceptions.mjs).

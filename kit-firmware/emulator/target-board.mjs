@@ -1,6 +1,3 @@
-// SPDX-FileCopyrightText: The Tennis authors
-// SPDX-License-Identifier: MIT
-
 /**
  * A second Pico as the target: what link.mjs takes in place of QEMU's pipes.
  *

@@ -1,6 +1,3 @@
-// SPDX-FileCopyrightText: The Tennis authors
-// SPDX-License-Identifier: MIT
-
 /** When things happen: pads, synchronisers, PIO, DMA, to the cycle. */
 import assert from 'node:assert/strict';
 import test from 'node:test';

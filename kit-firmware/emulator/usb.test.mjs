@@ -1,6 +1,3 @@
-// SPDX-FileCopyrightText: The Tennis authors
-// SPDX-License-Identifier: MIT
-
 /** The USB host against a device that this test plays in the controller's memory. */
 import assert from 'node:assert/strict';
 import test from 'node:test';

@@ -1,6 +1,3 @@
-// SPDX-FileCopyrightText: The Tennis authors
-// SPDX-License-Identifier: MIT
-
 /**
  * The cache before the RP2040's flash: 16 kB, two ways, lines of 8 bytes (RP2040 data sheet, 2.6.3).
  *

@@ -1,6 +1,3 @@
-// SPDX-FileCopyrightText: The Tennis authors
-// SPDX-License-Identifier: MIT
-
 /** The cache before the flash: hits, misses and what they cost, counted by hand. */
 import assert from 'node:assert/strict';
 import test from 'node:test';
