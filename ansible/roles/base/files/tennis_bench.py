@@ -191,12 +191,7 @@ def lease(holder, seconds):
             last = f"of {whose(held)}, whose lease is over, " if held else ""
             raise Refused(f"a rally {last}is being played on it: wait until it ends")
         since = held["since"] if mine else now()
-        fresh = {
-            "holder": holder,
-            "user": login(),
-            "since": since,
-            "expires": now() + int(seconds),
-        }
+        fresh = {"holder": holder, "user": login(), "since": since, "expires": now() + int(seconds)}
         temporary = LEASE.with_name("lease.new")
         with temporary.open("w") as file:
             json.dump(fresh, file)
