@@ -8,7 +8,7 @@ from pathlib import Path
 from types import TracebackType
 
 from tennis.kit import wire
-from tennis.kit.errors import RallyError, UsageError
+from tennis.kit.errors import RallyError, TennisError, UsageError
 from tennis.rally.disk import sync, writing
 from tennis.rally.folder import (
     AFTER,
@@ -124,7 +124,8 @@ class RallyInPlay(AbstractContextManager["RallyInPlay"]):
     ) -> None:
         """Give up the lock. Raises RallyError for an error if somebody removed the folder."""
         self.journal.close()
-        if isinstance(error, OSError | RallyError) and not os.path.lexists(self.part):
+        gone = not os.path.lexists(self.part) and not os.path.lexists(self.out)
+        if gone and isinstance(error, OSError | TennisError):
             raise RallyError(
                 f"{self.part} was removed while it was played",
                 next_step="begin the rally again, with the command that began it",

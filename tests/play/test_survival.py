@@ -13,8 +13,9 @@ from pathlib import Path
 import pytest
 
 from tennis.bench.kernels.requirements import virtual_needs
+from tennis.bench.protocol import Session
 from tennis.bench.sloth.bench import SlothBench
-from tennis.kit.errors import DiskFullError, RallyError
+from tennis.kit.errors import BenchError, DiskFullError, RallyError
 from tennis.play.check import check_rally
 from tennis.play.progress import Progress
 from tennis.play.rally import Watch, play, resume
@@ -313,13 +314,15 @@ def test_a_file_that_may_not_grow_costs_nothing(tmp_path, quick):
 
 
 class Removing(SlothBench):
-    """Somebody removes the folder in the moment before the target is started again."""
+    """Somebody removes the folder just before the target is started, which may fail by it."""
 
-    part: Path
+    said = ""
 
-    def versions(self, plan: Plan) -> dict[str, str]:
-        shutil.rmtree(self.part)
-        return super().versions(plan)
+    def start(self, plan: Plan, folder: Path) -> Session:
+        shutil.rmtree(folder)
+        if self.said:
+            raise BenchError(self.said)
+        return super().start(plan, folder)
 
 
 def test_a_folder_that_somebody_removes_is_named_with_the_next_step(tmp_path):
@@ -333,8 +336,8 @@ def test_a_folder_that_somebody_removes_is_named_with_the_next_step(tmp_path):
     with pytest.raises(RallyError, match=words):
         play(SlothBench(), plan_of(**QUICK), out, Watch(observe=away))
     bench = Removing()
-    bench.part = killed(out)
-    with pytest.raises(RallyError, match=words):
-        resume(bench, out, Watch())
-    assert not out.exists()
-    assert not part.exists()
+    for bench.said in ("", "QEMU could not open console.log"):
+        killed(out)
+        with pytest.raises(RallyError, match=words):
+            resume(bench, out, Watch())
+        assert list(tmp_path.iterdir()) == []
