@@ -249,7 +249,7 @@ int main(void)
 @virtual
 def test_a_program_that_starves_the_target_has_an_end(tmp_path, monkeypatch):
     """There was none after 420 s, and the console, which tells why, was thrown away."""
-    monkeypatch.setattr(built_in_session, "BOOT_S", 21)
+    monkeypatch.setattr(built_in_session, "BOOT_S", 15)
     (tmp_path / "starve").mkdir()
     (tmp_path / "starve/starve.c").write_text(STARVE)
     (tmp_path / "starve/program.toml").write_text(
