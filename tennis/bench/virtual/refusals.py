@@ -12,6 +12,8 @@ from tennis.bench.virtual import initramfs, memory
 from tennis.bench.virtual.answering import LINUX
 from tennis.bench.virtual.parts import packages_of
 from tennis.kit.errors import UsageError
+from tennis.kit.log import log
+from tennis.kit.units import format_ns
 from tennis.rally.manifest import CORES, PROGRAM, Witness
 from tennis.rally.plan import Plan
 
@@ -33,6 +35,13 @@ def refuse(plan: Plan) -> None:
     kernel = catalogue.find(plan.kernel)
     _check_witness(plan.witness, kernel)
     loading.check_command_line(plan.kernel_words, kernel.name, kernel.image)
+    if "nohlt" in _words_of(plan.kernel_words):
+        # a bench that skips idle time executes it then
+        lasts_ns = plan.protocol.length_ns
+        log.info(
+            f"--command-line nohlt: the target never sleeps, so this rally's {format_ns(lasts_ns)} "
+            f"are {round(lasts_ns / plan.instruction_ns):,} instructions; asleep they cost nothing"
+        )
     _check_answer(plan, kernel)
     initramfs.package_versions(packages_of(load, plan.witness))  # they are here
 

@@ -68,6 +68,19 @@ def test_a_word_for_hardware_that_is_not_here_is_refused(words):
         VirtualBench().parts(plan_of(kernel="rt", command_line=f"skew_tick=1 {words}"))
 
 
+def test_the_price_of_a_target_that_never_sleeps_is_named_before_its_boot(heard):
+    VirtualBench().parts(
+        plan_of(command_line="nohlt", settle_s=1, rate_hz=1000, loop="open", balls=1000)
+    )
+    assert heard[-1].startswith(
+        "--command-line nohlt: the target never sleeps, so this rally's 2.00 s "
+    )
+    assert "are 1,000,000,000 instructions" in heard[-1]
+    heard.clear()
+    VirtualBench().parts(plan_of(command_line="skew_tick=1"))
+    assert heard == []
+
+
 def test_a_sysctl_is_set_before_the_load_and_read_back(tmp_path):
     """Linux sets it, and the target reads it; other words are looked for as before."""
     words = "sysctl.vm.stat_interval=120 sysctl.kernel.sched_rt_runtime_us=-1"
