@@ -55,6 +55,7 @@ CONFIGURATIONS: dict[str, tuple[str, dict[str, str]]] = {  # the file; None: unc
     "CMDLINE=third.txt\ncmdline2=third.txt": ("cmdline.txt", {}),
     "[pi4]\ncmdline=third.txt\n[all]\ncmdline=other.txt": ("other.txt", {}),
 }
+TREES = [board.tree for board in BOARDS.values()]
 OF_ONE: dict[str, set[str]] = {  # for these boards other.txt
     "[cm4]\ncmdline=other.txt\n[pi400]\ncmdline=other.txt": set(),
     # of one kind the last filter counts, kinds add up
@@ -80,15 +81,14 @@ UNCLEAR: dict[str, dict[str, str]] = {
     "include user.txt": {"user.txt": "include user.txt"},
     f"{'#' * 70000}": {},
 }
-TREES = [board.tree.removesuffix(".dtb") for board in BOARDS.values()]
 
 
 def lay_out(boot: Path, config: str, files: dict[str, str]) -> None:
     """Make a boot partition in which each file that may be the command line has its own name."""
     every = {name: f"words of {name}\nbelow" for name in FILES} | {"config.txt": config}
-    every |= {"kernel8.img": "", **{f"{tree}.dtb": "" for tree in TREES}}
+    every |= {"kernel8.img": "", **dict.fromkeys(TREES, "")}
     for name, text in files.items():
-        trees = [name.replace("TREE", f"{tree}.dtb") for tree in TREES]
+        trees = [name.replace("TREE", tree) for tree in TREES]
         every |= dict.fromkeys(trees if "TREE" in name else [name], text)
     for name, text in every.items():
         (boot / name).parent.mkdir(parents=True, exist_ok=True)
