@@ -32,6 +32,8 @@ printed = tags.has("print")  # type: ignore[name-defined]  # noqa: F821 (Sphinx 
 html_theme = "basic" if printed else "furo"
 if printed:
     pygments_style = "friendly"  # that theme colours no code
+else:
+    extensions.append("tennis_tables")
 html_theme_options = {} if printed else style.book_theme()
 html_title = "Tennis: the labs"
 html_static_path = ["../docs/_static"]

@@ -22,19 +22,27 @@ def is_too_wide(rows: list[list[nodes.entry]]) -> bool:
     return sum(widths) + EDGES * len(widths) > ROOM
 
 
+def is_laid_out(node: nodes.Node) -> bool:
+    """Tell whether ``tennis.css`` has a layout of its own for the list of labs."""
+    while node := node.parent:
+        if isinstance(node, nodes.Element) and "lab-table" in node.get("classes", ()):
+            return True
+    return False
+
+
 def label_cells(app: Sphinx, document: nodes.document, name: str) -> None:
     """Put the columns' titles into the cells of each table that is too wide."""
     del app, name
     for table in document.findall(nodes.table):
         rows = [[*row.findall(nodes.entry)] for row in table.findall(nodes.row)]
         heads = [*table.findall(nodes.thead)]
-        if not heads or len({*map(len, rows)}) != 1 or not is_too_wide(rows):
+        if is_laid_out(table) or not heads or len({*map(len, rows)}) != 1 or not is_too_wide(rows):
             continue
         table["classes"].append("cards")
         titles, *rest = rows
         for row in rest if len(titles) > 2 else ():
             for title, entry in zip(titles, row, strict=True):
-                if entry.children:
+                if entry.astext():
                     text = f"{title.astext()} "
                     entry[0].insert(0, nodes.inline("", text, classes=["column-title"]))
 
