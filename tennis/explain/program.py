@@ -448,18 +448,22 @@ def _lock(part: Segments, before: Sequence[int], away: Sequence[int], calls: Cal
 
 
 def _kept(part: Segments, owner: int, began: int, ended: int) -> str:
-    """Say who kept a lock's owner from its processor, if that was a fifth of a wait; else empty."""
-    weights = part.weights_between(began, ended)
-    thread = part.thread_at(owner)
+    """Say who kept a lock's owner from its processor, if that was a fifth of a wait.
+
+    Else what the owner was at, if that was most of it; else empty.
+    """
+    weights, thread = part.weights_between(began, ended), part.thread_at(owner)
+    own = {key: ns for key, ns in weights.items() if part.thread(key[0]) == thread}
     others = {
-        key: ns
-        for key, ns in weights.items()
-        if part.thread(key[0]) != thread and part.what(*key).kind != "idle"
+        key: ns for key, ns in weights.items() if key not in own and part.what(*key).kind != "idle"
     }
     ns, cause = sum(others.values()), part.blame(others)
-    if cause is None or 5 * ns < ended - began:
-        return ""
-    return f"that one's processor {part.processor} was at others for {format_ns(ns)}, in {cause}"
+    if cause and 5 * ns >= ended - began:
+        return (
+            f"that one's processor {part.processor} was at others for {format_ns(ns)}, in {cause}"
+        )
+    most = 2 * sum(own.values()) >= ended - began
+    return f"on processor {part.processor} that one was in {part.blame(own)}" if most else ""
 
 
 def _futex_kind(callers: Collection[str]) -> tuple[str, str]:
