@@ -108,7 +108,8 @@ def explained(
         (program / "program.toml").write_text(TOML[one.source].format(words))
         where = ("--processors", str(one.processors)) if one.processors > 1 else ()
         setup = ("--program", str(program), "--kernel", one.kernel, *where, "--seed", "3")
-        balls = str(ROUNDS * len(names) if one.turns else 60)
+        # fifty misses end a rally, and then the program says no more
+        balls = str(ROUNDS * len(names) if one.turns else 60 if one.heard is None else 20)
         play(rally, *setup, "--balls", balls, "--settle-s", "0.1")
         count = balls if one.turns else "1"
         told = tennis("explain", str(rally), "--program", str(program), "--worst", count, "--json")

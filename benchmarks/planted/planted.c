@@ -454,6 +454,7 @@ int main(int argc, char **argv)
 	if (is(first, "open-drain"))
 		gpiod_line_settings_set_drive(settings, GPIOD_LINE_DRIVE_OPEN_DRAIN);
 	reply = take("GPIO27", settings, &out);
+	gpiod_line_settings_set_drive(settings, GPIOD_LINE_DRIVE_PUSH_PULL);
 	gpiod_line_settings_set_direction(settings, GPIOD_LINE_DIRECTION_INPUT);
 	gpiod_line_settings_set_edge_detection(settings, GPIOD_LINE_EDGE_RISING);
 	if (is(first, "debounced"))
