@@ -140,6 +140,8 @@ def _questions(lab: Lab, one: Marked) -> list[dict[str, Any]]:
         answer = report.facts.answers.get(question.id)
         if question.kind == "choice" and isinstance(answer, str):  # the lab's words, not theirs
             answer = texts.MARKUP.sub("", answer)
+        elif isinstance(answer, int | float):
+            answer = f"{answer} {question.unit}"
         if points is not None and points < mark.of and right is not None and right.why:
             why = f"{why}. {right.why}" if why else right.why
         rows.append(

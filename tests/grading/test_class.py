@@ -200,6 +200,7 @@ def test_what_was_found_out_reaches_whoever_marks_and_waits_for_them(marked):
     assert '<th scope="row">edges</th><td>9160</td><td>2</td>' in page
     # no student's page names another student
     pages = [path.read_text() for path in (marks / "feedback").iterdir()]
+    assert sum('<div class="answer">9160 ns</div>' in page for page in pages) == 3
     assert sum("Another hand-in counts in its place: bob-again.zip" in page for page in pages) == 1
     assert sum("Its points are withheld" in page for page in pages) == 4
     for page in (re.sub('(?s)<div class="answer">.*?</div>', "", page) for page in pages):
