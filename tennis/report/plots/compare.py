@@ -7,6 +7,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.legend_handler import HandlerTuple
 from matplotlib.lines import Line2D
+from matplotlib.ticker import LogLocator
 
 from tennis.kit.style import BLACK, GREY, KERNELS, LATENCIES, OTHER_KERNELS
 from tennis.kit.units import format_count
@@ -222,6 +223,8 @@ def overview(rallies: Sequence[Rally]) -> Picture:
         panels[0].set_xlim(low / span**0.05, high * span**room)
         for axes in panels:
             time_axis(axes, "x", log=True)
+            if high / low > 3e4:  # each second decade: the labels are as wide as one
+                axes.xaxis.set_major_locator(LogLocator(100))
             axes.tick_params(axis="x", labelsize=10)
             # the room behind the latest answer has words, and no times
             axes.set_xticks([tick for tick in axes.get_xticks() if low <= tick <= 3 * high])
