@@ -157,7 +157,10 @@ class ProgramAnswer(Answer):
             return self.interrupts_off()
         if way is None:
             cause = part.blame(part.weights)
-            return cause, f"the program did not answer{seen}; most of the time {ran(cause)}"
+            why = (
+                f"the program did not answer{seen}" if missed else "its way was not recorded whole"
+            )
+            return cause, f"{why}; most of the time {ran(cause)}"
         return self._late(part, way)
 
     def _late(self, part: Segments, way: _ProgramWay) -> Why:

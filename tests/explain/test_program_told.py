@@ -229,12 +229,12 @@ def test_its_moments_are_those_of_a_program():
             "the line's thread irq/18-answer (FIFO 50) did not run for 50.4 µs; most of the time",
         ),
         # another task's code at the same address is not the program's
-        ([*WAY, (ELSEWHERE, 0, 500)], "the program did not answer"),
+        ([*WAY, (ELSEWHERE, 0, 500)], "its way was not recorded whole; most"),
     ],
 )
 def test_the_sentence_names_what_it_waited_for(phase, said):
     rose = [*phase, (IN_MAIN, 0, 100), (RAISES, 0, 100)]
-    told = story(*(phase if "did not answer" in said else rose))
+    told = story(*(phase if "its way" in said else rose))
     assert said in told.sentence, told.sentence
 
 
