@@ -421,7 +421,11 @@ int main(int argc, char **argv)
 {
 	struct gpiod_line_settings *settings = gpiod_line_settings_new();
 	struct gpiod_edge_event_buffer *events = gpiod_edge_event_buffer_new(1);
-	struct { const struct cause *cause; int64_t ran, took; const char *longest; } of[TURNS] = { 0 };
+	struct {
+		const struct cause *cause;
+		int64_t ran, took;
+		const char *longest;
+	} of[TURNS] = { 0 };
 	struct gpiod_line_request *ping, *reply;
 	const struct cause *first;
 	unsigned int in, out;
@@ -432,7 +436,8 @@ int main(int argc, char **argv)
 		fail("it cannot begin");
 	shared = mmap(NULL, PAGES * PAGE, PROT_READ | PROT_WRITE, MAP_SHARED, shared_file, 0);
 	own = mmap(NULL, PAGES * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	turns = mmap(NULL, sizeof(*turns), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	turns = mmap(NULL, sizeof(*turns), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1,
+		     0);
 	turns->now = -1;
 	sem_init(&never, 0, 0);
 	signal(SIGUSR1, on_signal);
