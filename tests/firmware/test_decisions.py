@@ -235,11 +235,11 @@ def pico():
         yield host
 
 
-@pytest.mark.cases(more=["[1-3]"])
-@pytest.mark.parametrize("batch", range(4))
+@pytest.mark.cases(more=["[1-7]"])
+@pytest.mark.parametrize("batch", range(8))
 def test_the_firmware_decides_as_the_definitions_say(batch, pico):
     plainly = decided = 0
-    for seed in range(batch * 15, batch * 15 + 15):
+    for seed in range(batch * 8, batch * 8 + 8):
         given = scenario(seed)
         assert len(given.pings) < RING
         assert len(given.replies) < RING
@@ -247,7 +247,7 @@ def test_the_firmware_decides_as_the_definitions_say(batch, pico):
         streams += [stream(given.replies, 0), stream(given.replies, 1)]
         looks = given.looks(random.Random(seed))  # noqa: S311
         data = (given.settings, given.words, streams, looks)
-        if seed == batch * 15:
+        if seed == batch * 8:
             pico.execute(ON_PICO.replace("print(play(*SCENARIO))", "").replace(
                 'SCENARIO = globals()["SCENARIO"]', ""))  # fmt: skip
         said = pico.execute(f"d = {data!r}\nprint(play(*d), '\\n', play(*d, plain=False))")
