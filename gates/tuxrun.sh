@@ -1,7 +1,4 @@
 #!/bin/sh
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
-#
 # TuxMake builds a kernel from each of two trees, TuxRun boots it, and Tennis asks whether the second one answers
 # later: docs/gates.md. It ends as `tennis compare` does: 0 not later, 1 later, 3 undecided.
 #

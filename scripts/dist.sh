@@ -1,7 +1,4 @@
 #!/usr/bin/env bash
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
-#
 # Build what people install, into dist/ or the folder named: a wheel, an sdist, a list of what it is made of
 # (CycloneDX), and checksums. The same commit gives the same bytes: times are those of the commit.
 set -euo pipefail

@@ -1,7 +1,4 @@
 #!/usr/bin/env bash
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
-#
 # Set Tennis up in a bare Debian and run its main commands there: a machine on which somebody once
 # installed something shows no missing package.
 #

@@ -1,7 +1,4 @@
 #!/usr/bin/env bash
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
-#
 # Check the tree: one line a check, details if one fails.
 #
 #   scripts/lint.sh             what each change must pass: ruff format types

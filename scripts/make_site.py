@@ -1,6 +1,4 @@
 #!/usr/bin/env python3
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """Make the site: the books, and a page to explore recorded rallies. Static files, for any place.
 
     make_site.py [OUT]     default: build/site; a folder that is there is written again

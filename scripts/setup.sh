@@ -1,7 +1,4 @@
 #!/usr/bin/env bash
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
-#
 # Make this checkout ready to play: Debian packages, the Python environment .venv, kernels.
 #
 #   scripts/setup.sh [--STAGE...] [--plan]

@@ -54,8 +54,9 @@ def try_(
 
     The command plays pairs of boots of one seed beside RALLY, and compares their late balls. NAME
     is kernel, command-line, priorities, top-half, bottom-half or witness, and VALUE what the option
-    of `tennis rally` takes. If a program answered, program=FILE names it. Without any other setting
-    the command explains the latest ball, and tries what may help.
+    of `tennis rally` takes. If a program answered, program=FILE names it; source=mlockall and
+    source=inherit=MUTEX change a copy of it. Without any other setting the command explains the
+    latest ball, and tries what may help.
 
     \b
     Examples:
@@ -64,6 +65,7 @@ def try_(
       tennis explain try first
       tennis explain try answer program=answer.c
       tennis explain try answer program=answer.c priorities=irq=90
+      tennis explain try answer program=answer.c source=inherit=ledger
     """
     from tennis.explain.remedy_trial import suggested, try_setting
 

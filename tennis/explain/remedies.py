@@ -67,11 +67,16 @@ PROGRAMS = (
     ),
     _Remedy(
         re.compile(r"for a page of its memory|page fault of"),
-        "",
+        "source=mlockall",
         "mlockall(MCL_CURRENT | MCL_FUTURE) before the first ping, and no new memory behind it",
     ),
     _Remedy(
-        re.compile(r"lock of its own without priority inheritance"),
+        re.compile(r"lock of its own without priority inheritance \(futex ([A-Za-z_]\w*)\)"),
+        "source=inherit={}",
+        "pthread_mutexattr_setprotocol(&attributes, PTHREAD_PRIO_INHERIT) for that mutex",
+    ),
+    _Remedy(
+        re.compile(r"lock of its own without priority inheritance(?! \(futex \w)"),
         "",
         "pthread_mutexattr_setprotocol(&attributes, PTHREAD_PRIO_INHERIT) for that mutex",
     ),

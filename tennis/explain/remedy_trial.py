@@ -25,6 +25,7 @@ from tennis.play.repeat import NONE, balls_of, changes, plan_again
 from tennis.rally import Rally, open_rally
 from tennis.rally.manifest import PROGRAM
 from tennis.rally.plan import Plan
+from tennis.rally.program import read
 from tennis.rally.request import RallyRequest
 from tennis.rally.sealing import finished
 from tennis.rally.serving import Serving
@@ -33,6 +34,16 @@ from tennis.rally.text import plain, quoted
 
 # what a remedy may change, as people write it
 TRIED = tuple(row.name.replace("_", "-") for row in rows_of("remedy"))
+# source=NAME, what a copy of the program has besides: `{}` is a mutex of the program's
+SOURCE = {
+    "mlockall": "#include <sys/mman.h>\n{tries} {{ mlockall(MCL_CURRENT | MCL_FUTURE); }}\n",
+    # as PTHREAD_MUTEX_PRIO_INHERIT_NP (glibc) in a mutex that no pthread_mutex_init sets up
+    "inherit": "#include <pthread.h>\n"
+    "{tries} {{ ((pthread_mutex_t *)&{mutex})->__data.__kind |= 32; }}\n",
+}
+KINDS = {"C", "C++"}  # of a program whose source is one file
+_NAMED = re.compile(r"|[A-Za-z_]\w{0,100}")
+TRIES = "__attribute__((constructor)) static void tennis_tries_{name}(void)"
 LEVELS = (1000, 100)  # levels of one ball in N: the rarest that all boots have
 SEEDS = 2**32
 MISSED = -1
@@ -116,7 +127,12 @@ def try_setting(
         raise UsageError(f"--boots {boots}", next_step=f"say 1 to {BOOTS_MAX}")
     settings, program = _without_program(rally, settings)
     before_plan = plan_again(rally, program=program)
-    plan = changed(before_plan, settings)
+    sources = [one for one in settings if one.startswith("source=")]
+    plan = changed(before_plan, [one for one in settings if one not in sources])
+    if sources:
+        copy = _place(rally.path, settings, 0)
+        edited = _edited(program, sources, copy.with_name(f"{copy.name}.program"))
+        plan = plan.model_copy(update={"program": str(edited.resolve())})
     if plan == before_plan:
         raise UsageError(f"{rally.path} was played with these settings: there is nothing to try")
     bench = VirtualBench()
@@ -170,7 +186,11 @@ def suggested(
         "bottom-half": target.bottom_half,
     }
     sentence = explanation.story.sentence
-    return sentence, [(one.setting, one.why) for one in remedies(sentence, had)]
+    one_file = program is not None and read(program).kind in KINDS
+    return sentence, [
+        (one.setting if one_file or not one.setting.startswith("source=") else "", one.why)
+        for one in remedies(sentence, had)
+    ]
 
 
 def _without_program(rally: Rally, settings: Sequence[str]) -> tuple[list[str], Path | None]:
@@ -182,6 +202,29 @@ def _without_program(rally: Rally, settings: Sequence[str]) -> tuple[list[str], 
         raise UsageError(f"{rally.path}: a program answered", next_step="name it: program=FILE")
     others = [one for one in settings if not one.startswith("program=")]
     return others, Path(named[0]) if named else None
+
+
+def _edited(program: Path | None, sources: Sequence[str], folder: Path) -> Path:
+    """Write a program and its headers into a folder, with more code at its end. Raises UsageError.
+
+    No line of the program moves.
+    """
+    brought = read(program) if program else None
+    if brought is None or brought.kind not in KINDS:
+        raise UsageError(f"{sources[0]}: only one file in C or C++ is changed so")
+    more = ""
+    for source in sources:
+        name, _, mutex = source.removeprefix("source=").partition("=")
+        if name not in SOURCE or bool(mutex) != (name == "inherit") or not _NAMED.fullmatch(mutex):
+            raise UsageError(
+                plain(source, 60), next_step="say source=mlockall or source=inherit=MUTEX"
+            )
+        more += SOURCE[name].format(tries=TRIES.format(name=name), mutex=mutex)
+    folder.mkdir(exist_ok=True)
+    for place, content in brought.files.items():
+        own = place == brought.path.name
+        (folder / place).write_bytes(content + f"\n{more}".encode() if own else content)
+    return folder / brought.path.name
 
 
 def _with_seed(plan: Plan, number: int) -> Plan:

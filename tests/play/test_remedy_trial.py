@@ -8,7 +8,7 @@ from click.testing import CliRunner
 
 from tennis.cli import cli
 from tennis.explain.remedies import remedies
-from tennis.explain.remedy_trial import changed, compared, suggested, try_setting
+from tennis.explain.remedy_trial import _edited, changed, compared, suggested, try_setting
 from tennis.kit.checkout import ROOT
 from tennis.kit.errors import UsageError
 from tennis.play.planning import plan_for
@@ -204,7 +204,16 @@ OF_PROGRAM = {"kernel": "rt", "priorities": "default", "command-line": "", "bott
             {},
             [""],
         ),
-        ("answer (FIFO 50) ran after 9 µs, and waited 9 ms for a page of its memory", {}, [""]),
+        (
+            "waited 9 ms for a lock of its own without priority inheritance (futex ledger), which",
+            {},
+            ["source=inherit=ledger"],
+        ),
+        (
+            "answer (FIFO 50) ran after 9 µs, and waited 9 ms for a page of its memory",
+            {},
+            ["source=mlockall"],
+        ),
         ("ran after 9 µs (processor 1 was free)", {}, ["bottom-half-cpu=1"]),
         ("ran (it is bound to processor 0, and processor 1 was free)", {}, [""]),
         ("interrupts were off for 9 ms in memset", {"kernel": "mainline"}, ["kernel=rt"]),
@@ -235,3 +244,34 @@ def test_a_program_is_tried_with_its_own_priorities_changed():
     plan = plan_for(RallyRequest.of({"kernel": "rt", "program": source}), Serving())
     tried = changed(plan, ["priorities=irq=90"])
     assert tried == plan.model_copy(update={"priorities": "irq=90"})
+
+
+def test_a_change_of_the_source_is_made_in_a_copy(tmp_path):
+    """No line moves, a header comes along, and what is no single file is refused."""
+    source = ROOT / "target/programs/bad-mutex.c"
+    sources = ["source=mlockall", "source=inherit=mutex"]
+    copy = _edited(source, sources, tmp_path / "copy")
+    assert copy.read_bytes().startswith(source.read_bytes())
+    assert (copy.parent / "in-time.h").read_bytes() == source.with_name("in-time.h").read_bytes()
+    assert copy.read_text().count("__attribute__((constructor))") == 2
+    for wrong in ("source=inherit", "source=inherit=a;b", "source=mlockall=x", "source=other"):
+        with pytest.raises(UsageError, match=wrong) as error:
+            _edited(source, [wrong], tmp_path / "wrong")
+        assert "source=inherit=MUTEX" in error.value.next_step
+    with pytest.raises(UsageError, match="only one file in C or C"):
+        _edited(ROOT / "target/programs/answer-python", sources, tmp_path / "wrong")
+    assert not (tmp_path / "wrong").exists()
+
+
+@pytest.mark.more
+@pytest.mark.virtual
+def test_a_mutex_inherits_in_a_copy_of_the_program(tmp_path):
+    """As its author would mend it: the thread that holds it runs before the load."""
+    source, rally = ROOT / "target/programs/bad-mutex.c", tmp_path / "r"
+    plan = {"kernel": "rt", "load": "stress", "balls": 300, "seed": 3}
+    before = played(rally, program=source, **plan)
+    words = [f"program={source}", "source=inherit=mutex"]
+    tried = try_setting(before, words, over_ns=1_000_000, boots=1, watch=Watch())
+    assert tried.late_before > 0
+    assert tried.late_after == 0
+    assert tried.after.manifest.target.program.name == "bad-mutex.c"
