@@ -268,7 +268,7 @@ def test_a_change_of_the_source_is_made_in_a_copy(tmp_path):
 def test_a_mutex_inherits_in_a_copy_of_the_program(tmp_path):
     """As its author would mend it: the thread that holds it runs before the load."""
     source, rally = ROOT / "target/programs/bad-mutex.c", tmp_path / "r"
-    plan = {"kernel": "rt", "load": "stress", "balls": 300, "seed": 3}
+    plan = {"kernel": "rt", "load": "stress", "balls": 1500, "seed": 3}
     before = played(rally, program=source, **plan)
     words = [f"program={source}", "source=inherit=mutex"]
     tried = try_setting(before, words, over_ns=1_000_000, boots=1, watch=Watch())
