@@ -15,6 +15,7 @@ from tennis.cli.progress import watching
 from tennis.cli.tables import table
 from tennis.cli.words import echo_json, print_line
 from tennis.explain.remedies import BOOTS, BOOTS_MAX
+from tennis.kit.errors import NotBuiltError
 from tennis.kit.units import format_count, format_ns, format_round_ns
 from tennis.rally import open_rally
 from tennis.rally.agreement import apart
@@ -78,12 +79,13 @@ def try_(
             rows = []
             for setting, why in found:
                 words = [*program, setting]
-                tried = (
-                    try_setting(one, words, over_ns=over_ns, boots=boots, watch=watch)
-                    if setting
-                    else None
-                )
-                rows.append((setting, why, tried))
+                tried, failed = None, ""
+                try:
+                    if setting:
+                        tried = try_setting(one, words, over_ns=over_ns, boots=boots, watch=watch)
+                except NotBuiltError as error:  # a copy of the program: the others are tried
+                    failed = f" ({plain(str(error), 200)})"
+                rows.append((setting, why + failed, tried))
         _print_suggested(sentence, rows, as_json=as_json)
         return
     with watching("try") as watch:

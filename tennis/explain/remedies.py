@@ -76,7 +76,7 @@ PROGRAMS = (
         "pthread_mutexattr_setprotocol(&attributes, PTHREAD_PRIO_INHERIT) for that mutex",
     ),
     _Remedy(
-        re.compile(r"lock of its own without priority inheritance(?! \(futex \w)"),
+        re.compile(r"lock of its own without priority inheritance(?! \(futex [A-Za-z_]\w*\))"),
         "",
         "pthread_mutexattr_setprotocol(&attributes, PTHREAD_PRIO_INHERIT) for that mutex",
     ),

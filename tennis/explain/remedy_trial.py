@@ -34,16 +34,18 @@ from tennis.rally.text import plain, quoted
 
 # what a remedy may change, as people write it
 TRIED = tuple(row.name.replace("_", "-") for row in rows_of("remedy"))
-# source=NAME, what a copy of the program has besides: `{}` is a mutex of the program's
+# source=NAME: what a copy of the program has besides. `{mutex}` is one of its variables, which the
+# compiler refuses if it is not as large as a mutex
 SOURCE = {
-    "mlockall": "#include <sys/mman.h>\n{tries} {{ mlockall(MCL_CURRENT | MCL_FUTURE); }}\n",
+    "mlockall": "#include <sys/mman.h>\n{begins} {{ mlockall(MCL_CURRENT | MCL_FUTURE); }}\n",
     # as PTHREAD_MUTEX_PRIO_INHERIT_NP (glibc) in a mutex that no pthread_mutex_init sets up
     "inherit": "#include <pthread.h>\n"
-    "{tries} {{ ((pthread_mutex_t *)&{mutex})->__data.__kind |= 32; }}\n",
+    "{begins} {{ ((pthread_mutex_t *)&{mutex})->__data.__kind |= 32; "
+    "(void)sizeof(char[sizeof({mutex}) == sizeof(pthread_mutex_t) ? 1 : -1]); }}\n",
 }
+BEGINS = "__attribute__((constructor)) static void tennis_tries_{number}(void)"
 KINDS = {"C", "C++"}  # of a program whose source is one file
 _NAMED = re.compile(r"|[A-Za-z_]\w{0,100}")
-TRIES = "__attribute__((constructor)) static void tennis_tries_{name}(void)"
 LEVELS = (1000, 100)  # levels of one ball in N: the rarest that all boots have
 SEEDS = 2**32
 MISSED = -1
@@ -213,13 +215,13 @@ def _edited(program: Path | None, sources: Sequence[str], folder: Path) -> Path:
     if brought is None or brought.kind not in KINDS:
         raise UsageError(f"{sources[0]}: only one file in C or C++ is changed so")
     more = ""
-    for source in sources:
+    for number, source in enumerate(sources):
         name, _, mutex = source.removeprefix("source=").partition("=")
         if name not in SOURCE or bool(mutex) != (name == "inherit") or not _NAMED.fullmatch(mutex):
             raise UsageError(
                 plain(source, 60), next_step="say source=mlockall or source=inherit=MUTEX"
             )
-        more += SOURCE[name].format(tries=TRIES.format(name=name), mutex=mutex)
+        more += SOURCE[name].format(begins=BEGINS.format(number=number), mutex=mutex)
     folder.mkdir(exist_ok=True)
     for place, content in brought.files.items():
         own = place == brought.path.name

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
+from tennis.bench.kernels.modules import PREFIX
 from tennis.cli import cli
 from tennis.explain.remedies import remedies
 from tennis.explain.remedy_trial import _edited, changed, compared, suggested, try_setting
@@ -17,6 +18,7 @@ from tennis.rally.request import RallyRequest
 from tennis.rally.serving import Serving
 from tests.support.hand_ins import answered
 from tests.support.plans import plan_of
+from tests.support.processes import run_to_end
 from tests.support.synthetic import make_rally, saying
 from tests.support.virtual import played
 
@@ -209,6 +211,8 @@ OF_PROGRAM = {"kernel": "rt", "priorities": "default", "command-line": "", "bott
             {},
             ["source=inherit=ledger"],
         ),
+        # a static one of a function has no name that the end of the file could use
+        ("for a lock of its own without priority inheritance (futex ledger.0), which", {}, [""]),
         (
             "answer (FIFO 50) ran after 9 µs, and waited 9 ms for a page of its memory",
             {},
@@ -254,6 +258,10 @@ def test_a_change_of_the_source_is_made_in_a_copy(tmp_path):
     assert copy.read_bytes().startswith(source.read_bytes())
     assert (copy.parent / "in-time.h").read_bytes() == source.with_name("in-time.h").read_bytes()
     assert copy.read_text().count("__attribute__((constructor))") == 2
+    for mutex, compiles in (("mutex", True), ("counted", False)):  # that is a number
+        copy = _edited(source, [f"source=inherit={mutex}"] * 2, tmp_path / "copy")
+        line = [f"{PREFIX}gcc", "-fsyntax-only", copy]
+        assert (run_to_end(line).returncode == 0) == compiles
     for wrong in ("source=inherit", "source=inherit=a;b", "source=mlockall=x", "source=other"):
         with pytest.raises(UsageError, match=wrong) as error:
             _edited(source, [wrong], tmp_path / "wrong")
