@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: The Tennis authors
-# SPDX-License-Identifier: MIT
 """Answers each ping late, as it logs before it answers; times itself as planted.c does.
 
 usage: planted.py CAUSE

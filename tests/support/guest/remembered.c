@@ -1,5 +1,3 @@
-// SPDX-FileCopyrightText: The Tennis authors
-// SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * What a model of memory must not remember wrongly. All is read so often that some of the addresses
  * are compared with the right ones.

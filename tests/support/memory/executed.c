@@ -1,5 +1,3 @@
-// SPDX-FileCopyrightText: The Tennis authors
-// SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * Every instruction that the guest executes, for tests/bench/virtual/test_cycles.py. A plugin beside
  * memory.c. Parameters: code_fd gets a line "ADDRESS DISASSEMBLY" for each translated instruction,

@@ -1,5 +1,3 @@
-/* SPDX-FileCopyrightText: The Tennis authors */
-/* SPDX-License-Identifier: MIT */
 /* Each thing that a service must refuse, and what it says: "WHAT: status, hook's status". */
 #include "sloth.h"
 

@@ -1,5 +1,3 @@
-/* SPDX-FileCopyrightText: The Tennis authors */
-/* SPDX-License-Identifier: MIT */
 /* Known answers: the order in which the steps of tasks must come. One line of the console each. */
 #include "sloth.h"
 

@@ -1,5 +1,3 @@
-/* SPDX-FileCopyrightText: The Tennis authors */
-/* SPDX-License-Identifier: MIT */
 #define TASKS(T)                \
 	T(One, FREE_LINE(0), 1) \
 	T(Same, FREE_LINE(3), 1) T(Two, FREE_LINE(1), 2) T(Three, FREE_LINE(2), 3)

@@ -1,5 +1,3 @@
-/* SPDX-FileCopyrightText: The Tennis authors */
-/* SPDX-License-Identifier: MIT */
 /* The tasks of pipes.c. */
 #define TASKS(T)                    \
 	T(Raise, PING_TASK_LINE, 8) \

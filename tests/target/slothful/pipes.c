@@ -1,5 +1,3 @@
-/* SPDX-FileCopyrightText: The Tennis authors */
-/* SPDX-License-Identifier: MIT */
 /*
  * Alarms and pipes of text, beneath a rally. When Linux writes its first record, two tasks of
  * different priority begin to write the same to two pipes, LOG locked, OTHER not; and alarms tell when

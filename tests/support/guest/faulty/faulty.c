@@ -1,5 +1,3 @@
-// SPDX-FileCopyrightText: The Tennis authors
-// SPDX-License-Identifier: GPL-2.0-only
 /*
  * faulty - a Racquet that makes known mistakes, to test the instrument with. Ball N of ten:
  * 2 no answer; 4 a rise and no fall until 300 ms later; 6 a whole answer 300 ms late;

@@ -1,5 +1,3 @@
-// SPDX-FileCopyrightText: The Tennis authors
-// SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * Known answers for a model of memory: loops of which each step does one thing, timed by the
  * processor's own counter, with interrupts off. A line "known-memory: NAME PICOSECONDS" for each

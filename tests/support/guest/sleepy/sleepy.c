@@ -1,5 +1,3 @@
-// SPDX-FileCopyrightText: The Tennis authors
-// SPDX-License-Identifier: GPL-2.0-only
 /* sleepy - a GPIO chip whose lines can sleep, as those of an I2C expander; nothing is behind it. */
 #include <linux/gpio/driver.h>
 #include <linux/module.h>

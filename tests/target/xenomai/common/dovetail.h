@@ -1,5 +1,3 @@
-/* SPDX-FileCopyrightText: The Tennis authors */
-/* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * What the Racquets use of Dovetail, declared and no more, so that a compiler can check their calls
  * where no such kernel is. The values are made up: nothing that was compiled with this may run.

@@ -1,5 +1,3 @@
-/* SPDX-FileCopyrightText: The Tennis authors */
-/* SPDX-License-Identifier: GPL-2.0-only */
 /* What racquet_evl uses of EVL, except how its threads are started; see dovetail.h. */
 #ifndef TENNIS_EVL_COMMON_H
 #define TENNIS_EVL_COMMON_H

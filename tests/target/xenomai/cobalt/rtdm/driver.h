@@ -1,5 +1,3 @@
-/* SPDX-FileCopyrightText: The Tennis authors */
-/* SPDX-License-Identifier: GPL-2.0-only */
 /* What racquet_cobalt uses of Xenomai 3's RTDM; see dovetail.h. */
 #ifndef TENNIS_RTDM_DRIVER_H
 #define TENNIS_RTDM_DRIVER_H

@@ -1,5 +1,3 @@
-/* SPDX-FileCopyrightText: The Tennis authors */
-/* SPDX-License-Identifier: GPL-2.0-only */
 /* EVL's threads of older kernels, which are their own argument; see dovetail.h. */
 #ifndef TENNIS_EVL_THREAD_H
 #define TENNIS_EVL_THREAD_H

@@ -1,5 +1,3 @@
-/* SPDX-FileCopyrightText: The Tennis authors */
-/* SPDX-License-Identifier: MIT */
 /* What xload uses of the Alchemy API's tasks: declarations for a compile check. */
 #ifndef _ALCHEMY_TASK_H
 #define _ALCHEMY_TASK_H

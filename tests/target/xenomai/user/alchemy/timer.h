@@ -1,5 +1,3 @@
-/* SPDX-FileCopyrightText: The Tennis authors */
-/* SPDX-License-Identifier: MIT */
 /* What xload uses of the Alchemy API's timers: declarations for a compile check. */
 #ifndef _ALCHEMY_TIMER_H
 #define _ALCHEMY_TIMER_H

@@ -1,5 +1,3 @@
-/* SPDX-FileCopyrightText: The Tennis authors */
-/* SPDX-License-Identifier: MIT */
 /* What xload uses of libevl's clocks: declarations for a compile check. */
 #ifndef _EVL_CLOCK_H
 #define _EVL_CLOCK_H
