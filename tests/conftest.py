@@ -74,7 +74,7 @@ def _listed_only(event: str, arguments: tuple[object, ...]) -> None:
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Mark the cases that wait; keep files together; run what boots kernels last."""
     turns: Counter[Path] = Counter()  # of what boots: how many of its file came before it
-    order: dict[pytest.Item, int] = {}
+    order: dict[pytest.Item, float] = {}
     boots = config.option.all or _can_boot()
     for item in items:
         case = item.name.partition("[")[2].removesuffix("]")
@@ -84,7 +84,9 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
                     item.add_marker(tier)
         if any(map(item.get_closest_marker, ("provision", "virtual"))):
             turns[item.path] += 1
-            order[item] = turns[item.path] if WORKER in os.environ else 1
+            # long ones first, or one worker has the last of them when the others have nothing left
+            turn = 0.5 if item.get_closest_marker("slow") else turns[item.path]
+            order[item] = turn if WORKER in os.environ else 1
             if not boots:
                 item.add_marker(pytest.mark.skip(reason=f"{NEEDS}QEMU and Debian's kernels"))
         else:

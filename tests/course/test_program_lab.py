@@ -56,6 +56,7 @@ def test_what_nobody_knows_is_drawn_once_for_each_file_of_a_class(tmp_path):
     assert draw_for(None, one) == draw_for(None, one) != draw_for(None, other)
 
 
+@pytest.mark.more
 @pytest.mark.virtual
 def test_a_program_that_knows_its_balls_is_late_with_others(tmp_path, monkeypatch):
     """Its own play is in time: it is the second one that accuses it. The right one has both."""

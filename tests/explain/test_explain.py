@@ -270,6 +270,7 @@ def test_what_is_printed_for_somebody_else_gives_the_same_ball(hog, tmp_path, ty
     assert balls[0] == balls[1]
 
 
+@pytest.mark.slow
 @virtual
 def test_the_softirq_lock_and_its_owner_are_named(tmp_path):
     """Known: hog holds softirqs back for 300 us, on PREEMPT_RT in ktimers/0."""

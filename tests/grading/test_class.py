@@ -304,6 +304,7 @@ def fill_in(answers: dict[str, Any]) -> None:
     Path("answers.toml").write_text(text)
 
 
+@pytest.mark.slow
 @pytest.mark.virtual
 def test_a_student_does_lab_1(tmp_path, monkeypatch):
     """As the handout says, command by command; then it is marked, with replay and notebook."""

@@ -44,6 +44,7 @@ def _data_folder(tmp_path, monkeypatch):
 # --- end to end ---
 
 
+@pytest.mark.slow
 @pytest.mark.virtual
 def test_an_evening_with_an_emulated_pico_and_a_virtual_target(tmp_path):
     """The steps one after the other, the folder opened again for each; then the file to send.

@@ -152,6 +152,7 @@ def test_boards_are_played_in_turns():
     assert " ".join(side[0] for side in order) == "b a a b b a a b"
 
 
+@pytest.mark.slow
 def test_which_code_it_was(tmp_path):
     """A delay of 20 us is planted in the Racquet's top half: it is named, with its time."""
     sources = {"before": RIGHT, "after": RIGHT.replace(RAISES, f"udelay(20);\n\t{RAISES}")}

@@ -66,6 +66,7 @@ LOOSE = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.cases(more=["all"])
 @pytest.mark.parametrize("faults", [[*FAULTS][::4], [*FAULTS]], ids=["one in four", "all"])
 def test_the_page_says_what_each_fault_is_called(pico, tmp_path, faults):

@@ -98,6 +98,7 @@ def test_the_folder_and_its_page(whole):
     assert (whole / "report.html").read_text().count("Virtual bench: virtual time") >= 3
 
 
+@pytest.mark.slow
 def test_the_thesis_main_result(tmp_path, path):
     """Under stress mainline's worst case explodes and PREEMPT_RT's does not."""
     plan = 'balls = 1000\nsettle_s = 0.1\nkernels = ["mainline", "rt"]\nloads = ["stress"]\n'

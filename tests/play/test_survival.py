@@ -88,6 +88,7 @@ def emulators(part: Path) -> list[int]:
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.cases(more=["stress"])
 @pytest.mark.parametrize("load", ["hog", "stress"])
 def test_killed_twice_and_resumed_it_equals_the_undisturbed_one(tmp_path, request, load):

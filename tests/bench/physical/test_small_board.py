@@ -24,7 +24,7 @@ from tests.support.plans import drill_plan, plan_of
 from tests.support.small_board import HOST, SmallBoard
 
 # all on one worker: they share a machine
-pytestmark = [pytest.mark.virtual, pytest.mark.xdist_group("small-board")]
+pytestmark = [pytest.mark.virtual, pytest.mark.slow, pytest.mark.xdist_group("small-board")]
 
 FIFO = ("SCHED_FIFO", 99)
 # what a rally changes, as the board tells it

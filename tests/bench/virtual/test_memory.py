@@ -144,6 +144,7 @@ def more_than(took: dict[str, float], base: str, names: dict[str, float]) -> Non
         assert cost - 0.5 <= more <= 1.01 * cost + 0.6, f"{name}: {more:.2f} ns, and not {cost}"
 
 
+@pytest.mark.slow
 @virtual
 @pytest.mark.usefixtures("own")
 def test_known_answers(tmp_path):
@@ -193,6 +194,7 @@ def test_known_answers(tmp_path):
     assert 0 <= took["far"] <= 700
 
 
+@pytest.mark.slow
 @virtual
 @pytest.mark.usefixtures("own")
 @pytest.mark.cases(more=["500"])

@@ -158,6 +158,7 @@ def test_a_shot_is_explained(shots):
     assert "hog" in done.output
 
 
+@pytest.mark.slow
 @virtual
 def test_the_worst_instant_is_searched_by_shots_alone(tmp_path):
     """The load holds interrupts off for 200 us. A second search goes on where the first ended."""
