@@ -19,16 +19,10 @@ COLUMNS = ("served_ns", "rise_ticks", "fall_ticks")
 OURS = frozenset(
     {
         *("tennis", "edition", "bench_sha256", "instrument_sha256", "firmware_sha256"),
-        *(
-            "kernel_name",
-            "racquet",
-            "racquet_file",
-            "racquet_sha256",
-            "programs_sha256",
-            "network_sha256",
-        ),
+        *("kernel_name", "racquet", "racquet_file", "racquet_sha256"),
+        *("programs_sha256", "network_sha256"),
         *("load", "load_sha256", "load_tasks", "load_cycle_ns", "beneath_sha256"),
-        *("emulator_sha256", "witness_sha256"),
+        *("emulator_sha256", "witness_sha256", "memory_sha256"),
         *("program", "program_kind", "program_sha256", "program_built_sha256"),
         *("program_command", "program_priority", "program_start_sha256"),
         *("userland_sha256", "program_packages_sha256"),  # Debian's versions are beside them

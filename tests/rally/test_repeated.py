@@ -86,5 +86,7 @@ def test_as_in_the_readme(tmp_path):
     assert said(edition=EDITION + 1).startswith("not comparable: the README is of edition")
     other = {"one": {"digest": "0" * 64, "debian": "here"}}
     assert said(rallies=known["rallies"] | other).startswith("no: of 2 rallies one is another")
+    moved = {"debian": {"here": debian | {"memory_sha256": "that of another model"}}}
+    assert said(**moved, rallies=known["rallies"] | other).startswith("no: of 2 rallies one")
     assert as_printed(played[:1], file) == ""  # other rallies were asked for
     assert as_printed(played, tmp_path / "none") == ""
