@@ -219,9 +219,6 @@ class NotComparableError(TennisError):
     """What was recorded came from another kernel, QEMU or program of Debian's."""
 
 
-# --- check and write ---
-
-
 def found_in(file: str, plays: list[Registered]) -> tuple[list[Found], list[str]]:
     """Return every stretch of a file that is the register's, and what is wrong with places."""
     text = (ROOT / file).read_text()
@@ -342,9 +339,6 @@ def _with_head(text: str, head: str) -> str:
     return re.sub(
         r"^(# .*\n)", lambda title: f"{title[1]}\n{head}\n", text, count=1, flags=re.MULTILINE
     )
-
-
-# --- commands ---
 
 
 def play_evidence(page: str, more: Sequence[str]) -> int:

@@ -210,8 +210,6 @@ def sentence_around(text: str, found: Found) -> str:
     return re.sub(r"\s+", " ", text[start:end]).strip()
 
 
-# --- numbers that nobody registered ---
-
 TIME = re.compile(
     "(?<![\\w.,\N{MINUS SIGN}-])"
     r"\d[\d,.]*(?: (?:\.\.|to|and|or|/) \d[\d,.]*)*\s(?:ns|µs|ms)\b"

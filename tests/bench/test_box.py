@@ -237,8 +237,6 @@ def _ancestors(process: Path) -> list[str]:
     return found
 
 
-# --- its control group ---
-
 # of this process alone: each worker of a test run does the same at the same moment
 _NAME = f"tennis-test-{os.getpid()}"
 HAS = [box_group._controller_folder(name, _NAME, box_group.PROC) for name in ("cpu", "memory")]

@@ -36,7 +36,6 @@ LABS = {
     }.items()
 }
 
-# --- whole hand-ins: the right one but for what is replaced ---
 
 AUDIT = "GetResource(Books);\n\taudit();\n\tReleaseResource(Books);"
 LOWER = "GetResource(Books);\n\tenter_ball();\n\tReleaseResource(Books);\n\tanswer();"
@@ -129,9 +128,6 @@ def test_the_least_effort_is_worth_no_point(tmp_path, cheat):
     assert (mark.points, words in mark.why) == (0, True), mark
 
 
-# --- lab 10: who took the resource, as the processor was seen ---
-
-
 def steps_of(*rounds):
     """Return steps: ``ball``, ``audit``, ``ball in the audit``, and what else is wrong."""
     own = {
@@ -165,9 +161,6 @@ WAITED = [False, True, True, False, True]
 def test_who_takes_the_resource_decides(rounds, waited, words):
     found = order_complaint(steps_of(*rounds), waited, 4)
     assert (words in found) if words else not found, found
-
-
-# --- lab 13: the work of a program that answers in time, made up as the target's root sees it ---
 
 
 def record_of(ball: int) -> str:
@@ -267,9 +260,6 @@ def test_a_program_that_only_answers_is_seen_to_do_so(tmp_path):
     assert "pings there are 0 records in" in complaint(two, rally.balls)
 
 
-# --- a time bomb: what a play costs has an end, once ---
-
-
 @pytest.mark.virtual
 def test_a_program_that_answers_each_40th_ball_is_ended_and_not_played_again(tmp_path, monkeypatch):
     marker, plan = played(tmp_path, 40, 2000)
@@ -314,9 +304,6 @@ def test_balls_that_are_missed_now_and_then_end_nothing(tmp_path):
     assert not mine.stop()
     mine.observe(Progress(planned=2000, balls=900, misses=20 * LOST_PERCENT + 1))
     assert mine.stop()
-
-
-# --- nothing is fixed that a hand-in could know ---
 
 
 def test_what_is_played_is_drawn_for_each_hand_in():

@@ -86,9 +86,6 @@ def judged(folder: Path, plays: Path) -> tuple[str, str]:
     return "same", ""
 
 
-# --- forgeries: each field of the manifest with another value ---
-
-
 def others(value: Any) -> list[Any]:
     """Return values in place of one."""
     match value:
@@ -209,9 +206,6 @@ def test_a_play_is_kept_and_a_machine_in_trouble_accuses_nobody(class_of_two, tm
     assert plays.difference(rally, plan) == ""
 
 
-# --- another year's rallies ---
-
-
 def test_with_a_nonce_last_years_seeds_are_nobodys(tmp_path, monkeypatch):
     text = (ROOT / "labs/course.toml").read_text()
     text = text.replace("\nlabs = ", '\nnonce = "winterterm"\nlabs = ')
@@ -221,9 +215,6 @@ def test_with_a_nonce_last_years_seeds_are_nobodys(tmp_path, monkeypatch):
     before = work.seed_of(LAB, "zoe", "4711")
     monkeypatch.setattr(work, "class_nonce", lambda: "winterterm")
     assert work.seed_of(LAB, "zoe", "4711") != before
-
-
-# --- a rally that is missing ---
 
 
 PLAYED = [
@@ -273,9 +264,6 @@ def test_without_any_rally_no_text_about_them_waits_for_its_points(tmp_path):
     assert report.open == []
 
 
-# --- a class, from the files to the page ---
-
-
 LAB_1 = load_lab("01-first-serve")
 
 
@@ -309,8 +297,6 @@ def test_the_class_is_marked_by_what_the_marker_played(tmp_path):
 
 NOTHING = (ROOT / "notebooks/01-first-serve.md").read_text().partition("# 1.")[0] + "# Nothing\n"
 
-
-# --- a Racquet of one's own ---
 
 LAB_3 = load_lab("03-write-the-racquet")
 

@@ -36,8 +36,6 @@ pytestmark = pytest.mark.slow
 virtual = pytest.mark.virtual
 
 
-# --- stories, from made-up phases: no bench needed ---
-
 FUNCTIONS = named(
     "vectors", "el1h_64_irq", "racquet_top_half[racquet]", "grab<&lock>", "__arm64_sys_write",
     "cpu_do_idle",
@@ -218,9 +216,6 @@ def test_kallsyms_are_read():
     ]
     with pytest.raises(BenchError, match="does not say where hog was in memory"):
         _table_of(text, {"at_kernel": "ffffa12345670000"})
-
-
-# --- what cannot be explained ---
 
 
 def test_only_the_virtual_bench_is_explained(tmp_path):

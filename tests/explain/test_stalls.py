@@ -23,8 +23,6 @@ from tests.support.synthetic import make_rally
 from tests.support.terminal import tennis
 from tests.support.virtual import played
 
-# --- from made-up phases: no bench needed ---
-
 FUNCTIONS = named(
     "vectors", "el1h_64_irq", "racquet_top_half[racquet]", "__schedule",
 )  # fmt: skip
@@ -121,9 +119,6 @@ def test_a_comparison_names_lines_that_came():
     assert waited_sentence(found).startswith("12 fewer lines of code from memory")
     assert waits_of([balls(3), balls(3)], "usual ball") == []
     assert waits_of([balls(3), [cold_without()]], "usual ball") == []  # played without a profile
-
-
-# --- played ---
 
 
 @pytest.fixture(scope="module")

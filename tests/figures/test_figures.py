@@ -50,9 +50,6 @@ def test_a_figure_of_less_than_a_minute_comes_out_again(name, tmp_path):
     comes_out(name, tmp_path)
 
 
-# --- the check itself ---
-
-
 @pytest.fixture
 def tree(tmp_path, monkeypatch):
     """A small tree with one page, one play that was recorded, and one claim."""

@@ -290,9 +290,6 @@ def test_names_of_files_are_only_names(tmp_path):
     assert "<b>" not in (tmp_path / "m/class.html").read_text()
 
 
-# --- one student, from the handout to the mark ---
-
-
 def fill_in(answers: dict[str, Any]) -> None:
     """Write answers where `tennis lab start` left room for them."""
     text = Path("answers.toml").read_text().replace("minutes = 0", "minutes = 75")

@@ -23,9 +23,6 @@ GROUP = "Ada Lovelace and Blaise Pascal"
 ALL = float(LAB.points)
 
 
-# --- the group's folder ---
-
-
 def started(folder: Path, *words: str):
     return CliRunner().invoke(cli, ["lab", "start", "01", "--out", str(folder), *words])
 
@@ -68,9 +65,6 @@ def test_broken_members_are_named(line, said, tmp_path):
     path.write_text(f"{head}\n{line}\n[answers]\n")
     with pytest.raises(work.WorkError, match=said):
         work.read_answers(path)
-
-
-# --- whose copy is a copy ---
 
 
 def graded(file: str, student: str, *members: Member, balls: str = "same") -> Graded:
@@ -131,8 +125,6 @@ def test_who_names_another_as_a_member_has_not_the_others_balls():
     both = graded(folder("Cy Young", 103), "Ada Lovelace and Cy Young", ADA, CY)
     assert accused(alone, both) == {alone.file, both.file}
 
-
-# --- the marks of each ---
 
 STUDENTS = {101: "Ada Lovelace", 102: "Blaise Pascal", 103: "Cy Young", 104: "Dora"}
 

@@ -78,9 +78,6 @@ def mark(question: str, points: float | None, of: int = 2) -> dict[str, object]:
     return {"question": question, "points": points, "of": of, "why": ""}
 
 
-# --- findings ---
-
-
 def found(*hand_ins: Graded, recorded=frozenset()) -> list[tuple[str, str]]:
     return [(one.file, one.words) for one in findings(hand_ins, LAB, set(recorded))]
 
@@ -138,9 +135,6 @@ def test_a_new_finding_waits_for_a_decision_of_its_own(tmp_path):
     write_decisions(tmp_path, findings([again], LAB, set()), decided)
     assert path.read_bytes().startswith(before.rstrip())
     assert len(tomllib.loads(path.read_text())["finding"]) == 2
-
-
-# --- one row a student ---
 
 
 def test_a_second_file_for_one_name_changes_nothing_by_itself(tmp_path):
@@ -256,9 +250,6 @@ def test_a_file_without_the_number_is_that_students():
     assert equals([own, twin]) == ["the name, with other numbers: Ada (a.zip), Ada (c.zip)"]
 
 
-# --- what a person writes ---
-
-
 def test_the_sheet_holds_the_answer_that_is_to_be_marked(tmp_path):
     long = "word " * 2000
     answers = {
@@ -357,9 +348,6 @@ def test_what_nobody_has_read_is_no_zero():
     assert (b.points, b.status) == (1, "marked")
     (c,) = marked([half], {"a.zip": Person({"average": 0.5}, "")}, LAB)
     assert (c.points, c.status) == (2.5, "marked")
-
-
-# --- this machine ---
 
 
 def test_whose_fault_it_is():

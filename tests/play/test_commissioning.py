@@ -41,9 +41,6 @@ def _data_folder(tmp_path, monkeypatch):
     monkeypatch.setenv("TENNIS_DATA", str(tmp_path / "data"))
 
 
-# --- end to end ---
-
-
 @pytest.mark.slow
 @pytest.mark.virtual
 def test_an_evening_with_an_emulated_pico_and_a_virtual_target(tmp_path):
@@ -94,8 +91,6 @@ def _nothing_private(text: str, *more: str) -> None:
         if len(word) > 4:
             assert word not in text, word
 
-
-# --- wire by wire: test_faults.py has the real firmware's pads ---
 
 # what a pad does that is driven high and let go of
 OPEN, INPUT, HELD = (1, 1), (1, 0), (0, 0)
@@ -153,9 +148,6 @@ def test_what_pads_counts_and_answers_mean(what, ping, reply):
     assert (what.judge_ping(), what.judge_reply()) == (ping, reply)
 
 
-# --- a managed target: SSH is real, its kernel is a mock ---
-
-
 @pytest.fixture
 def managed(tmp_path, monkeypatch):
     target = MockTarget(tmp_path)
@@ -195,9 +187,6 @@ def test_a_mock_target_counts_the_pings(managed, tmp_path, every, failure):
     # it was not loaded before, and is not now
     assert managed.loaded == []
     assert managed.log == ["modprobe racquet", "rmmod racquet"]
-
-
-# --- the folder, with steps that are made up ---
 
 
 @pytest.fixture

@@ -78,9 +78,6 @@ def test_a_folder_of_schema_1_is_read(tmp_path):
     assert Plan.read(tmp_path).kernel == "mainline"
 
 
-# --- in a match ---
-
-
 def test_a_match_plays_it_beside_linux():
     """A load that only one of them has is left out for the other, and the plan says so."""
     plan = MatchPlan.model_validate(
@@ -101,9 +98,6 @@ def test_a_match_plays_it_beside_linux():
         "sloth-stress-native-task": "the load stress is not for SLOTH",
         "mainline-storm-default-tasklet": "the load storm is not for Linux",
     }
-
-
-# --- an application of one's own ---
 
 
 def own(folder: Path, code: str = "", header: str = "") -> Path:

@@ -104,8 +104,6 @@ def test_what_was_saved_is_as_it_was(desk):
     assert int(desk["saved"], 8) & 0o022 == 0
 
 
-# --- all tasks: root writes into no place that others can write ---
-
 # also on the machine that provisions, which may be the server on which students work
 
 OTHERS = re.compile(r"(^|[\s\"'=])(/home/|/tmp/|/var/tmp/|/dev/shm/|~[a-z{/])")

@@ -76,9 +76,6 @@ def test_the_image_of_a_flavour_is_found_among_its_packages():
         FILTERS["kernel_entries"]({"rt": {"packages": ["linux-headers-arm64"]}}, [])
 
 
-# --- tennis-tuning
-
-
 def tune(root: Path, *words: str) -> subprocess.CompletedProcess[str]:
     return run_to_end(
         ["sh", ANSIBLE / "roles/tuning/files/tennis-tuning", *words],
@@ -248,8 +245,6 @@ def test_only_the_command_line_that_the_firmware_reads_is_changed(tmp_path, conf
     for name in files - {written}:
         assert (tmp_path / name).read_bytes().decode() == before
 
-
-# --- kernels that are built on this machine
 
 BUILD = """
 - hosts: targets

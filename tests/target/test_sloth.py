@@ -116,9 +116,6 @@ def test_each_misuse_is_refused_with_its_own_error(place):
     }
 
 
-# --- the virtual bench's instrument plays ---
-
-
 def played(folder, application, core="m3", *, defines=None, **more):
     """Return the balls, and all that the instrument sent."""
     protocol = Protocol(

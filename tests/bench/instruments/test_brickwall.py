@@ -75,9 +75,6 @@ def killed(fake: FakeBrickwall, out: Path, *, balls: int, at: int) -> None:
         played(fake, out, die, balls=balls)
 
 
-# --- rallies ---
-
-
 def test_a_rally(fake, tmp_path):
     rally = played(fake, tmp_path / "r", balls=3000, kernel="rt", load="stress")
     assert pairs(rally) == made_up(3000)
@@ -225,12 +222,6 @@ def test_firmware_of_another_version(fake, tmp_path, change, words):
     with pytest.raises(BenchError, match=words):
         played(fake, tmp_path / "r")
     assert not list(tmp_path.glob("r*"))
-
-
-# --- ports ---
-
-
-# --- verification ---
 
 
 def test_a_verification_passes_and_is_kept(fake, tmp_path):
@@ -394,8 +385,6 @@ def test_what_330_ohms_may_take():
     assert Loop(()).most_ns == 10
 
 
-# --- verification records ---
-
 INSTRUMENT = Instrument(
     kind="brickwall", serial="e6", firmware="1", firmware_sha256="a" * 64, tick_hz=TICK_HZ
 )
@@ -452,9 +441,6 @@ def test_a_pico_that_verified_itself_is_not_for_graded_work(source, fake, tmp_pa
     assert (words in _report([rally])) == (source != "second Pico")
 
 
-# --- the doctor ---
-
-
 def findings(seen: dict[str, object]) -> str:
     return "\n".join(f"{f.verdict} {f.what}: {f.found}" for f in _wire_findings(seen))
 
@@ -500,9 +486,6 @@ def test_the_doctor_looks_at_a_brickwall(fake):
     done = tennis("doctor", "--port", fake.port)
     assert done.returncode == 1
     assert "not this checkout's" in done.stdout
-
-
-# --- what was asked for ---
 
 
 def test_a_stop_while_the_cable_is_unplugged(fake, tmp_path):

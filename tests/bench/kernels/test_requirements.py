@@ -126,9 +126,6 @@ def test_debians_kernels_have_what_is_required(name):
     assert "CONFIG_PREEMPT_RT" in {f.what for f in wrong if f.verdict == "bad"}
 
 
-# --- the command ---
-
-
 def test_a_configuration_is_checked(tmp_path):
     (tmp_path / "rt").write_text(f"{SMALL.read_text()}\nCONFIG_NET_NS=y\n{fragment('rt')}")
     done = tennis("kernels", "check", "rt", tmp_path / "rt")

@@ -130,9 +130,6 @@ def test_a_session_that_is_cut(target, sshd):
     assert target.run("echo alive", what="echo") == "alive\n"
 
 
-# --- the snapshot ---
-
-
 def test_the_snapshot_of_this_machine(target):
     facts = target.facts()
     assert facts.line("release") == os.uname().release

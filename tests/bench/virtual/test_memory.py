@@ -35,9 +35,6 @@ def folder(tmp_path, monkeypatch):
     return tmp_path
 
 
-# --- profiles ---
-
-
 @pytest.mark.parametrize("name", profiles.names())
 def test_every_figure_of_the_kit_has_its_source(name):
     """Or the word assumed, and a range that it is thought to be in."""
@@ -103,9 +100,6 @@ def test_costs_in_cycles_follow_the_clock(folder):
     plan = plan_of(memory="at500")
     assert VirtualBench.defaults(plan, {})["instruction_ns"] == 1
     assert "instruction_ns" not in VirtualBench.defaults(plan_of(), {})
-
-
-# --- known answers ---
 
 
 def known(out, name: str, **plan: int) -> dict[str, float]:

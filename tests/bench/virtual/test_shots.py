@@ -46,9 +46,6 @@ def rows(rally):
     return [row for one in kept for row in zip(*(one[name] for name in columns), strict=True)]
 
 
-# --- what is drawn, and refused ---
-
-
 def test_instants_are_uniform_whole_instructions_in_their_order():
     protocol = Serving(seed=3, gap_min_us=10, gap_max_us=30).protocol(20_000)
     drawn = instants(protocol, 2)
@@ -70,9 +67,6 @@ def test_shots_are_a_kind_of_their_own():
     shots, balls = plan_of(shots=40), plan_of(balls=40)
     assert shots.kind_of(shots.protocol) != balls.kind_of(balls.protocol)
     assert (shots.protocol.loop, shots.protocol.balls) == ("shots", 40)
-
-
-# --- on the virtual bench ---
 
 
 @pytest.fixture(scope="module")

@@ -66,9 +66,6 @@ def test_old_and_strange_records_take_one_line(folder, change, words):
     assert str(refused.value).isprintable()
 
 
-# --- the steps themselves ---
-
-
 def test_the_pins_of_the_steps_are_those_of_the_wiring():
     known = wiring()
     words = {one.name: " ".join((*one.plug, one.warning)) for one in steps()}
@@ -89,9 +86,6 @@ def test_five_volts_are_said_before_a_wire_goes_to_the_target():
         assert bool(one.warning) == to_target, one.name
         if one.warning:
             assert "destroy GP3" in one.warning
-
-
-# --- what is made of them ---
 
 
 def test_the_page_escapes_what_a_record_says_and_an_emulated_one_is_called_so():

@@ -83,7 +83,6 @@ def test_edges_are_found_in_any_samples(unit, seed):
     assert got == sorted(expected)
 
 
-# --- files of another kind: the line says how sigrok-cli converts them ---
 RATE_HZ = 24 * MHZ
 
 
@@ -174,7 +173,6 @@ def test_a_rate_that_the_session_contradicts_is_refused(rally, wires, rate_mhz):
     assert "leave out --rate-mhz" in found.reason
 
 
-# --- channels ---
 @pytest.mark.parametrize(
     ("names", "wires", "words"),
     [
@@ -217,7 +215,6 @@ def test_inverted_wires_are_turned_round(session):
     assert found == sorted((t, c ^ 2 if c in {0, 2} else c) for t, c in EXPECTED)
 
 
-# --- damaged, hostile ---
 def test_a_truncated_session_is_told_wherever_it_was_cut(session):
     whole = session.read_bytes()
     for cut in range(0, len(whole) - 1, 7):
@@ -371,7 +368,6 @@ def test_a_session_without_a_rate_is_asked_for_it(rally, wires, tmp_path):
     assert umpire(rally, path, Wires(rate_hz=Fraction(RATE_HZ))).verdict == "pass"
 
 
-# --- sessions of old versions ---
 OLD = {
     "0.2, a trigger": "[global]\nsigrok version = 0.2.0\n[device 1]\ndriver = fx2lafw\n"
     "capturefile = logic-1\nunitsize = 1\ntotal probes = 2\nsamplerate = 24 MHz\nprobe1 = ping\n"

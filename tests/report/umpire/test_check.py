@@ -61,9 +61,6 @@ def open_loop(out, balls=1000, rate_hz=1000, spread=True, seed=1) -> Rally:
     return sealed_again(made, out, rows, protocol=protocol)
 
 
-# --- what is planted is found ---
-
-
 # of 1,000 balls at 3 MHz no interval of a bias is within 8 ns, wherever it lies
 @pytest.mark.parametrize("rate_hz", [3_000_000, 12_000_000, 25_000_000, 100_000_000])
 def test_the_spread_is_that_of_the_samples(rally, tmp_path, rate_hz):
@@ -203,7 +200,6 @@ def test_alike_balls_at_a_fixed_rate_are_paired_only_if_all_are_there(tmp_path):
     assert "nobody can tell which is which" in found.reason
 
 
-# --- bad captures ---
 @pytest.mark.parametrize(
     ("analyser", "verdict", "words"),
     [
@@ -291,7 +287,6 @@ def test_a_capture_of_another_rally_is_told(rally, tmp_path):
     assert "another rally" in found.reason
 
 
-# --- command line ---
 def test_the_command_says_verdict_bias_and_clock(rally, tmp_path, typed):
     good, bad = tmp_path / "good.sr", tmp_path / "bad.sr"
     assert typed("umpire", "simulate", rally.path, "--out", good)[0] == 0
