@@ -14,7 +14,6 @@ from typing import NamedTuple
 import numpy as np
 from evidence import printed
 from numpy.typing import NDArray
-from scipy.stats import rankdata
 
 from tennis.match.folder import open_match
 from tennis.rally import Rally
@@ -100,7 +99,13 @@ def times_us(rally: Rally) -> tuple[tuple[str, str], dict[str, Row]]:
 
 def spearman(one: Row, other: Row) -> float:
     """Return how far two rows of numbers rank alike, from -1 to 1 (Spearman 1904)."""
-    return float(np.corrcoef(rankdata(one), rankdata(other))[0, 1])
+    return float(np.corrcoef(_ranks(one), _ranks(other))[0, 1])
+
+
+def _ranks(numbers: Row) -> Row:
+    """Return each number's rank; equal ones share their mean rank."""
+    _, places, counts = np.unique(numbers, return_inverse=True, return_counts=True)
+    return (counts.cumsum() - (counts - 1) / 2)[places]
 
 
 def at_most(board: Row) -> float:

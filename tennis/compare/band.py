@@ -13,15 +13,16 @@ that agree by luck prove nothing. With few balls the exact interval of a Poisson
 holds, too (F. Garwood, Biometrika 28, 1936; C. J. Clopper, E. S. Pearson, Biometrika 26, 1934).
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import betaincinv, chdtri, stdtrit
 
 from tennis.compare.boots import Values
 from tennis.compare.sides import Side
+from tennis.kit.special_functions import beta_odds, poisson_most, student_quantile
 
 MARGIN = 0.10  # sides that differ by less are alike, unless somebody asks for less
 OWN = 0.05  # beyond an interval of one statement alone
@@ -34,29 +35,32 @@ SIGNS_MIN = 10  # times the inverse of an error: fewer different signs give no q
 SURE_FROM = 4  # balls: fewer show nothing
 
 
+def _of_each(bound: Callable[[Values, float], Values], of: float | Values, tail: float) -> Values:
+    """Return a bound of each value; pairs, and looks at other factors, ask for the same ones."""
+    different, places = np.unique(of, return_inverse=True)
+    return _bounds(bound, tuple(different.tolist()), tail)[places]
+
+
+@lru_cache(256)
+def _bounds(bound: Callable[[Values, float], Values], of: tuple[float, ...], tail: float) -> Values:
+    return bound(np.array(of), tail)
+
+
 def student(tail: float, degrees: float | Values) -> Values:
     """Return what Student's distribution exceeds with probability ``tail``."""
-    found: Values = stdtrit(degrees, 1 - tail)
-    return found
-
-
-def _most_balls(count: Values, tail: float) -> Values:
-    """Return the largest mean of a Poisson count that is not excluded."""
-    found: Values = chdtri(2 * (count + 1), tail) / 2
-    return found
+    return _of_each(student_quantile, degrees, tail)
 
 
 def most_share(count: int, of: int, tail: float) -> float:
     """Return the largest share that is not excluded, of ``count`` among ``of``."""
-    return 1.0 if count >= of else float(betaincinv(count + 1, of - count, 1 - tail))
+    return 1.0 if count >= of else float(1 / (1 + beta_odds(of - count, count + 1, tail)))
 
 
 def times_as_many(of: Values, to: Values, tail: float) -> tuple[Values, Values]:
     """Return the least and the largest ratio of the means of two counts that is not excluded."""
-    with np.errstate(divide="ignore", invalid="ignore"):
-        low = np.where(of > 0, betaincinv(np.maximum(of, 1e-9), to + 1, tail), 0.0)
-        high = np.where(to > 0, betaincinv(of + 1, np.maximum(to, 1e-9), 1 - tail), 1.0)
-        return low / (1 - low), high / (1 - high)
+    low = np.where(of > 0, beta_odds(np.where(of > 0, of, 1.0), to + 1, tail), 0.0)
+    high = np.where(to > 0, 1 / beta_odds(np.where(to > 0, to, 1.0), of + 1, tail), np.inf)
+    return low, high
 
 
 @dataclass(frozen=True)
@@ -140,16 +144,27 @@ class Band:
         floor = balls + 1 / self.of.balls**2 + self.factor**2 / self.to.balls**2
         return mean, np.sqrt(np.maximum(variance, floor)), degrees
 
+    @cached_property
+    def _few(self) -> NDArray[np.bool_]:
+        """Tell at which times few balls are on one side only: their exact interval counts."""
+        more, fewer = self._apart
+        return more + fewer < FEW
+
+    def _mostly_more(self, asked: NDArray[np.bool_], tail: float) -> NDArray[np.bool_]:
+        """Tell at which of the times asked for more balls are ``of``'s alone than ``to``'s."""
+        more, fewer = (balls[asked] for balls in self._apart)
+        found = np.zeros(asked.shape, np.bool_)
+        found[asked] = times_as_many(more, fewer, tail)[0] > 1
+        return found
+
     def surely_more(self, tail: float) -> NDArray[np.bool_]:
         """Tell at which times ``of`` surely has more than ``factor`` times as many late balls.
 
         ``tail``: of each time alone.
         """
         mean, error, degrees = self._difference
-        more, fewer = self._apart
-        least, _ = times_as_many(more, fewer, tail)
-        sure = mean > student(tail, degrees) * error
-        return sure & ((least > 1) | (more + fewer >= FEW)) & (self.balls[0] > 0)
+        sure = (mean > student(tail, degrees) * error) & (self.balls[0] > 0)
+        return sure & (~self._few | self._mostly_more(sure & self._few, tail))
 
     def surely_more_anywhere(self, tail: float) -> NDArray[np.bool_]:
         """Tell the same for all times together: the chance of a false one is ``tail``.
@@ -157,11 +172,11 @@ class Band:
         Times with many late balls share a half of it, those with few the other half.
         """
         mean, error, _ = self._difference
-        more, fewer = self._apart
-        few = more + fewer < FEW
+        few, sure = self._few, self.surely_more(tail)
         many = mean > self._largest_by_chance(~few, tail / 2) * error
-        least, _ = times_as_many(more, fewer, tail / 2 / max(1, few.sum()))
-        return np.where(few, least > 1, many) & self.surely_more(tail)
+        return sure & np.where(
+            few, self._mostly_more(few & sure, tail / 2 / max(1, few.sum())), many
+        )
 
     def _largest_by_chance(self, chosen: NDArray[np.bool_], tail: float) -> float:
         """Return what Student's t of no chosen time exceeds by chance, but with ``tail``.
@@ -195,12 +210,10 @@ class Band:
         """Tell at which times it is excluded that ``of`` has more late balls than it may have."""
         mean, error, degrees = self._difference
         more, fewer = self._apart
-        share = self.shares[1]
-        beyond = (_most_balls(more, self.tail) - fewer) / self.of.balls
-        few = (more + fewer < FEW) & ((more > 0) | (self.balls[1] < FEW))
-        found = (mean + student(self.tail, degrees) * error <= 0) & (
-            ~few | (beyond <= self.margin * share)
-        )
+        found = mean + student(self.tail, degrees) * error <= 0
+        few = found & self._few & ((more > 0) | (self.balls[1] < FEW))
+        beyond = (_of_each(poisson_most, more[few], self.tail) - fewer[few]) / self.of.balls
+        found[few] = beyond <= self.margin * self.shares[1][few]
         return found | self.is_rare
 
     @cached_property
@@ -210,7 +223,8 @@ class Band:
         count = self.balls[0]
         variance = np.maximum(of.var(axis=0, ddof=1) / len(of), (count + 1) / self.of.balls**2)
         ends = of.mean(axis=0) + student(self.tail, float(len(of) - 1)) * np.sqrt(variance)
-        exact = np.where(count < FEW, _most_balls(count, self.tail) / self.of.balls, 0.0)
+        exact, few = np.zeros(count.shape), count < FEW
+        exact[few] = _of_each(poisson_most, count[few], self.tail) / self.of.balls
         found: Values = np.maximum(ends, exact)
         return found
 

@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 from scipy.stats import poisson, ttest_1samp, ttest_ind
 
-from tennis.compare.band import Band, _most_balls, later_by, times_as_many
+from tennis.compare.band import Band, later_by, times_as_many
 from tennis.compare.boots import Boot
 from tennis.compare.sides import Side
+from tennis.kit.special_functions import poisson_most
 from tests.support.mixtures import turned_round
 
 
@@ -44,7 +45,7 @@ def test_bounds_are_students_by_hand():
 
 
 def test_few_balls_have_the_exact_interval():
-    (most,) = _most_balls(np.array([3.0]), 0.05)
+    (most,) = poisson_most(np.array([3.0]), 0.05)
     assert poisson.cdf(3, most) == pytest.approx(0.05)
     low, high = times_as_many(np.array([4.0]), np.array([0.0]), 0.05)
     assert (low[0], high[0]) == (pytest.approx(0.05**0.25 / (1 - 0.05**0.25)), inf)

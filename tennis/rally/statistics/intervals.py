@@ -4,14 +4,18 @@ Both hold for any distribution of latencies, as long as the balls are independen
 Bursts (a load that comes and goes) are not independent: then the true intervals are wider.
 """
 
-from collections.abc import Callable
 from fractions import Fraction
 from functools import cache
 from math import ceil
 
+import numpy as np
+
+from tennis.kit.special_functions import beta_odds, binomial_at_most
+
 CONFIDENCE = Fraction(95, 100)
 # With fewer answers 3/N is above a tenth: nothing worth saying.
 BOUND_FROM = 30
+_AT_ONCE = 128
 
 
 def quantile_rank(n: int, p: Fraction) -> int:
@@ -35,30 +39,23 @@ def quantile_ranks(
         return None
     tail = float((1 - confidence) / 2)
     # below: the quantile is under the value of rank l with P(B <= l - 1), B ~ binomial(n, p)
-    lower = _first(n, lambda k: _cdf(k, n, p) > tail)
+    lower = _first_above(tail, n, p)
     # above: it is over the value of rank u with P(B >= u)
-    upper = _first(n, lambda k: _cdf(k, n, p) >= 1 - tail) + 1
+    upper = _first_above(1 - tail, n, p) + 1
     if lower < 1 or upper > n:
         return None
     return lower, upper
 
 
-def _cdf(k: int, n: int, p: Fraction) -> float:
-    """Return the probability of at most k successes in n trials."""
-    from scipy.special import bdtr  # noqa: PLC0415 (most commands do without SciPy)
-
-    return 0.0 if k < 0 else float(bdtr(k, n, float(p)))
-
-
-def _first(n: int, holds: Callable[[int], bool]) -> int:
-    """Return the smallest k in 0..n for which ``holds``, which stays true once it is."""
+def _first_above(share: float, n: int, p: Fraction) -> int:
+    """Return the smallest k with a probability above ``share`` of at most k successes in n."""
     low, high = 0, n
     while low < high:
-        middle = (low + high) // 2
-        if holds(middle):
-            high = middle
-        else:
-            low = middle + 1
+        # many at once: NumPy takes nearly as long for one
+        tried = np.unique(np.linspace(low, high - 1, _AT_ONCE).astype(np.int64))
+        found = int(np.searchsorted(binomial_at_most(tried, n, float(p)), share, "right"))
+        low = int(tried[found - 1]) + 1 if found else low
+        high = int(tried[found]) if found < tried.size else high
     return low
 
 
@@ -75,8 +72,7 @@ def share_between(k: int, n: int, confidence: Fraction = CONFIDENCE) -> tuple[fl
 
     Clopper's and Pearson's interval, k at least 1.
     """
-    from scipy.special import betaincinv  # noqa: PLC0415 (most commands do without SciPy)
-
     tail = float((1 - confidence) / 2)
-    high = 1.0 if k == n else float(betaincinv(k + 1, n - k, 1 - tail))
-    return float(betaincinv(k, n - k + 1, tail)), high
+    low = beta_odds(k, n - k + 1, tail)
+    high = 1.0 if k == n else 1 / (1 + float(beta_odds(n - k, k + 1, tail)))
+    return float(low / (1 + low)), high

@@ -14,6 +14,7 @@ from math import sqrt
 import numpy as np
 from numpy.typing import NDArray
 
+from tennis.kit.special_functions import student_quantile
 from tennis.rally.captures.edges import Capture
 from tennis.report.umpire.agreement.balls import NONE
 from tennis.report.umpire.agreement.pairing import JITTER_NS, MAX_STEP, Pairs, Times
@@ -271,8 +272,5 @@ def _fit_bias(d: Times, extra_ns: float) -> Difference | None:
 
 
 def _interval(value: float, error: float, freedom: int, extra: float) -> Interval:
-    # here, for it takes 0.2 s to import: a rally loads this file, and needs no interval
-    from scipy.special import stdtrit  # noqa: PLC0415
-
-    half = float(stdtrit(max(freedom, 1), (1 + CONFIDENCE) / 2)) * error + extra
+    half = float(student_quantile(max(freedom, 1), (1 - CONFIDENCE) / 2)) * error + extra
     return (value - half, value + half)
