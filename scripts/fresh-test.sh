@@ -38,7 +38,7 @@ readonly WHOLE=("make test && make READY=1 test-all")
 readonly INSTALLED="PATH=/root/.local/bin:\$PATH; tennis"
 readonly WHEEL=(
     "apt-get update && apt-get install -y --no-install-recommends pipx"
-    "pipx install ./tennis_rt-*.whl"
+    "pipx install \"\$(echo ./tennis_rt-*.whl)[pictures]\""
     "$INSTALLED setup >said 2>&1 && exit 1; cat said; DEBIAN_FRONTEND=noninteractive; sed -n \"s/.*: run '\(.*\)', then 'tennis setup' again/\1/p\" said >told; grep -q apt-get told; bash -ec \"\$(cat told) -y\""
     "$INSTALLED setup"
     "$INSTALLED demo"

@@ -222,7 +222,7 @@ install_python() {
     pip install "pip==$PIP_VERSION" >"$log" 2>&1 || die_of "pip could not update itself" "$log"
     for group in "$@"; do arguments+=(--group "$group"); done
     pip install --constraint constraints.txt --build-constraint constraints.txt \
-        --editable '.[boards,pico]' "${arguments[@]}" >"$log" 2>&1 || die_of "pip install failed" "$log"
+        --editable '.[boards,pico,pictures]' "${arguments[@]}" >"$log" 2>&1 || die_of "pip install failed" "$log"
     print=$(fingerprint)
     find .venv -maxdepth 1 -name '.tennis-*' ! -name "*-$print" -delete
     for group in base "$@"; do : >".venv/.tennis-$group-$print"; done

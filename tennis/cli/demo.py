@@ -65,7 +65,7 @@ def demo(out: Path, balls: int, boots: int, workers: int) -> None:
     from tennis.replicate.match_page import write_match_report
     from tennis.replicate.story import cells, story
     from tennis.replicate.verdicts import Replication
-    from tennis.report.plots import overview
+    from tennis.report.pictures import drawing
 
     console = Console(highlight=False)
     wanted = demonstration(balls, boots)
@@ -78,8 +78,9 @@ def demo(out: Path, balls: int, boots: int, workers: int) -> None:
         raise BenchError("interrupted; nothing is lost", next_step="run it again to play the rest")
     replication = Replication(outcome.folder)
     page = write_match_report(replication)
-    if played := cells(replication):
-        write_whole(out / PICTURE, overview(played).render("png"), force=True)
+    played = cells(replication)
+    if played and (picture := drawing("compare:overview")(played)):
+        write_whole(out / PICTURE, picture.render("png"), force=True)
     told = story(replication)
     if told:
         print_story(console, told, out)

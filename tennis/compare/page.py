@@ -13,10 +13,9 @@ from tennis.rally.disk import write_whole
 from tennis.rally.statistics import summarize
 from tennis.rally.text import plain
 from tennis.report.pages.circumstances import circumstances
-from tennis.report.pages.rally import EmbeddedPicture, embed
+from tennis.report.pages.rally import EmbeddedPicture, drawn
 from tennis.report.pages.templates import template
-from tennis.report.plots.picture import bench_note
-from tennis.report.plots.sides import sides as picture_of
+from tennis.report.picture_words import bench_note
 
 
 @dataclass(frozen=True)
@@ -47,7 +46,7 @@ class _Line:
 @dataclass(frozen=True)
 class _Cell:
     name: str
-    picture: EmbeddedPicture
+    pictures: list[EmbeddedPicture]
     rows: list[_Line]
     found: list[CauseShown]
     played: dict[str, tuple[str, str]]  # what a stranger needs: before, after
@@ -103,10 +102,10 @@ def _cell(
     alt = " ".join("{0}, {1}: {2} before, {3} after, {5}.".format(*row.cells) for row in rows)
     is_loop = before.rallies[0].manifest.drill is not None
     shown = "periods off by more than x" if is_loop else "balls later than x"
-    picture = picture_of(before.rallies, after.rallies, title, alt)
+    caption = f"The share of {shown}, of each boot."
     return _Cell(
         plain(name, 64),
-        embed(picture, f"The share of {shown}, of each boot."),
+        drawn("sides:sides", caption, before.rallies, after.rallies, title, alt),
         rows,
         [one for one in causes if one.cell == name],
         _circumstances_beside(before.rallies, after.rallies),

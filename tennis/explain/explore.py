@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from importlib.resources import files
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from markupsafe import Markup
@@ -31,9 +31,11 @@ from tennis.rally.statistics.balls import edges_ns
 from tennis.report.instants_words import sentences
 from tennis.report.pages.rally import EmbeddedPicture, data_uri
 from tennis.report.pages.templates import template
-from tennis.report.plots.compare import names
-from tennis.report.plots.instants import with_search
-from tennis.report.plots.picture import Picture, bench_note, latencies
+from tennis.report.picture_words import bench_note, latencies, names
+from tennis.report.pictures import drawing
+
+if TYPE_CHECKING:
+    from tennis.report.plots import Picture
 
 SCRIPT = "explore.js"
 SHARES_SHOWN = 5
@@ -105,10 +107,13 @@ class Recorded:
         ]
 
     @cached_property
-    def worst_instant(self) -> tuple[list[str], EmbeddedPicture] | None:
+    def worst_instant(self) -> tuple[list[str], EmbeddedPicture | None] | None:
         """Return a search for the worst instant: sentences, picture; None: no search."""
-        searched, picture = storage.read(self.rally), with_search(self.rally)
-        return (sentences(searched), _small(picture)) if searched and picture else None
+        searched = storage.read(self.rally)
+        if searched is None:
+            return None
+        picture = drawing("instants:with_search")(self.rally)
+        return sentences(searched), _small(picture) if picture else None
 
 
 def recorded(title: str, words: str, rally: Rally, explained: Path) -> Recorded:
@@ -186,7 +191,7 @@ def _data(rallies: Sequence[Recorded]) -> str:
     return json.dumps(content, separators=(",", ":")).replace("<", "\\u003c")
 
 
-def _small(picture: Picture) -> EmbeddedPicture:
+def _small(picture: "Picture") -> EmbeddedPicture:
     """Return a picture with hundredths of a pixel: that is half of its bytes."""
     svg = picture.render("svg").decode()
     path = re.compile(r'(?<= d=")[^"]*')

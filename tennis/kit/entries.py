@@ -32,6 +32,7 @@ OPTIONAL = {
     "dask": "cluster",
     "distributed": "cluster",
     "littlefs": "pico",
+    "matplotlib": "pictures",
     "mpremote": "boards",
     "serial": "boards",
 }
@@ -164,7 +165,7 @@ def _how_to_get(error: ModuleNotFoundError) -> str:
         return f"run 'pip install {error.name}'"
     if not IS_CHECKOUT:
         return f"run \"pip install '{DISTRIBUTION}[{extra}]'\""
-    return f"run 'scripts/setup.sh{'' if extra == 'boards' else f' --{extra}'}'"
+    return f"run 'scripts/setup.sh{'' if extra in {'boards', 'pictures'} else f' --{extra}'}'"
 
 
 def _is_optional(error: ModuleNotFoundError) -> bool:

@@ -27,10 +27,9 @@ from tennis.replicate.samples import boots_shown
 from tennis.replicate.story import cells, level_text, story
 from tennis.replicate.verdicts import Claim, ClaimPart, Replication, number
 from tennis.report.pages.circumstances import circumstances
-from tennis.report.pages.rally import EmbeddedPicture, embed
+from tennis.report.pages.rally import EmbeddedPicture, drawn
 from tennis.report.pages.templates import template
-from tennis.report.plots import histogram, overview
-from tennis.report.plots.published import Beside, beside
+from tennis.report.picture_words import Beside
 from tennis.report.publications import knutsson_2008
 from tennis.report.publications.knutsson import KernelTable, Maximum
 from tennis.report.publications.rules import (
@@ -321,7 +320,7 @@ def _cells(replication: Replication, table: KernelTable) -> list[_Cell]:
 def _beside(replication: Replication, tables: Sequence[_TableShown]) -> list[EmbeddedPicture]:
     """Return the two pictures of all maxima."""
     bench = f"{replication.match.bench} bench: {replication.match.time_note}"
-    pictures = []
+    pictures: list[EmbeddedPicture] = []
     for name in LATENCIES:
         rows = []
         for table, one in zip(knutsson_2008().results, tables, strict=True):
@@ -347,7 +346,7 @@ def _beside(replication: Replication, tables: Sequence[_TableShown]) -> list[Emb
             "not microseconds: on both axes equal distances are equal ratios."
         )
         if rows:
-            pictures.append(embed(beside(rows, name, THESIS, bench), caption))
+            pictures += drawn("published:beside", caption, rows, name, THESIS, bench)
     return pictures
 
 
@@ -358,7 +357,7 @@ def _opening(replication: Replication) -> EmbeddedPicture | None:
         return None
     bench = f"{replication.match.bench} bench: {replication.match.time_note}"
     caption = f"{bench[:1].upper()}{bench[1:]}. Each line is one kernel under one load: all boots."
-    return embed(overview(played), caption)
+    return next(iter(drawn("compare:overview", caption, played)), None)
 
 
 def _figures(replication: Replication) -> list[_FigureShown]:
@@ -371,7 +370,7 @@ def _figures(replication: Replication) -> list[_FigureShown]:
         if rallies:
             caption = f"{match.bench} bench: {match.time_note}. Counts on a logarithmic axis."
             caption = caption[:1].upper() + caption[1:]
-            pictures = [embed(histogram(rallies[0]), caption)]
+            pictures = drawn("one:histogram", caption, rallies[0])
             if len(rallies) > 1:
                 note = f"The first of {len(rallies)} boots; the table above has all balls."
         else:

@@ -12,7 +12,7 @@ from tennis.kit.errors import UsageError
 from tennis.play.check import _first_difference
 from tennis.play.repeat import changes, plan_again
 from tennis.rally import open_rally
-from tennis.report.plots.compare import names
+from tennis.report.picture_words import names
 from tests.support.kernel_trees import kernel_tree
 from tests.support.synthetic import saying
 

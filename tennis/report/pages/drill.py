@@ -13,9 +13,8 @@ from tennis.rally.statistics.drill import DrillSummary, SpansByClock, summarize_
 from tennis.rally.statistics.drill_words import FIGURES, claims, primary
 from tennis.rally.text import plain
 from tennis.report.pages.circumstances import written_by
-from tennis.report.pages.rally import CONSOLE_BYTES, EmbeddedPicture, embed
+from tennis.report.pages.rally import CONSOLE_BYTES, EmbeddedPicture, drawn
 from tennis.report.pages.templates import template
-from tennis.report.plots.drill import sizes, spans
 
 
 @dataclass(frozen=True)
@@ -79,6 +78,9 @@ def _section(drill: Rally) -> _DrillSection:
         sides=primary(summary),
         claims=told_of,
         facts=facts,
-        pictures=[embed(drawn, told_of[0]) for drawn in (spans(drill), sizes(drill)) if drawn],
+        pictures=[
+            *drawn("drill:spans", told_of[0], drill),
+            *drawn("drill:sizes", told_of[0], drill),
+        ],
         console="\n".join(told)[-CONSOLE_BYTES:],
     )

@@ -4,7 +4,7 @@ import base64
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Any
 
 from tennis.kit.edition import VERSION
 from tennis.kit.units import format_count, format_round_ns
@@ -20,10 +20,8 @@ from tennis.rally.text import plain
 from tennis.report.instants_words import of_shots, sentences
 from tennis.report.pages.circumstances import written_by
 from tennis.report.pages.templates import template
-from tennis.report.plots import Picture, comparison, distribution, histogram, overview, series
-from tennis.report.plots.compare import names
-from tennis.report.plots.instants import with_search
-from tennis.report.plots.picture import bench_note, latencies, note
+from tennis.report.picture_words import bench_note, latencies, names, note
+from tennis.report.pictures import drawing
 from tennis.report.publications import Result, result
 from tennis.report.publications.rules import halves_of
 from tennis.report.umpire.rally import in_a_line
@@ -41,6 +39,7 @@ STATISTICS = {
     "mean": "mean",
     "sd": "standard deviation",
 }
+EXCEEDED = "The share of balls later than x"
 COVERAGE = (
     "Each point is a ball at an instant that was played. Between two points nothing was. Grey: "
     "from when to when a ping waited, as far as it was recorded."
@@ -116,8 +115,8 @@ def _report(rallies: Sequence[Rally], title: str = "Tennis report") -> str:
     together = []
     if len(rallies) > 1:
         together = [
-            embed(overview(rallies), f"{_sentence(bench)} Median, 99 % and maximum."),
-            embed(comparison(rallies), f"{_sentence(bench)} The share of balls later than x."),
+            *drawn("compare:overview", f"{_sentence(bench)} Median, 99 % and maximum.", rallies),
+            *drawn("compare:comparison", f"{_sentence(bench)} {EXCEEDED}.", rallies),
         ]
     rows = [
         (name, summary, *_of_thesis(rally))
@@ -138,37 +137,34 @@ def _report(rallies: Sequence[Rally], title: str = "Tennis report") -> str:
     )
 
 
-def embed(picture: Picture, caption: str, kind: Literal["svg", "png"] = "svg") -> EmbeddedPicture:
-    """Return a picture as a page carries it in itself."""
-    return EmbeddedPicture(
-        data_uri(picture.render(kind), kind), picture.title, picture.alt, caption
-    )
+def drawn(name: str, caption: str, *what: Any) -> list[EmbeddedPicture]:
+    """Return a picture as a page carries it in itself; none if it cannot be drawn of ``what``."""
+    if (picture := drawing(name)(*what)) is None:
+        return []
+    return [EmbeddedPicture(data_uri(picture.render("svg")), picture.title, picture.alt, caption)]
 
 
-def data_uri(content: bytes, kind: Literal["svg", "png"] = "svg") -> str:
+def data_uri(svg: bytes) -> str:
     """Return a picture's bytes as an address."""
-    form = "svg+xml" if kind == "svg" else kind
-    return f"data:image/{form};base64,{base64.b64encode(content).decode()}"
+    return f"data:image/svg+xml;base64,{base64.b64encode(svg).decode()}"
 
 
 def _section(name: str, rally: Rally, summary: Summary) -> _Section:
     note_text = _sentence(note(summary))
     pictures = [
-        embed(histogram(rally), f"{note_text} Histograms; counts on a logarithmic axis."),
-        embed(
-            distribution(rally), f"{note_text} The share of balls later than x; misses are later."
-        ),
-        embed(series(rally), f"{note_text} Smallest and largest latencies over time."),
+        *drawn("one:histogram", f"{note_text} Histograms; counts on a logarithmic axis.", rally),
+        *drawn("one:distribution", f"{note_text} {EXCEEDED}; misses are later.", rally),
     ]
     claims = summary.claims()
-    if are_shots(rally.manifest.protocol):
-        pictures.pop()  # over time is over the instant
+    if are_shots(rally.manifest.protocol):  # over time is over the instant
         claims += of_shots(rally)
+    else:
+        over_time = f"{note_text} Smallest and largest latencies over time."
+        pictures += drawn("one:series", over_time, rally)
     searched = instants.read(rally)
     if searched is not None:
         claims += sentences(searched)
-    if (covered := with_search(rally)) is not None:
-        pictures.append(embed(covered, f"{note_text} {COVERAGE}"))
+    pictures += drawn("instants:with_search", f"{note_text} {COVERAGE}", rally)
     return _Section(
         name=name,
         rally=rally,

@@ -12,9 +12,9 @@ from matplotlib.ticker import LogLocator
 from tennis.kit.style import BLACK, GREY, KERNELS, LATENCIES, OTHER_KERNELS
 from tennis.kit.units import format_count
 from tennis.rally import Rally, Tally
-from tennis.rally.manifest import IN_BAND, THREADED
 from tennis.rally.statistics import Latency, Summary, summarize
 from tennis.rally.text import plain
+from tennis.report.picture_words import bench_note, latencies, missed_at, names, no_latency
 from tennis.report.plots.one import (
     WIDTH,
     LineStyle,
@@ -29,15 +29,7 @@ from tennis.report.plots.one import (
     tally,
     wants_log,
 )
-from tennis.report.plots.picture import (
-    Picture,
-    bench_note,
-    house_style,
-    latencies,
-    missed_at,
-    no_latency,
-    time_axis,
-)
+from tennis.report.plots.picture import Picture, house_style, time_axis
 
 _NARROW = 5.2  # in: on a page of 360 px, 10 points are 10 px
 
@@ -80,28 +72,6 @@ def _dashes(rallies: Sequence[Rally]) -> list[Dash]:
         taken.add((color, index))
         styles.append(DASHES[index])
     return styles
-
-
-def names(rallies: Sequence[Rally]) -> list[str]:
-    """Return a name for each rally: kernel, load, priorities; more if these are the same."""
-
-    def facts(rally: Rally, extra: Sequence[int]) -> str:
-        target, load = rally.manifest.target, rally.manifest.load
-        priorities = "" if target.priorities == "default" else target.priorities
-        top_half = target.top_half if target.top_half in THREADED else ""
-        stage = IN_BAND if target.stage == IN_BAND else ""
-        own = rally.manifest.own_racquet
-        half = "" if own else target.bottom_half  # its own is not known
-        more = (half, rally.manifest.bench, rally.path.name)
-        parts = [target.system, load.name, own, priorities, top_half, stage]
-        parts += [more[index] for index in extra]
-        return ", ".join(plain(word, 24) for word in parts if word)
-
-    for extra in ((), (0,), (1,), (2,), (0, 1), (0, 1, 2)):
-        labels = [facts(rally, extra) for rally in rallies]
-        if len(set(labels)) == len(labels):
-            return labels
-    return [f"{label} ({index})" for index, label in enumerate(labels, 1)]
 
 
 def _describe(summaries: Sequence[Summary], labels: Sequence[str], what: str) -> str:

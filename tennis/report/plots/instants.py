@@ -13,16 +13,9 @@ from tennis.rally import instants as storage
 from tennis.rally.shots import are_shots
 from tennis.rally.statistics import summarize
 from tennis.rally.statistics.balls import edges_ns
+from tennis.report.picture_words import describe, latencies, no_latency, note
 from tennis.report.plots.one import WIDTH, nothing, wants_log
-from tennis.report.plots.picture import (
-    Picture,
-    describe,
-    house_style,
-    latencies,
-    no_latency,
-    note,
-    time_axis,
-)
+from tennis.report.plots.picture import Picture, house_style, time_axis
 
 SEARCHED = "#b5651d"
 POINTS_MAX = 20_000  # the latest are always drawn

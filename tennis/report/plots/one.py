@@ -11,16 +11,12 @@ from tennis.kit.units import format_count, ticks_to_ns
 from tennis.rally import Rally, Tally
 from tennis.rally.statistics import Latency, Summary, summarize
 from tennis.rally.statistics.intervals import BOUND_FROM
+from tennis.report.picture_words import describe, latencies, missed_at, no_latency, note
 from tennis.report.plots.picture import (
     ON_LINES,
     Picture,
     count_axis,
-    describe,
     house_style,
-    latencies,
-    missed_at,
-    no_latency,
-    note,
     share_axis,
     time_axis,
 )

@@ -4,7 +4,7 @@ import contextlib
 import io
 import re
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from functools import wraps
 from html import escape
 from typing import Any, Literal, ParamSpec, TypeVar, cast
@@ -25,9 +25,7 @@ from matplotlib.ticker import (
 )
 
 from tennis.kit.style import AXIS, BLACK, GREY, GRID, PICTURE_FONT
-from tennis.kit.units import format_count, format_round_ns
-from tennis.rally import Rally
-from tennis.rally.statistics import Latency, Summary, summarize
+from tennis.kit.units import format_round_ns
 
 Format = Literal["svg", "png"]
 P = ParamSpec("P")
@@ -189,58 +187,3 @@ def _share_text(share: float) -> str:
 def share_axis(axes: Axes) -> None:
     """Make the y axis logarithmic shares of all balls."""
     _log_axis(axes, _share_text, LogLocator(10, numticks=12))
-
-
-def bench_note(summaries: Sequence[Summary]) -> str:
-    """Say which bench made the rallies, and what a nanosecond means there."""
-    notes = dict.fromkeys(f"{summary.bench} bench: {summary.time_note}" for summary in summaries)
-    return "; ".join(notes)
-
-
-def note(summary: Summary) -> str:
-    """Return the note that goes with every picture of a rally."""
-    count = summary.unfinished if summary.ended == "interrupted" else f"N = {summary.balls}"
-    missed = f"{summary.misses} missed" if summary.balls else "no ball was played"
-    text = f"{bench_note([summary])}  ·  {count}, {missed}"
-    return text + ("  ·  SUSPECT: no worst-case claim" if summary.suspect else "")
-
-
-def no_latency(summary: Summary) -> str:
-    """Say why there is nothing to draw."""
-    return "every ball was missed" if summary.balls else "no ball was played"
-
-
-def missed_at(summary: Summary) -> float:
-    """Return the place of missed balls on an axis of time, ns: on the right of all answers."""
-    latest = max((latency.latest or 1 for latency in latencies(summary).values()), default=1)
-    return float(max(latest, summary.given_up_ns or 1.2 * latest))
-
-
-def latencies(summary: Summary) -> dict[str, Latency]:
-    """Return both latencies of a summary by the names that pictures use."""
-    return {"interrupt": summary.interrupt_ns, "scheduling": summary.scheduling_ns}
-
-
-def alt_text(rally: Rally, what: str = "Statistics") -> str:
-    """State a rally's numbers in words, for those who cannot see its picture."""
-    return describe(summarize(rally), what)
-
-
-def describe(summary: Summary, what: str) -> str:
-    """State a summary's numbers in words."""
-    sentences = [f"{what} of {summary.label} ({bench_note([summary])})."]
-    for name, latency in latencies(summary).items():
-        if not latency.n:
-            sentences.append(f"No {name} latency: {no_latency(summary)}.")
-            continue
-        sentences.append(
-            f"{name.capitalize()} latency of {format_count(latency.n + latency.missed, 'ball')}: "
-            f"median {latency.said('median')}, 99 % up to {latency.said('p99')}, "
-            f"maximum {latency.said('max')}."
-        )
-    sentences.append(f"{summary.misses} of {summary.balls} balls missed.")
-    if summary.unfinished:
-        sentences.append(f"{summary.unfinished}.")
-    if summary.suspect:
-        sentences.append("The rally is suspect: no worst-case claim may be made.")
-    return " ".join(sentences)

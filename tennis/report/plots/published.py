@@ -1,32 +1,15 @@
 """A picture of published maxima beside those of a bench: each on its own axis of time."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 from matplotlib.axes import Axes
 
 from tennis.kit.style import AXIS, BLACK, GREY, KERNELS, OTHER_KERNELS
-from tennis.kit.units import NS_PER_US, format_ns, format_us
+from tennis.kit.units import NS_PER_US, format_us
+from tennis.report.picture_words import Beside
 from tennis.report.plots.one import WIDTH
 from tennis.report.plots.picture import Picture, house_style, time_axis
-
-
-@dataclass(frozen=True)
-class Beside:
-    """A kernel, its priorities and a load: the published maximum and the bench's."""
-
-    kernel: str
-    label: str
-    published_us: int
-    largest_ns: int | None  # None: nothing was played, or nothing is known of it
-    note: str = ""  # shown with the bench's maximum, or instead of it
-    missed: bool = False  # balls were missed: the bench's maximum is above ``largest_ns``
-
-    @property
-    def largest(self) -> str:
-        """Write the bench's maximum."""
-        return f"{'> ' if self.missed else ''}{format_ns(self.largest_ns)}"
 
 
 @house_style

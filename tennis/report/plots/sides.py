@@ -10,6 +10,7 @@ from tennis.kit.units import format_count
 from tennis.rally import Rally, Tally
 from tennis.rally.statistics import summarize
 from tennis.rally.statistics.drill import jitter_ns, spans_of
+from tennis.report.picture_words import bench_note, missed_at
 from tennis.report.plots.one import (
     WIDTH,
     LineStyle,
@@ -18,7 +19,7 @@ from tennis.report.plots.one import (
     nothing,
     tally,
 )
-from tennis.report.plots.picture import Picture, bench_note, house_style, missed_at
+from tennis.report.plots.picture import Picture, house_style
 
 BOOTS_MAX = 100  # lines of a side that a picture can hold
 STYLES: tuple[LineStyle, ...] = (

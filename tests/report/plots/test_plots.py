@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 from tennis.rally.manifest import Fault
+from tennis.report.picture_words import names
 from tennis.report.plots import comparison, distribution, histogram, overview, series
-from tennis.report.plots.compare import histograms, names
+from tennis.report.plots.compare import histograms
 from tennis.report.plots.instants import coverage
 from tennis.report.plots.one import _Envelope, bar_edges
 from tests.support.synthetic import TIME_NOTE, make_rally
