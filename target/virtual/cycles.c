@@ -34,20 +34,10 @@ static const char *const class_names[CLASSES] = {
 struct class_costs class_costs;
 int64_t predictor_counters, predictor_returns, predictor_targets;
 
-enum end { STRAIGHT, JUMPS, CALLS, DECIDES, RETURNS, INDIRECT, CALLS_INDIRECT, LEAVES };
-
-struct timed_block {
-	struct timed_block *older;
-	uint64_t address, next, target; /* virtual; target: of a direct branch at its end */
-	uint64_t times;
-	int64_t extra_ps;
-	size_t count;
-	enum end end;
-	enum class mostly;
-	uint8_t classes[];
-};
-static struct timed_block *newest, *last;
-static int64_t last_began;
+struct timed_block *last_timed;
+int64_t last_began;
+int32_t owed_ps, instruction_ps;
+static struct timed_block *newest;
 static uint64_t counted[CLASSES]; /* of blocks: corrections only */
 
 /* --- classes --- */
@@ -113,19 +103,29 @@ static enum end end_of(uint32_t code, uint64_t at, uint64_t *target)
 	return STRAIGHT;
 }
 
-static int64_t beyond_ps(enum class of, int64_t an_instruction_ps)
+static uint8_t *counters, unread;
+
+static uint8_t *counter_of(const struct timed_block *block)
 {
-	return class_costs.ps[of] - an_instruction_ps;
+	return &counters[(block->next >> 2) & (predictor_counters - 1)];
+}
+
+static int64_t beyond_ps(enum class of)
+{
+	return class_costs.ps[of] - instruction_ps;
 }
 
 struct timed_block *timed_block_of(const uint32_t *codes, size_t count, uint64_t address,
 				   int64_t an_instruction_ps)
 {
-	struct timed_block *block = calloc(1, sizeof(*block) + count);
-	int64_t of_class[CLASSES] = { 0 };
+	size_t size = (sizeof(struct timed_block) + count + 63) & ~(size_t)63;
+	struct timed_block *block = aligned_alloc(64, size);
+	int64_t of_class[CLASSES] = { 0 }, extra_ps = 0;
 
 	if (!block)
 		fail("no memory");
+	memset(block, 0, size);
+	instruction_ps = an_instruction_ps;
 	block->older = newest;
 	newest = block;
 	block->address = address;
@@ -136,19 +136,24 @@ struct timed_block *timed_block_of(const uint32_t *codes, size_t count, uint64_t
 		enum class of = class_of(codes[i]);
 
 		block->classes[i] = of;
-		of_class[of] += beyond_ps(of, an_instruction_ps);
-		block->extra_ps += beyond_ps(of, an_instruction_ps);
+		of_class[of] += beyond_ps(of);
+		extra_ps += beyond_ps(of);
 		if (of_class[of] > of_class[block->mostly])
 			block->mostly = of;
 	}
+	block->counts = block->end == DECIDES && predictor_counters;
+	block->extra = extra_ps / instruction_ps;
+	block->extra_ps = extra_ps % instruction_ps;
+	block->more_ps = block->extra < 0 ? 1 : instruction_ps;
+	block->less_ps = block->extra > 0 ? -1 : -instruction_ps;
+	block->counter = block->counts ? counter_of(block) : &unread;
 	return block;
 }
 
 /* --- the predictor --- */
 
-static uint8_t *counters;
-static uint64_t *returns, *sources, *targets;
-static uint64_t depth;
+uint64_t *returns, depth;
+static uint64_t *sources, *targets;
 
 static void *entries(int64_t count, size_t size)
 {
@@ -171,17 +176,11 @@ void cycles_take_parameters(void)
 
 static bool decides_right(const struct timed_block *block, bool taken)
 {
-	uint8_t *counter;
-	bool right;
+	bool right = *block->counter >> 1 == taken;
 
 	if (!predictor_counters)
 		return (block->target < block->next) == taken;
-	counter = &counters[(block->next >> 2) & (predictor_counters - 1)];
-	right = (*counter >= 2) == taken;
-	if (taken && *counter < 3)
-		++*counter;
-	if (!taken && *counter)
-		--*counter;
+	*block->counter = counter_after(*block->counter, taken);
 	return right;
 }
 
@@ -212,41 +211,31 @@ static bool returns_right(uint64_t to)
 /* Whether the branch at the end of a block was predicted, now that it is known where it went. */
 static bool was_predicted(const struct timed_block *block, uint64_t to)
 {
-	switch (block->end) {
-	case DECIDES:
+	if (block->end == DECIDES)
 		return decides_right(block, to != block->next);
-	case RETURNS:
+	if (block->end == RETURNS)
 		return returns_right(to);
-	case CALLS:
+	if (block->end == CALLS || block->end == CALLS_INDIRECT)
 		calls(block->next);
-		return true;
-	case CALLS_INDIRECT:
-		calls(block->next);
-		return goes_right(block->next, to);
-	case INDIRECT:
-		return goes_right(block->next, to);
-	default:
-		return true;
-	}
+	return (block->end != INDIRECT && block->end != CALLS_INDIRECT) ||
+	       goes_right(block->next, to);
 }
 
 /* --- exceptions --- */
 
 #define VECTORS 8 /* tables of vectors; Linux has one for each way to enter it */
-#define TABLE_BYTES 2048ull
-#define VECTOR_BYTES 128ull
 static uint64_t vectors[VECTORS];
 
 /*
  * Whether an exception led to a place, where the code before would have gone on at other ones. After
  * an indirect branch only a table that is known tells so.
  */
-static bool enters(uint64_t to, bool expected, bool anywhere)
+static bool enters(uint64_t to, bool anywhere)
 {
 	uint64_t table = to & ~(TABLE_BYTES - 1);
 	size_t i = 0;
 
-	if (expected || to & (VECTOR_BYTES - 1))
+	if (to & (VECTOR_BYTES - 1))
 		return false;
 	while (i < VECTORS && vectors[i] && vectors[i] != table)
 		i++;
@@ -257,56 +246,57 @@ static bool enters(uint64_t to, bool expected, bool anywhere)
 
 /* --- a block after the other --- */
 
-static void gives_back(const struct timed_block *block, size_t executed, int64_t an_instruction_ps,
-		       void (*pay)(int64_t ps, enum class of))
+/* What is less than QEMU's time for an instruction waits for more, or for less. */
+static void charges(int64_t ps, enum class of, paying pay)
+{
+	int64_t instructions = (owed_ps + ps) / instruction_ps;
+
+	owed_ps += ps - instructions * instruction_ps;
+	pay(instructions, of);
+}
+
+static void gives_back(const struct timed_block *block, size_t executed, paying pay)
 {
 	for (size_t i = executed; i < block->count; i++) {
 		counted[block->classes[i]]--;
-		pay(-beyond_ps(block->classes[i], an_instruction_ps), CLASSES);
+		charges(-beyond_ps(block->classes[i]), CLASSES, pay);
 	}
 }
 
-static void ends(const struct timed_block *block, size_t executed, uint64_t to,
-		 int64_t an_instruction_ps, void (*pay)(int64_t ps, enum class of))
+static void ends(const struct timed_block *block, size_t executed, uint64_t to, paying pay)
 {
 	bool whole = executed >= block->count;
 	uint64_t next = whole ? block->next : block->address + executed * 4;
 	bool expected = to == next || (whole && block->target && to == block->target);
-	bool anywhere = whole && (block->end == RETURNS || block->end == INDIRECT ||
-				  block->end == CALLS_INDIRECT || block->end == LEAVES);
+	bool anywhere = whole && block->end >= RETURNS;
 
 	if (!whole)
-		gives_back(block, executed, an_instruction_ps, pay);
-	if (enters(to, expected, anywhere)) {
+		gives_back(block, executed, pay);
+	if (!expected && enters(to, anywhere)) {
 		counted[EXCEPTION_ENTRY]++;
-		pay(class_costs.ps[EXCEPTION_ENTRY], EXCEPTION_ENTRY);
+		charges(class_costs.ps[EXCEPTION_ENTRY], EXCEPTION_ENTRY, pay);
 	} else if (whole && !was_predicted(block, to)) {
 		counted[MISPREDICTED]++;
-		pay(class_costs.ps[MISPREDICTED], MISPREDICTED);
+		charges(class_costs.ps[MISPREDICTED], MISPREDICTED, pay);
 	}
 }
 
-void timed_block_begins(struct timed_block *block, int64_t executed, int64_t an_instruction_ps,
-			void (*pay)(int64_t ps, enum class of))
+void timed_block_begins(struct timed_block *block, int64_t executed, paying pay)
 {
-	if (last)
-		ends(last, executed - last_began, block->address, an_instruction_ps, pay);
-	last = block;
+	if (last_timed)
+		ends(last_timed, executed - last_began, block->address, pay);
+	last_timed = block;
 	last_began = executed;
 	block->times++;
-	if (block->extra_ps)
-		pay(block->extra_ps, block->mostly);
+	pay(pays_for(block, &owed_ps), block->mostly);
 }
 
 void timed_blocks_end(int64_t executed)
 {
+	const struct timed_block *last = last_timed;
+
 	for (size_t i = last ? executed - last_began : 0; last && i < last->count; i++)
 		counted[last->classes[i]]--;
-}
-
-size_t timed_block_count(const struct timed_block *block)
-{
-	return block->count;
 }
 
 uint64_t cycles_counted(enum class of)

@@ -77,13 +77,16 @@ void queue_tb_flush(void *cpu) __attribute__((weak));
 #define ZEROED 64 /* bytes, by a DC ZVA of QEMU's Cortex-A57 */
 #define CHECKED 4096 /* one in so many lookups is compared with QEMU's */
 #define LOADS_AND_STORES 3
+#define IS_STORE (1u << 17) /* of what QEMU says of an access: asking it takes too long */
 #define LISTED_MAX 64 /* entries of a first TLB */
+#define UNLIKELY(condition) __builtin_expect(!!(condition), 0)
 
 /* --- parameters --- */
 
 struct cache {
 	int64_t sets, ways, replacement; /* no sets: there is no such cache */
 	uint32_t *lines; /* of each set, the one that is to go last comes first */
+	uint8_t *last; /* of each set, where a line was last; least recently used: the first */
 };
 enum { LEAST_RECENTLY_USED, ROUND_ROBIN, RANDOM };
 /* Where a line is found: costs are by this. */
@@ -179,10 +182,12 @@ static uint64_t times[CAUSES];
 static int64_t waited[CAUSES]; /* instructions */
 
 /* That moment is a ping, for which QEMU puts all instructions on the clock. */
-static bool is_free(enum cause cause)
+static inline bool is_free(enum cause cause)
 {
 	const struct timers *t = timers();
 
+	if (!(free_shots | free_causes))
+		return false;
 	if (free_shots)
 		return machine_shot >= 0 && free_shots >> (machine_shot * CAUSES + cause) & 1;
 	return free_causes >> cause & 1 && t->bias + (t->instructions << t->shift) >= free_from_ns;
@@ -195,7 +200,7 @@ static int64_t given_back; /* instructions: time that a block which begins is ye
  * level; of a store FIRST: a dirty line went to memory. Below 0: code takes less than QEMU's time,
  * of which later waits at the same moment are a part.
  */
-static void waits(int64_t instructions, enum cause cause, int where)
+static inline void waits(int64_t instructions, enum cause cause, int where)
 {
 	int64_t rest;
 
@@ -247,6 +252,7 @@ static void make(struct cache *cache)
 	if (cache->sets & (cache->sets - 1))
 		fail("a cache's number of sets is no power of two");
 	cache->lines = zeroed(cache->sets * cache->ways, sizeof(*cache->lines));
+	cache->last = zeroed(cache->sets, sizeof(*cache->last));
 	empty(cache);
 }
 
@@ -276,30 +282,39 @@ static inline bool had_put_first(uint32_t *set, int64_t ways, uint32_t line, uin
 	return false;
 }
 
-/* Whether a line was there; it is now. Mostly it is the first of its set, and stays that. */
+/* The place of a line's set in which a line was last. */
+static inline uint32_t *last_of(const struct cache *cache, uint32_t line)
+{
+	int64_t set = line & (cache->sets - 1);
+
+	return cache->lines + set * cache->ways + cache->last[set];
+}
+
+/* Whether a line was there; it is now. Mostly it is where its set's last one was, and stays there. */
 static inline bool had(struct cache *cache, uint32_t line, uint32_t flag)
 {
 	uint32_t *set = cache->lines + (line & (cache->sets - 1)) * cache->ways;
+	uint8_t *last = &cache->last[line & (cache->sets - 1)];
 
-	if (is_same(set[0], line)) {
-		set[0] |= flag;
+	if (is_same(set[*last], line)) {
+		set[*last] |= flag;
 		return true;
 	}
 	if (cache->replacement == LEAST_RECENTLY_USED)
 		return had_put_first(set, cache->ways, line, flag);
-	for (int64_t way = 1; way < cache->ways; way++) {
+	for (int64_t way = 0; way < cache->ways; way++) {
 		if (is_same(set[way], line)) {
 			set[way] |= flag;
+			*last = way;
 			return true;
 		}
 	}
-	if (cache->replacement == RANDOM) {
-		set += drawn_below(cache->ways);
-		gone = *set;
-		*set = line | flag;
-	} else {
-		had_put_first(set, cache->ways, line, flag);
-	}
+	*last = 0;
+	if (cache->replacement == ROUND_ROBIN)
+		return had_put_first(set, cache->ways, line, flag);
+	*last = drawn_below(cache->ways);
+	gone = set[*last];
+	set[*last] = line | flag;
 	return false;
 }
 
@@ -358,10 +373,17 @@ struct page {
 /* Every page fits everywhere; the one that came first goes first. */
 struct list {
 	struct page pages[LISTED_MAX];
-	uint8_t hints[HINTS]; /* where a key was last */
+	/* by a key's last bits: where one was last, and how many are listed */
+	uint8_t hints[HINTS], keys[HINTS];
 	int64_t count, next;
 };
 static struct list code_pages, data_pages;
+static uint64_t code_epoch = 1; /* another one whenever a page may have left code_pages */
+/* Pages of RAM that are among data_pages, by address, so that most accesses need no key. */
+static struct {
+	uint64_t number;
+	uint32_t line;
+} quick[HINTS];
 static struct page *pages; /* sets of pages_ways, the one that was used last first */
 static uint64_t address_space; /* ASID */
 
@@ -372,18 +394,24 @@ static uint64_t address_space; /* ASID */
 #define LARGE (1ull << 38) /* of code */
 #define SPACE_AT 40
 
-static inline uint64_t key_of(uint64_t address)
+static inline uint64_t key_in(uint64_t address, uint64_t space)
 {
 	uint64_t key = (address >> PAGE_BITS & NUMBER) | VALID;
 
-	return address >> 63 ? key | GLOBAL : key | address_space << SPACE_AT;
+	return address >> 63 ? key | GLOBAL : key | space << SPACE_AT;
 }
 
-static inline uint64_t code_key_of(uint64_t address)
+static inline uint64_t key_of(uint64_t address)
+{
+	return key_in(address, address_space);
+}
+
+/* Without the address space. */
+static uint64_t code_key_of(uint64_t address)
 {
 	if (address >> 63 && kernel_code_page != PAGE_SIZE)
-		return key_of(address & ~(kernel_code_page - 1)) | LARGE;
-	return key_of(address);
+		return key_in(address & ~(kernel_code_page - 1), 0) | LARGE;
+	return key_in(address, 0);
 }
 
 static inline struct page *listed(struct list *list, uint64_t key)
@@ -392,7 +420,7 @@ static inline struct page *listed(struct list *list, uint64_t key)
 
 	if (list->pages[*hint].key == key)
 		return &list->pages[*hint];
-	for (int64_t i = 0; i < list->count; i++) {
+	for (int64_t i = 0; list->keys[key % HINTS] && i < list->count; i++) {
 		if (list->pages[i].key == key) {
 			*hint = i;
 			return &list->pages[i];
@@ -401,26 +429,41 @@ static inline struct page *listed(struct list *list, uint64_t key)
 	return NULL;
 }
 
+static void forget(struct list *list, struct page *page)
+{
+	if (!page->key)
+		return;
+	code_epoch += list == &code_pages;
+	list->keys[page->key % HINTS]--;
+	quick[page->key % HINTS].number = UINT64_MAX;
+	page->key = 0;
+}
+
 static struct page *put(struct list *list, const struct page *page)
 {
 	struct page *into = &list->pages[list->next];
 
+	forget(list, into);
 	list->hints[page->key % HINTS] = list->next;
+	list->keys[page->key % HINTS]++;
 	*into = *page;
-	list->next = (list->next + 1) % list->count;
+	list->next = list->next + 1 == list->count ? 0 : list->next + 1;
 	return into;
 }
 
 static void forget_pages(uint64_t mask, uint64_t key)
 {
-	struct page *const of[] = { code_pages.pages, data_pages.pages, pages };
-	const int64_t count[] = { code_entries, data_entries, pages_sets * pages_ways };
+	struct list *const lists[] = { &code_pages, &data_pages };
 
-	for (size_t which = 0; which < ELEMENTS(of); which++) {
-		for (int64_t i = 0; i < count[which]; i++) {
-			if ((of[which][i].key & mask) == key)
-				of[which][i].key = 0;
+	for (size_t which = 0; which < ELEMENTS(lists); which++) {
+		for (int64_t i = 0; i < lists[which]->count; i++) {
+			if ((lists[which]->pages[i].key & mask) == key)
+				forget(lists[which], &lists[which]->pages[i]);
 		}
+	}
+	for (int64_t i = 0; i < pages_sets * pages_ways; i++) {
+		if ((pages[i].key & mask) == key)
+			pages[i].key = 0;
 	}
 }
 
@@ -438,17 +481,20 @@ static void walks(uint64_t key)
 	waits(walk_cost + load_cost[level], PAGES, level);
 }
 
+static int large_bits; /* pages of 4 KiB in a large one, which are a power of two */
+static uint64_t pages_mask; /* of a set's number; 0: their number is no power of two */
+
 /* The table's entry of a page, which is put first; one that was missed is for the caller to fill. */
 static struct page *in_table(uint64_t key, bool *missed)
 {
 	static struct page alone; /* where there is no table */
 	/* without a clock large pages share a set, as in the first profiles */
-	uint64_t large = key & LARGE && class_costs.ps[PLAIN] ? kernel_code_page >> PAGE_BITS : 1;
+	uint64_t number = key & LARGE && class_costs.ps[PLAIN] ? key >> large_bits : key;
 	struct page *set, found;
 	int64_t way = 0;
 
-	set = pages + key / large % (pages_sets ? pages_sets : 1) * pages_ways;
-
+	number = pages_mask ? number & pages_mask : number % (pages_sets ? pages_sets : 1);
+	set = pages + number * pages_ways;
 	*missed = true;
 	if (!pages_ways)
 		return &alone;
@@ -456,7 +502,8 @@ static struct page *in_table(uint64_t key, bool *missed)
 		way++;
 	*missed = set[way].key != key;
 	found = set[way];
-	memmove(set + 1, set, way * sizeof(*set));
+	for (; way; way--)
+		set[way] = set[way - 1];
 	set[0] = found;
 	return set;
 }
@@ -523,9 +570,8 @@ static void check(const struct page *page, uint32_t info, uint64_t address)
 		fail("an address that the model remembers is not the one that QEMU has");
 }
 
-static void touches(const struct page *page, uint64_t address, bool store)
+static __attribute__((noinline)) void touches(uint32_t line, bool store)
 {
-	uint32_t line = page->line + line_in_page(address);
 	enum level level = fetched(&data_cache, line, store);
 
 	missed_data += level != FIRST;
@@ -535,26 +581,44 @@ static void touches(const struct page *page, uint64_t address, bool store)
 		waits(load_cost[level], DATA, level);
 }
 
-/* QEMU 7.2 calls a callback for stores after loads, too: so one is for both. */
-static void accesses(unsigned int index, uint32_t info, uint64_t address, void *data)
+static __attribute__((noinline)) void accesses_slowly(uint32_t info, uint64_t address)
 {
-	uint64_t line = address >> line_bits;
-	bool store;
+	bool store = info & IS_STORE;
 	struct page *page;
 
-	if (line == last_line)
-		return;
-	last_line = line;
-	store = qemu_plugin_mem_is_store(info);
+	last_line = address >> line_bits;
 	page = data_page(address, info);
 	if (!(++lookups % CHECKED))
 		check(page, info, address);
 	if (page->kind == IS_RAM) {
-		touches(page, address, store);
+		quick[page->key % HINTS].number = address >> PAGE_BITS;
+		quick[page->key % HINTS].line = page->line;
+		touches(page->line + line_in_page(address), store);
 		return;
 	}
 	last_line = UINT64_MAX; /* each access counts */
 	waits(store ? write_cost[page->device] : read_cost[page->device], DEVICE, page->device);
+}
+
+/* QEMU 7.2 calls a callback for stores after loads, too: so one is for both. */
+static void accesses(unsigned int index, uint32_t info, uint64_t address, void *data)
+{
+	uint64_t number = address >> PAGE_BITS, virtual = address >> line_bits;
+	uint64_t lookup = lookups + 1;
+	uint32_t line, *place;
+
+	if (virtual == last_line)
+		return;
+	if (UNLIKELY(quick[number % HINTS].number != number || !(lookup % CHECKED)))
+		return accesses_slowly(info, address);
+	last_line = virtual;
+	lookups = lookup;
+	line = quick[number % HINTS].line + line_in_page(address);
+	place = last_of(&data_cache, line);
+	if (UNLIKELY(!is_same(*place, line)))
+		return touches(line, info & IS_STORE);
+	if (info & IS_STORE)
+		*place |= dirty;
 }
 
 /* --- code --- */
@@ -564,11 +628,13 @@ struct line {
 	uint64_t address; /* virtual */
 	uint32_t line; /* NO_LINE: not in RAM, and in no cache */
 	struct line *next;
+	uint64_t key, space; /* of its page; space: the bits of the address space that it has */
+	uint32_t *place; /* in the first cache, when it was there last */
+	uint64_t epoch; /* at that one its page was in the first TLB */
 };
 #define BUCKETS (1 << 16)
 static struct line *lines[BUCKETS];
 static const struct line *last_code;
-static uint64_t last_code_key;
 static uint64_t code_lines;
 
 static struct line *line_at(uint64_t address, uint32_t physical)
@@ -580,30 +646,31 @@ static struct line *line_at(uint64_t address, uint32_t physical)
 			return line;
 	}
 	line = zeroed(1, sizeof(*line));
-	*line = (struct line){ address, physical, *bucket };
+	*line = (struct line){ .address = address, .line = physical, .next = *bucket };
+	line->key = code_key_of(address);
+	line->space = address >> 63 ? 0 : UINT64_MAX;
+	line->place = last_of(&code_cache, physical);
 	return *bucket = line;
 }
 
-static void code_page(const struct line *line)
+static __attribute__((noinline)) void code_page(struct line *line)
 {
-	uint64_t key = code_key_of(line->address);
+	uint64_t key = line->key | (address_space << SPACE_AT & line->space);
 	struct page *page;
 	bool missed;
 
-	if (key == last_code_key)
-		return;
-	last_code_key = key;
-	if (listed(&code_pages, key))
-		return;
-	missed_code_pages++;
-	page = in_table(key, &missed);
-	if (missed)
-		*page = page_at(key, RAM_AT + ((uint64_t)line->line << line_bits));
-	waits_for_page(key, missed);
-	put(&code_pages, page);
+	if (!listed(&code_pages, key)) {
+		missed_code_pages++;
+		page = in_table(key, &missed);
+		if (missed)
+			*page = page_at(key, RAM_AT + ((uint64_t)line->line << line_bits));
+		waits_for_page(key, missed);
+		put(&code_pages, page);
+	}
+	line->epoch = code_epoch;
 }
 
-static void executes(const struct line *line)
+static inline void executes(struct line *line)
 {
 	enum level level;
 
@@ -611,8 +678,12 @@ static void executes(const struct line *line)
 	code_lines++;
 	if (line->line == NO_LINE)
 		return;
-	code_page(line);
+	if (UNLIKELY(line->epoch != code_epoch))
+		code_page(line);
+	if (*line->place == line->line) /* no line of code is dirty */
+		return;
 	level = fetched(&code_cache, line->line, false);
+	line->place = last_of(&code_cache, line->line);
 	missed_code += level != FIRST;
 	waits(load_cost[level], CODE, level);
 }
@@ -627,7 +698,6 @@ static void forget_last(void)
 {
 	last_line = UINT64_MAX;
 	last_code = NULL;
-	last_code_key = 0;
 }
 
 /*
@@ -640,6 +710,9 @@ static void switches(uint64_t value)
 	uint64_t space = value >> 48, tables = value & TABLES;
 	bool crosses = last_tables && tables != last_tables;
 
+	if (address_space != space)
+		memset(quick, 0xFF, sizeof(quick));
+	code_epoch += address_space != space;
 	address_space = space;
 	last_tables = tables;
 	/* 0: that of the kernel alone, which it takes in between */
@@ -674,7 +747,7 @@ static void zeroes(uint64_t address)
 	}
 	address &= ~(uint64_t)(ZEROED - 1);
 	for (uint64_t at = address; page->kind == IS_RAM && at < address + ZEROED; at += line_bytes)
-		touches(page, at, true);
+		touches(page->line + line_in_page(at), true);
 }
 
 static void is_done(void)
@@ -709,43 +782,90 @@ static void line_begins(unsigned int index, void *line)
 		executes(line);
 }
 
-struct block {
-	struct line *line; /* the first */
-	struct timed_block *timed; /* NULL: the profile has no clock */
-};
-
 static int64_t an_instruction_ps(void)
 {
 	return 1000ll << stalls_shift();
 }
 
-/* What is less than QEMU's time for an instruction waits for more, or for less. */
-static void pays(int64_t ps, enum class of)
+static inline void pays(int64_t instructions, enum class of)
 {
-	static int64_t owed_ps;
-	int64_t instructions;
-
-	owed_ps += ps;
-	instructions = owed_ps / an_instruction_ps();
-	owed_ps -= instructions * an_instruction_ps();
 	waits(instructions, CYCLES, of);
 }
 
+static bool always_slowly; /* waits are wanted one by one, or are free */
+
+static __attribute__((noinline)) void begins_slowly(struct timed_block *block)
+{
+	struct line *line = block->line;
+
+	stalls_settled();
+	budget.look = always_slowly;
+	if (pending != NOTHING)
+		is_done();
+	timed_block_begins(block, stalls_executed() - block->count, pays);
+	if (line != last_code)
+		executes(line);
+	stall(-given_back);
+	given_back = 0;
+	stalls_seen();
+}
+
+/*
+ * Mostly the block before was executed to its end and has led here as predicted, nothing else
+ * happened, and code is where it was: then all that is charged is what this block takes.
+ */
 static void block_begins(unsigned int index, void *data)
 {
-	const struct block *block = data;
+	struct timed_block *block = data, *before = last_timed;
+	struct line *line = block->line;
+	uint64_t to = block->address;
+	int64_t instructions;
+	bool taken;
+	int32_t owes_ps;
+
+	if (UNLIKELY(budget.look || !stalls_went_on(block->count)))
+		return begins_slowly(block);
+	taken = to != before->next;
+	if (!taken | (to == before->target)) {
+		if (before->counts ? *before->counter >> 1 != taken : before->end > CALLS)
+			return begins_slowly(block);
+	} else if (before->end != RETURNS || !predictor_returns || !(to & (VECTOR_BYTES - 1)) ||
+		   returns[(depth - 1) & (predictor_returns - 1)] != to) {
+		return begins_slowly(block);
+	}
+	instructions = pays_for(block, &owes_ps);
+	if (UNLIKELY(instructions > *budget.extra))
+		return begins_slowly(block);
+	if (line != last_code) {
+		if (UNLIKELY(line->epoch != code_epoch || *line->place != line->line))
+			return begins_slowly(block);
+		last_code = line;
+		code_lines++;
+	}
+	if (before->end == CALLS && predictor_returns)
+		returns[depth++ & (predictor_returns - 1)] = before->next;
+	depth -= before->end == RETURNS;
+	*before->counter = counter_after(*before->counter, taken);
+	stall_at_once(instructions);
+	owed_ps = owes_ps;
+	waited[CYCLES] += instructions;
+	times[CYCLES] += instructions > 0;
+	last_timed = block;
+	last_began += before->count;
+	block->times++;
+	budget.low_seen = *budget.low;
+}
+
+/* Of a profile without a clock. */
+static void untimed_block_begins(unsigned int index, void *data)
+{
+	const struct timed_block *block = data;
 
 	stalls_settled();
 	if (pending != NOTHING)
 		is_done();
-	if (block->timed)
-		timed_block_begins(block->timed,
-				   stalls_executed() - timed_block_count(block->timed),
-				   an_instruction_ps(), pays);
 	if (block->line != last_code)
 		executes(block->line);
-	stall(-given_back);
-	given_back = 0;
 }
 
 static void begins_behind(unsigned int index, void *data)
@@ -762,6 +882,7 @@ static void is_special(unsigned int index, void *data)
 		waits(what == TIMER_IN ? read_cost[TIMER] : write_cost[TIMER], DEVICE, TIMER);
 		return;
 	}
+	budget.look = true;
 	pending = what;
 	operand = (uintptr_t)data & 31;
 }
@@ -813,8 +934,6 @@ static struct timed_block *timed(const void *block, size_t count)
 {
 	uint32_t codes[count];
 
-	if (!class_costs.ps[PLAIN])
-		return NULL;
 	for (size_t i = 0; i < count; i++)
 		codes[i] = code_of(qemu_plugin_tb_get_insn(block, i));
 	return timed_block_of(codes, count, qemu_plugin_tb_vaddr(block), an_instruction_ps());
@@ -823,11 +942,12 @@ static struct timed_block *timed(const void *block, size_t count)
 static void instrument(void *block)
 {
 	size_t count = qemu_plugin_tb_n_insns(block);
-	struct block *begun = zeroed(1, sizeof(*begun));
+	struct timed_block *begun = timed(block, count);
 	bool behind = false;
 
-	*begun = (struct block){ line_of(qemu_plugin_tb_get_insn(block, 0)), timed(block, count) };
-	qemu_plugin_register_vcpu_tb_exec_cb(block, block_begins, 0, begun);
+	begun->line = line_of(qemu_plugin_tb_get_insn(block, 0));
+	qemu_plugin_register_vcpu_tb_exec_cb(
+		block, class_costs.ps[PLAIN] ? block_begins : untimed_block_begins, 0, begun);
 	for (size_t i = 0; i < count; i++) {
 		void *insn = qemu_plugin_tb_get_insn(block, i);
 		uint32_t code = code_of(insn);
@@ -881,6 +1001,7 @@ static void begin(void)
 	dirty = write_back_cost ? DIRTY : 0;
 	to_instructions(read_cost, DEVICES);
 	to_instructions(write_cost, DEVICES);
+	budget.look = always_slowly = machine_stalls || free_causes || free_shots;
 	models = true;
 	if (queue_tb_flush)
 		queue_tb_flush(cpu);
@@ -922,6 +1043,8 @@ static void take_parameters(void)
 
 	if (line_bytes < 16 || line_bytes > 256 || line_bytes & (line_bytes - 1))
 		fail("line_bytes is no power of two from 16 to 256");
+	if (!qemu_plugin_mem_is_store(IS_STORE) || qemu_plugin_mem_is_store(~IS_STORE))
+		fail("this QEMU says in another way that an access is a store");
 	if (!code_cache.sets || !data_cache.sets)
 		fail("the first caches are not there");
 	if (code_entries < 1 || code_entries > LISTED_MAX || data_entries < 1 ||
@@ -933,6 +1056,9 @@ static void take_parameters(void)
 	code_pages.count = code_entries;
 	data_pages.count = data_entries;
 	pages = zeroed(pages_sets * pages_ways, sizeof(*pages));
+	large_bits = __builtin_ctzll(kernel_code_page >> PAGE_BITS);
+	pages_mask = pages_sets & (pages_sets - 1) || !pages_sets ? 0 : pages_sets - 1;
+	memset(quick, 0xFF, sizeof(quick));
 	cycles_take_parameters();
 }
 

@@ -48,8 +48,7 @@ extern void icount_process_data(void *cpu);
 extern void cpu_exit(void *cpu);
 
 static uint8_t *vcpu;
-static int64_t *budget, *extra;
-static uint16_t *low;
+struct budget budget;
 static int shift;
 static void (*then)(void);
 static qemu_timer again, soon;
@@ -95,7 +94,7 @@ static int64_t value_of(const struct experiment *e, enum field field)
 /* The only place that had the right value each time, and nothing afterwards; NULL: not only one. */
 static void *only_place(const struct experiment *of, size_t count, enum field field)
 {
-	size_t size = field == LOW ? sizeof(*low) : sizeof(*budget), found = 0;
+	size_t size = field == LOW ? sizeof(*budget.low) : sizeof(*budget.all), found = 0;
 
 	for (size_t at = size; at + size <= LOOKED_AT; at += size) {
 		size_t right = 0;
@@ -131,11 +130,11 @@ static void experiments(void *cpu, uint64_t data)
 			run(&three[i]);
 		}
 		timer_del(soon);
-		budget = only_place(three, ELEMENTS(three), BUDGET);
-		extra = only_place(three, ELEMENTS(three), EXTRA);
-		low = only_place(three, ELEMENTS(three), LOW);
+		budget.all = only_place(three, ELEMENTS(three), BUDGET);
+		budget.extra = only_place(three, ELEMENTS(three), EXTRA);
+		budget.low = only_place(three, ELEMENTS(three), LOW);
 	}
-	if (budget && extra && low)
+	if (budget.all && budget.extra && budget.low)
 		then();
 	else if (++tries == TRIES)
 		fail("the instructions' budget of this QEMU is not known: "
@@ -158,6 +157,7 @@ void stalls_learn(void *cpu, void (*learned)(void))
 	vcpu = cpu;
 	then = learned;
 	shift = timers()->shift;
+	budget.instruction_ns = 1 << shift;
 	timer_init_full(again, NULL, QEMU_CLOCK_VIRTUAL, 1, 0, try, NULL);
 	timer_init_full(soon, NULL, QEMU_CLOCK_VIRTUAL, 1, 0, never_called, NULL);
 	try(NULL);
@@ -170,38 +170,42 @@ int stalls_shift(void)
 
 /* --- stalls --- */
 
-/* Below 0 of both: all of it, which is then given back. */
-static int64_t taken(int64_t from, int64_t wanted)
-{
-	return from < wanted ? from : wanted;
-}
-
 void stall(int64_t instructions)
 {
 	struct timers *t = timers();
-	int64_t now = taken(*extra, instructions), rest = instructions - now;
+	int64_t now, rest;
 
-	__atomic_store_n(&t->bias, t->bias + instructions * (1 << shift), __ATOMIC_RELAXED);
-	*extra -= now;
-	*budget -= now;
-	if (!rest)
+	if (instructions <= *budget.extra) {
+		stall_at_once(instructions);
 		return;
-	now = taken(*low, rest);
-	*low -= now;
-	*budget -= now;
+	}
+	__atomic_store_n(&t->bias, t->bias + instructions * (1 << shift), __ATOMIC_RELAXED);
+	rest = instructions - *budget.extra;
+	now = rest < *budget.low ? rest : *budget.low;
+	*budget.all -= *budget.extra + now;
+	*budget.extra = 0;
+	*budget.low -= now;
+	budget.low_seen -= now;
 	rest -= now;
 	if (!rest)
 		return;
 	machine_lag_ns += rest << shift;
+	budget.look = true;
 	cpu_exit(vcpu);
 }
 
 int64_t stalls_executed(void)
 {
-	return timers()->instructions + *budget - *low - *extra;
+	return timers()->instructions + *budget.all - *budget.low - *budget.extra;
 }
 
 void stalls_settled(void)
 {
 	machine_lag_ns = 0;
+}
+
+void stalls_seen(void)
+{
+	budget.seen = timers()->instructions;
+	budget.low_seen = *budget.low;
 }
