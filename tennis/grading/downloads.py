@@ -158,9 +158,6 @@ def _is_plain(path: Path) -> bool:
     return path.is_file() and not path.is_symlink()
 
 
-# --- a class's archive ---
-
-
 def _unpack(path: Path, folder: Path) -> None:
     """Take the hand-ins out of a class's archive. Raises UsageError for a malformed one."""
     name = plain(path.name, 80)
@@ -262,9 +259,6 @@ def _copy(archive: zipfile.ZipFile, info: zipfile.ZipInfo, to: Path) -> None:
     with contextlib.suppress(ValueError, OverflowError):  # no date
         at = datetime(*info.date_time).timestamp()
         os.utime(to, (at, at))
-
-
-# --- what platforms call it ---
 
 
 @dataclass(frozen=True)

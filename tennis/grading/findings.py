@@ -325,9 +325,6 @@ def equals(graded: Sequence[Graded]) -> list[str]:
     ]
 
 
-# --- what a person decides ---
-
-
 def read_decisions(out: Path) -> dict[tuple[str, str, str], Decision]:
     """Read the decisions. Raises UsageError if somebody broke the file: it is kept."""
     path = out / DECISIONS

@@ -214,9 +214,6 @@ def _check_maximum(lab: Lab, maximum: str, what: str) -> None:
         )
 
 
-# --- Moodle ---
-
-
 def _moodle_worksheet(
     lab: Lab, settled: Sequence[HandedIn], listed: ClassList | None
 ) -> _ImportFile:
@@ -267,9 +264,6 @@ def _moodle_feedback(lab: Lab, handed: Sequence[HandedIn]) -> _ImportFile:
         folder = f"{name}_{one.student.moodle}_assignsubmission_file_"
         entries[f"{folder}/{_page_name(lab)}"] = one.page.read_bytes()
     return _ImportFile(zipped(entries), frozenset(one.key for one in rows))
-
-
-# --- Canvas ---
 
 
 def _canvas_gradebook(

@@ -67,9 +67,6 @@ Status = Literal[
 ]
 
 
-# --- the rules of a class ---
-
-
 class ClassRules(BaseModel):
     """The rules for all hand-ins of a class."""
 
@@ -136,9 +133,6 @@ def _balls_below(folder: Path) -> Iterator[str]:
                 yield open_folder(manifest.parent).manifest.files[BALLS]
             except RallyError as error:
                 raise UsageError(f"--recorded: {error}", next_step="name sound rallies") from error
-
-
-# --- the sheet that a person fills in ---
 
 
 @dataclass(frozen=True)
@@ -246,9 +240,6 @@ def _sheet_head(lab: Lab) -> str:
             for criterion in (answer.rubric if answer else ())
         ]
     return "\n".join(lines) + "\n"
-
-
-# --- the status of each hand-in ---
 
 
 @dataclass(frozen=True)
