@@ -31,7 +31,7 @@ PROFILES = {
     THESIS: "cm-x270",
     "Raspberry Pi 1": "raspberry-pi-1",
     "jjackowski": "raspberry-pi-1",
-    "gkaindl-pi3": "raspberry-pi-3",
+    "gkaindl-pi3": "raspberry-pi-3-at-1400mhz",  # a 3 B+
     "linux-comparison": "beaglebone",
     "1 GHz": "beaglebone",
     **{f"{mhz} MHz": f"beaglebone-at-{mhz}mhz" for mhz in (600, 500, 300)},
