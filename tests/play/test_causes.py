@@ -72,6 +72,10 @@ def test_only_what_repeats_is_named():
     assert came == [("the Racquet", 246.0, 270.0)]
     assert not went
     assert causes_of([after, before]) == ([], [("the Racquet", 270.0, 246.0)])
+    # a tenth of the difference, or less, is no cause
+    little = [ball | {"idle": 902} for ball in before]
+    assert causes_of([before, little])[0] == [("idle", 900.0, 902.0)]
+    assert causes_of([before, [ball | {"idle": 902} for ball in after]]) == (came, [])
     # as much in one half of the balls as in the other: chance
     torn = [{"idle": 900 + 500 * (number % 2)} for number in range(15)]
     assert causes_of([torn, torn[::-1]]) == ([], [])

@@ -90,6 +90,12 @@ def test_only_the_target_knows_where_a_program_was_interrupted():
     assert not list(sealing._raised_elsewhere(plan_of(program=ANSWER, processors=2), seen))
 
 
+@pytest.mark.parametrize(("missed", "faults"), [(3, 0), (2, 1)])
+def test_a_program_may_answer_too_late_and_not_once_more(missed, faults):
+    seen = SimpleNamespace(noted={"stray": 2, "double": 1}, misses=missed)
+    assert len(list(sealing._unasked(plan_of(program=ANSWER), seen))) == faults
+
+
 def test_what_nobody_counted_is_not_said(tmp_path):
     rally = make_rally(tmp_path / "r", balls=7, where=[on(1, None, 7)])
     assert "Counted on each processor: 1 gave 7 replies." in summarize(rally).claims()

@@ -2,6 +2,7 @@
 
 import struct
 import time
+from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
@@ -13,7 +14,7 @@ from tennis.kit import wire
 from tennis.kit.errors import RallyError
 from tennis.kit.units import ticks_to_ns
 from tennis.rally import balls, rows, tally
-from tennis.rally.tally import Counter
+from tennis.rally.tally import Counter, Tally
 from tennis.rally.text import plain
 
 NONE = wire.NONE_TICKS
@@ -106,6 +107,15 @@ def test_counting_in_parts_is_counting(first, second):
     assert found.values.tolist() == values.tolist()
     assert found.counts.tolist() == counts.tolist()
     assert found.n == every.size
+
+
+def test_what_several_rallies_missed_adds_up():
+    some, others = replace(Tally.of(np.array([3, 5, 5])), missed=2), Tally.of(np.array([5]))
+    nothing = replace(Tally.of(np.zeros(0, np.int64)), missed=4)
+    joined = Tally.joined([some, nothing, others])
+    assert (joined.values.tolist(), joined.counts.tolist()) == ([3, 5], [1, 3])
+    assert (joined.missed, joined.balls) == (6, 10)
+    assert Tally.joined([nothing, nothing]).balls == 8
 
 
 def test_counting_settles(monkeypatch):

@@ -2,6 +2,7 @@
 
 import json
 import re
+from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
@@ -15,7 +16,7 @@ from tennis.report.umpire import Check, open_capture
 from tennis.report.umpire.agreement.check import check_capture
 from tennis.report.umpire.analyser import Analyser
 from tennis.report.umpire.rally import umpire
-from tennis.report.umpire.simulate import simulate
+from tennis.report.umpire.simulate import SimulatedRally, simulate
 from tests.support.synthetic import latencies, make_rally, sealed_again
 
 pytestmark = pytest.mark.slow
@@ -225,6 +226,17 @@ def test_what_is_wrong_with_a_capture_is_told(rally, tmp_path, analyser, verdict
     assert (found.verdict, words in found.reason) == (verdict, True), found.reason
     if verdict == "not run":
         assert found.interrupt is None
+
+
+@pytest.mark.parametrize(("longer", "verdict"), [(1, "pass"), (1.2, "not run")])
+def test_pulses_of_another_length_are_not_this_rallys(rally, tmp_path, longer, verdict):
+    played = SimulatedRally.of(rally)
+    pulse_ns = round(longer * played.protocol.pulse_ns)
+    protocol = played.protocol.model_copy(update={"pulse_ns": pulse_ns})
+    simulate(replace(played, protocol=protocol), tmp_path / "capture.sr")
+    found = check_capture(rally, open_capture(tmp_path / "capture.sr"))
+    assert found.verdict == verdict, found.reason
+    assert ("it is not the ping wire" in found.reason) == (verdict == "not run"), found.reason
 
 
 @pytest.mark.parametrize("bias", [0.0, 430.0])
