@@ -6,12 +6,7 @@ import numpy as np
 import pytest
 from scipy import special
 
-from tennis.kit.special_functions import (
-    beta_odds,
-    binomial_at_most,
-    poisson_most,
-    student_quantile,
-)
+from tennis.kit.special_functions import beta_odds, binomial_at_most, poisson_most, student_quantile
 
 RANDOM = np.random.default_rng(70)
 COUNTS = np.concatenate([np.arange(200), np.rint(10 ** RANDOM.uniform(0, 7, 1000))])

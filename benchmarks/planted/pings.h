@@ -1,5 +1,3 @@
-/* SPDX-FileCopyrightText: The Tennis authors */
-/* SPDX-License-Identifier: GPL-2.0-only */
 /* Both lines by the kernel's GPIO character device: on the bench they are lines 0 and 1. */
 #include <fcntl.h>
 #include <linux/gpio.h>

@@ -1,5 +1,3 @@
-// SPDX-FileCopyrightText: The Tennis authors
-// SPDX-License-Identifier: GPL-2.0-only
 /*
  * planted - answers each ping late, for a known reason: usage: planted CAUSE...
  *

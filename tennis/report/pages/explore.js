@@ -1,6 +1,3 @@
-// SPDX-FileCopyrightText: The Tennis authors
-// SPDX-License-Identifier: MIT
-//
 // The pictures of explore.html.j2: a dot for each ball. A click on a dot says what is known of the ball.
 "use strict";
 (() => {
