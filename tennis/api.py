@@ -94,11 +94,10 @@ def plot(rallies: Sequence[Rally]) -> "Picture":
 
     Raises UsageError for no rally at all.
     """
-    from tennis.report.plots import comparison
-
     if not rallies:
         raise UsageError("nothing to draw", next_step="name at least one rally")
-    return comparison(rallies)
+    picture: Picture = load(PICTURES["rallies"]["distribution"])(rallies)
+    return picture
 
 
 def _import(name: str) -> Any:

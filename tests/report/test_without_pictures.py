@@ -41,3 +41,7 @@ def test_pages_are_written_without_them(tmp_path):
     assert ended.stderr.count("\n") == 1
     assert "needs the Python module matplotlib" in ended.stderr
     assert "scripts/setup.sh" in ended.stderr
+    code = "import sys, tennis; sys.modules['matplotlib'] = None; r = tennis.open('before/0')\n"
+    for drawn in ("r.plot()", "tennis.plot([r])"):
+        ended = run_to_end([sys.executable, "-c", code + drawn], cwd=tmp_path)
+        assert "EntryError: needs the Python module matplotlib" in ended.stderr
