@@ -7,6 +7,7 @@
 ``advice.toml`` has the items. ``docs/evidence/advice.json`` has what each comparison measured.
 """
 
+import hashlib
 import json
 import re
 import shlex
@@ -24,8 +25,8 @@ from tennis.compare.folders import read_side
 from tennis.compare.judgement import Judgement
 from tennis.compare.requested import Recorded
 from tennis.kit.checkout import ROOT
-from tennis.kit.digests import sha256_of
 from tennis.kit.units import format_ns
+from tennis.rally.repeated import digest_of
 
 ITEMS = Path(__file__).with_name("advice.toml")
 RECORDED = ROOT / "docs" / "evidence" / "advice.json"
@@ -138,12 +139,11 @@ def measured(one: Comparison, before: Recorded, after: Recorded) -> dict[str, An
         for name, pair in pairs.items()
     }
     every = [rally for side in (before, after) for rally in side.cells[0].rallies]
-    balls = [rally.path / "balls.parquet" for rally in every]
     return {
         "command": shlex.join(one.command()), "verdict": verdict(compared.judgement),
         "boots": len(pairs["interrupt"].after.boots), "balls": pairs["interrupt"].after.balls,
         "rows": rows, "latest": latest,
-        "digest": sha256_of(*balls),
+        "digest": hashlib.sha256("".join(map(digest_of, every)).encode()).hexdigest(),
     }  # fmt: skip
 
 
