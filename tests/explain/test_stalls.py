@@ -160,7 +160,7 @@ def test_instructions_and_stalls_are_the_whole_wait(cold_rally):
 @pytest.mark.more
 @pytest.mark.virtual
 def test_a_cost_of_zero_takes_its_stalls_away(cold_rally):
-    story, found = without(cold_rally, list(COSTS), ball=0)
+    story, found = without(cold_rally, [c for c in COSTS if c != "cycles"], ball=0)  # no clock
     for one in found:
         assert one.was == (story.rise, story.fall)
         assert one.stalls_ns > 0
