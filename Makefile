@@ -28,8 +28,8 @@ setup: ## install what playing needs: Debian packages, .venv, kernels (says firs
 demo: setup ## play mainline and RT, idle and stress: a table, and demo/report.html
 	@$(BIN)/tennis demo
 
-# two workers more than there are cores: tests that wait leave some free
-WORKERS = --numprocesses $$(($$(nproc) + 2))
+# a worker more than there are cores: tests that wait leave some free
+WORKERS = --numprocesses $$(($$(nproc) + 1))
 
 .PHONY: test
 test: ## setup, lint, books, and every promise once, on real kernels

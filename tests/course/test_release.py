@@ -117,6 +117,7 @@ def test_the_students_tree_checks_blindly(tree, tmp_path):
     assert "there is no answer yet" in checked.stdout
 
 
+@pytest.mark.more
 @pytest.mark.virtual
 def test_lab_1_runs_in_the_students_tree(tree, tmp_path):
     command = [sys.executable, "-c", "from tennis.cli import main; main()", "rally"]

@@ -41,7 +41,7 @@ def _data_folder(tmp_path, monkeypatch):
     monkeypatch.setenv("TENNIS_DATA", str(tmp_path / "data"))
 
 
-@pytest.mark.slow
+@pytest.mark.more
 @pytest.mark.virtual
 def test_an_evening_with_an_emulated_pico_and_a_virtual_target(tmp_path):
     """The steps one after the other, the folder opened again for each; then the file to send.

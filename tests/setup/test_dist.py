@@ -65,6 +65,7 @@ def installed(tmp_path_factory, dist):
     return Installed(tmp_path_factory.mktemp("installed"), only(dist, "*.whl"))
 
 
+@pytest.mark.more
 def test_the_same_commit_gives_the_same_bytes(dist, tmp_path):
     (tmp_path / "dist.part/dist").mkdir(parents=True)  # as a kill leaves it
     (tmp_path / "dist.part/dist/old.whl").touch()

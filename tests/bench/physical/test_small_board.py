@@ -70,7 +70,7 @@ def played(out: Path, *, rate: float = 200, **asked) -> Rally:
         return play(PiBench(HOST, fake.port), plan, out, Watch())
 
 
-@pytest.mark.cases(release=["user*"])
+@pytest.mark.cases(more=["thread*"], release=["user*"])
 @pytest.mark.parametrize(
     ("bottom_half", "answering"), [("thread", "irq/"), ("user", "racquet-user")]
 )

@@ -38,6 +38,7 @@ def after(*lines):
 TELL = "sed 's/^/figure /' /sys/kernel/debug/sloth > /dev/console"
 
 
+@pytest.mark.more
 def test_linux_panics_and_every_ball_is_answered(tmp_path):
     files = after("(sleep 0.5; echo c > /proc/sysrq-trigger) &")
     # a kernel that panicked waits in a loop

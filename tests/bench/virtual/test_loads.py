@@ -104,7 +104,7 @@ DYING = {
 }
 
 
-@pytest.mark.cases(more=["network", "stress"])
+@pytest.mark.more
 @pytest.mark.parametrize("load", DYING)
 def test_a_load_that_dies_in_mid_rally(tmp_path, load):
     kill, words = DYING[load]

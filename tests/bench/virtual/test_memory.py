@@ -138,7 +138,7 @@ def more_than(took: dict[str, float], base: str, names: dict[str, float]) -> Non
         assert cost - 0.5 <= more <= 1.01 * cost + 0.6, f"{name}: {more:.2f} ns, and not {cost}"
 
 
-@pytest.mark.slow
+@pytest.mark.more
 @virtual
 @pytest.mark.usefixtures("own")
 def test_known_answers(tmp_path):

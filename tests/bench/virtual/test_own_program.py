@@ -71,6 +71,7 @@ def test_a_program_behind_the_racquet(tmp_path):
     assert (code, "within 1 s the program did not open /dev/racquet" in said) == (1, True), said
 
 
+@pytest.mark.more
 @virtual
 def test_memory_that_is_not_locked_is_faulted_in_ball_by_ball(tmp_path):
     """The compiler left out a store that nobody reads, and the bad program was a good one."""

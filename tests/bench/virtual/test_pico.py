@@ -56,7 +56,6 @@ def twice(tmp_path_factory):
     return plan, {name: open_rally(made / name) for name in ("builtin", "pico")}
 
 
-@pytest.mark.more  # test_commissioning.py compares both, too
 def test_both_instruments_agree_about_a_kernel(twice):
     """The gaps differ by the Pico's few cycles, so single balls do; their distribution does not."""
     _, rallies = twice

@@ -21,7 +21,7 @@ HOG = {"load": "hog", "load_options": {"hold_us": 200, "period_us": 1000}, "proc
 APART = {**HOG, "balls": 60, "load_cpus": "0", "interrupt_cpu": 1}
 
 
-@pytest.mark.cases(more=["stress"])
+@pytest.mark.more
 @virtual
 @pytest.mark.parametrize("load", ["hog", "stress"])
 def test_known_answers_are_exact_whatever_runs(tmp_path, load):
@@ -38,6 +38,7 @@ def test_known_answers_are_exact_whatever_runs(tmp_path, load):
     assert counted(rally, "pings") == counted(rally, "replies") == [0, 0]  # no processor answered
 
 
+@pytest.mark.more
 @virtual
 def test_an_isolated_processor_is_left_alone(tmp_path):
     """The ping's interrupt and the process come to processor 1; stress stays on the other."""

@@ -152,7 +152,7 @@ def test_a_shot_is_explained(shots):
     assert "hog" in done.output
 
 
-@pytest.mark.slow
+@pytest.mark.more
 @virtual
 def test_the_worst_instant_is_searched_by_shots_alone(tmp_path):
     """The load holds interrupts off for 200 us. A second search goes on where the first ended."""
