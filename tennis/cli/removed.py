@@ -1,21 +1,14 @@
-"""Commands and options that earlier versions had, and what to do instead."""
+"""Commands and options that released versions had, and what to do instead."""
 
 REMOVED = {
-    "benches commission": "run 'tennis commission TARGET --yes' for each bench",
-    "benches labels": "run 'tennis benches', which lists the Picos",
     "brickwall listen": "run 'tennis doctor', which looks at the wires",
-    "card check": "run 'tennis card BOOT'",
-    "card write": "run 'tennis card BOOT --host NAME'",
     "kernels debug": "run 'tennis kernels fetch debug'",
     "kernels fragment": "run 'tennis kernels check FLAVOUR'",
     "kernels list": "run 'tennis kernels'",
     "lab list": "run 'tennis lab'",
     "boot": "run 'tennis benches boot'",
-    "course nonce": 'write nonce = "8 or more of a-z" above `labs` in labs/course.toml',
     "course record": "play what the README.md of `tennis lab start` says, and hand out the rallies",
     "flash": "run 'tennis brickwall flash'",
-    "pack": "send the command that 'tennis explain RALLY --ball N' prints: it gives the same ball",
-    "release": "run 'tennis course release'",
     "scoreboard": "run 'tennis match': it prints what plays and what failed",
     "store": "query the rally folders with pandas: docs/query.md",
     "witness": "run 'tennis stats RALLY'",
@@ -24,12 +17,11 @@ REMOVED = {
 
 # an option of one command, or of all that had it
 OPTIONS = {
-    "compare --worst-instant": "run 'tennis explain shots RALLY'",
     "doctor --bench": "compare the bench's rallies yourself: docs/query.md",
     **dict.fromkeys(
         [
             *(f"benches {command} --as" for command in ("boot", "lease", "release", "restore")),
-            *(f"{command} --as" for command in ("commission", "rally", "resume")),
+            *(f"{command} --as" for command in ("rally", "resume")),
         ],
         "set TENNIS_HOLDER=NAME",
     ),
@@ -37,10 +29,7 @@ OPTIONS = {
     "--inventory": "set TENNIS_INVENTORY=PATH",
     "--operator": "leave it out",
     "benches boot --again": "leave it out",
-    **dict.fromkeys(
-        [f"grade --{name}" for name in ("deadline", "late-days", "late-per-day", "zone")],
-        "your learning platform knows when a file came: let it take late points off",
-    ),
+    "grade --deadline": "your learning platform knows when a file came: let it take points off",
     "export --format": "leave it out: it writes CSV",
     **dict.fromkeys(
         [
@@ -50,32 +39,21 @@ OPTIONS = {
         "use --glitches, --lose-ms, --jitter-ns, --swap, --invert or a bias",
     ),
     "umpire capture --pulse-us": "leave it out",
-    "drill --resume": "run 'tennis resume DIR'",
     **dict.fromkeys(
         [f"kernels package --{source}" for source in ("git", "ref", "tarball", "tree")],
         "name the source behind the flavour: FOLDER, ARCHIVE or REPOSITORY#COMMIT",
     ),
-    "compare --markdown": "use --summary FILE",
     "demo --seed": "play a match of your own: plans/quick.toml",
     "match --kernel": "use --with NAME=KERNEL",
     "match --repetitions": "use --boots COUNT",
     "replicate --kernel": "use --with NAME=KERNEL",
     "match --check-every": "leave it out",
-    "explain balls --exact": "run 'tennis explain shots RALLY'",
-    "explain balls --sections": "run 'tennis explain shots RALLY'",
     "explain balls --stages": "run 'tennis explain stages RALLY'",
     "explain balls --try": "run 'tennis explain try RALLY NAME=VALUE'",
-    **dict.fromkeys(
-        ["sweep --memory", "sweep --processors", "sweep --instruction-ns", "sweep --instrument"],
-        "a sweep takes the usual machine: play rallies with --loop open --rate-hz HZ",
-    ),
     "sweep --json": "run 'tennis stats --json DIR'",
     "rally --check": "run 'tennis check DIR'",
-    "rally --from": "run 'tennis replay DIR --out DIR'",
-    "replicate --hardware": "read docs/evidence/hardware.md",
     "umpire check --out": "save what it prints, or use --json",
     "umpire check --hysteresis-v": "make a session of sigrok of the table first: docs/umpire.md",
     "umpire check --threshold-v": "make a session of sigrok of the table first: docs/umpire.md",
     "rally --resume": "run 'tennis resume DIR'",
-    "rally --sections": "run 'tennis explain shots DIR'",
 }
