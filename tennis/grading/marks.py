@@ -41,19 +41,11 @@ from tennis.rally.text import plain, quoted
 RULES = "rules.toml"
 RECORDED = "recorded"  # in a lab's folder: rallies that it hands out
 HEAD = "# How this class is marked. Options of `tennis grade` put other rules here.\n"
-# keys and options of earlier versions
-LATE_RULES = {"zone", "deadline", "late_per_day", "late_days"}
-USE_PLATFORM = "your learning platform knows when a file came: let it take late points off"
 SHEET = "marks.toml"
 NEVER = datetime.min.replace(tzinfo=UTC)
 ANSWER_MAX = 4000  # characters of an answer in the sheet
 ANSWER_COLUMNS = 96
 COMMENT = "comment"
-# lines of sheets of earlier versions
-REMOVED = {
-    "days_late": "there are no late rules now",
-    "it_counts": 'write "give" beside the second file in decisions.toml, if it counts',
-}
 Status = Literal[
     "marked",
     "open",
@@ -80,11 +72,6 @@ class ClassRules(BaseModel):
         """Read the rules of the last time. Raises UsageError if somebody broke the file."""
         path = out / RULES
         content = read_edited(path)
-        if late := sorted(LATE_RULES & content.keys()):
-            raise UsageError(
-                f"{path}: there are no late rules now: {', '.join(late)}",
-                next_step=f"remove that line; {USE_PLATFORM}",
-            )
         try:
             return cls.model_validate(content)
         except ValidationError as error:
@@ -168,8 +155,6 @@ def read_sheet(out: Path, lab: Lab) -> dict[str, Person]:
 def _points(where: str, name: str, value: object, limits: Mapping[str, int]) -> float:
     """Return whole or half points, as a number or in quotes. Raises UsageError."""
     text = str(value).strip().replace(",", ".").replace("½", ".5")
-    if name in REMOVED:
-        raise UsageError(f"{where}: {name}: {REMOVED[name]}", next_step="remove that line")
     if name not in limits:
         known = (*limits, COMMENT)
         raise UsageError(f"{where}: {plain(name, 40)}: no question", next_step=nearest(name, known))
