@@ -220,6 +220,12 @@ def _replayed_stories(
     def side(number: int, name: str) -> dict[tuple[int, Level], list[Story]]:
         rally = pair[number]
         refuse_shots(rally, "causes")
+        target = rally.manifest.target
+        if name not in plans and target.program is not None:
+            raise UsageError(
+                f"{rally.path}: a program answered",
+                next_step=f'name this side in words, to be played: "{target.kernel} program=FILE"',
+            )
         plan = plans[name][kind] if name in plans else plan_again(rally)
         plan = plan.model_copy(update={"protocol": rally.manifest.protocol, "versions": {}})
         table = balls_of(rally)

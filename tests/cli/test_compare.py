@@ -13,6 +13,7 @@ from tennis.cli import cli
 from tennis.compare.markdown import _escaped
 from tennis.kit.errors import UsageError
 from tennis.rally.manifest import Fault
+from tests.support.one_setting import ANSWERED
 from tests.support.synthetic import latencies, make_rally
 from tests.support.terminal import tennis
 
@@ -63,6 +64,18 @@ def test_worse_is_1_and_says_what_differs(sides, tmp_path):
     )
     assert (out / "compare.html").read_text() == page
     assert "http" not in page.replace("http://www.w3.org", "").split("</style>")[1]
+
+
+def test_of_folders_of_a_program_it_says_how_to_name_it(tmp_path):
+    """No option of compare names one: a side in words does."""
+    for name, times in (("before", 1), ("after", 1.5)):
+        side(tmp_path / name, times=times, program=ANSWERED)
+    done = run(tmp_path / "before", tmp_path / "after")
+    assert done.exit_code == 1, done.output
+    said = re.search(r"not explained: .*", done.output, re.DOTALL)
+    words = " ".join(said[0].split())
+    assert 'a program answered: name this side in words, to be played: "rt program=FILE"' in words
+    assert "--program" not in words
 
 
 def test_no_worse_is_0(sides):
