@@ -297,8 +297,8 @@ class Settings(StrictModel):
             shown=_words,
             metavar="WORDS",
             help="Add to the kernel's command line, as in 'rcu_nocbs=0 threadirqs'. A word that "
-            "the kernel does not know is refused. sysctl.NAME=VALUE sets a sysctl, and is read "
-            "back. Boot a board with the words first.",
+            "the kernel does not know is refused. sysctl.NAME=VALUE sets a sysctl, /sys/FILE=VALUE "
+            "a file that docs/virtual-bench.md names. Boot a board with the words first.",
         ),
     ] = ""
     instruction_ns: Annotated[

@@ -76,7 +76,7 @@ def _check_known(command_line: str, kernel: str, image: Path) -> None:
                 f"--command-line {word}: it is for {of}, and does nothing in a simulated machine",
                 next_step="leave it out",
             )
-    words = [word for word in own.split() if "." not in _name(word)]
+    words = [word for word in own.split() if "." not in _name(word) and word[0] != "/"]
     if not words:
         return
     content = image.read_bytes()

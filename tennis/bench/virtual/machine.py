@@ -103,8 +103,7 @@ class Machine:
             **parts.answerer.files,
             **extras.files,
         }
-        if sysctl.words_of(parts.plan.kernel_words):
-            every["/init"] = sysctl.init(every["/init"])
+        every["/init"] = sysctl.init(every["/init"], parts.plan.kernel_words)
         image = initramfs.pack(every, packages)
         command = _qemu_command(parts, Path(f"/proc/self/fd/{image}"), folder / CONSOLE, extras)
         files = [image, os.open(parts.plugin, os.O_RDONLY)]

@@ -89,7 +89,19 @@ def test_a_sysctl_is_set_before_the_load_and_read_back(tmp_path):
     assert rally.manifest.target.added == words
 
 
-@pytest.mark.cases(more=["sysctl.vm.swapiness*"])
+def test_a_kernel_s_files_are_written_before_the_load_and_read_back(tmp_path):
+    words = "/sys/devices/virtual/workqueue/cpumask=2 /proc/irq/default_smp_affinity=1 skew_tick=1"
+    rally = played(tmp_path / "r", command_line=words, processors=2, balls=10)
+    assert (rally.balls, rally.manifest.faults, rally.manifest.target.added) == (10, [], words)
+
+
+@pytest.mark.parametrize("word", ["/sys/power/state=mem", "/proc/irq/../sysrq-trigger=c", "/sys/a"])
+def test_a_file_that_the_kernel_s_documents_do_not_offer_is_refused(word):
+    with pytest.raises(UsageError, match="no file that can be set"):
+        plan_of(kernel="rt", command_line=word)
+
+
+@pytest.mark.cases(more=["sysctl.vm.swapiness*", "/sys/*"])
 @pytest.mark.parametrize(
     ("words", "code", "said"),
     [
@@ -102,6 +114,11 @@ def test_a_sysctl_is_set_before_the_load_and_read_back(tmp_path):
             "sysctl.vm.swapiness=10",
             "unknown_parameter",
             "this kernel has no /proc/sys/vm/swapiness (sysctl.vm.swapiness=10)",
+        ),
+        (
+            "/sys/kernel/mm/ksm/run=9",
+            "file_refused",
+            "the kernel did not take /sys/kernel/mm/ksm/run=9: /sys/kernel/mm/ksm/run is 0",
         ),
     ],
 )
