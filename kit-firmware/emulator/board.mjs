@@ -18,7 +18,6 @@ import { SystemControl } from './system-control.mjs';
 import { VoltageRegulator } from './regulator.mjs';
 import { Timer } from './timer.mjs';
 import { UsbController, UsbHost } from './usb.mjs';
-import { CachedCore } from './xip-cache.mjs';
 
 export const FLASH_SIZE = 2 * 1024 * 1024;
 const RAM = 0x20000000;
@@ -60,8 +59,6 @@ export class Board {
    * @param {Uint8Array} [options.flash] at most 2 MB, MicroPython first
    * @param {import('./elf.mjs').Segment[]} [options.program] for RAM, whose first word is executed
    *   first, as the boot ROM does it
-   * @param {number} [options.flash_miss_cycles] how long a miss of the flash's cache takes; 0: flash
-   *   that never misses
    * @param {boolean} [options.skipping] false: step every cycle (slow; for tests)
    * @param {Uint8Array} [options.unique_id] 8 bytes
    * @param {[number, number][]} [options.wires] pairs of pads
@@ -71,7 +68,6 @@ export class Board {
   constructor({
     flash = new Uint8Array(0),
     program = [],
-    flash_miss_cycles = 0,
     skipping = true,
     unique_id = DEFAULT_UNIQUE_ID,
     wires = [],
@@ -81,7 +77,7 @@ export class Board {
     if (flash.length > FLASH_SIZE) throw new Error('the flash image has more than 2 MB');
     this.flash = new Uint8Array(FLASH_SIZE).fill(0xff);
     this.flash.set(flash);
-    this.options = { flash_miss_cycles, skipping, unique_id, edges };
+    this.options = { skipping, unique_id, edges };
     this.net = net;
     this.program = program;
     this.wires = wires;
@@ -89,8 +85,6 @@ export class Board {
     this.pad_listeners = [];
     /** Bytes came over USB. */
     this.onSerial = () => {};
-    /** Flash was erased or programmed: (offset, length). */
-    this.onFlashChange = () => {};
     /** Set it to leave `run` before its limit. */
     this.stop = false;
     this.reset_wanted = false;
@@ -125,15 +119,13 @@ export class Board {
     clock.onChange = () => fabric.reschedule();
     fabric.clock = clock;
     mcu.logger = QUIET_LOGGER;
-    const { flash_miss_cycles } = this.options;
-    mcu.core = flash_miss_cycles ? new CachedCore(mcu, flash_miss_cycles) : new Core(mcu);
+    mcu.core = new Core(mcu);
     mcu.sio = new Sio(mcu);
     mcu.ppb = new SystemControl(mcu, clock);
     installRom(mcu);
     mcu.flash.set(this.flash);
     mcu.onFlashChange = (offset, length) => {
       this.flash.set(mcu.flash.subarray(offset, offset + length), offset);
-      this.onFlashChange(offset, length);
     };
     new FlashChip(mcu, this.options.unique_id);
     mcu.dma = new Dma(mcu, fabric);

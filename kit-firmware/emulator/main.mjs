@@ -1,6 +1,6 @@
 #!/usr/bin/env node
 /** An emulated Raspberry Pi Pico on the command line; see README.md. */
-import { readFileSync, writeFileSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import { parseArgs } from 'node:util';
 import { Board } from './board.mjs';
 import { parseEdges } from './edges.mjs';
@@ -22,7 +22,6 @@ const USAGE = `usage: main.mjs [options] tcp PORT[,CLOCK] | lockstep [IN,OUT]
 
   --firmware FILE    MicroPython's firmware.bin, put at the beginning of the flash
   --flash FILE       an image of the whole flash (at most 2 MB)
-  --save             write the flash image back to --flash when the board has changed it
   --connect A-B,...  wires between pads, for example 2-6,7-3
   --edges JSON       how edges travel: {"pad_ns":3,"wire_ns":0,"rc_ns":7,"rising":0.5,"falling":0.5}
   --net JSON         what the pads are wired to, in ohms (net.mjs): {"resistors":[["gp2","t_ping",330]],
@@ -36,7 +35,6 @@ const USAGE = `usage: main.mjs [options] tcp PORT[,CLOCK] | lockstep [IN,OUT]
   --ping PAD         the pad of the ping (2)
   --reply PAD        the pad of the reply (3)
   --unique-id HEX    the board's unique ID, 16 hexadecimal digits
-  --flash-miss N     a miss of the flash's cache takes N cycles (0: none is emulated)
   --fast             tcp: run as fast as possible, not at most in real time`;
 
 function fail(message) {
@@ -106,7 +104,6 @@ function options() {
       options: {
         firmware: { type: 'string' },
         flash: { type: 'string' },
-        save: { type: 'boolean', default: false },
         connect: { type: 'string' },
         edges: { type: 'string' },
         net: { type: 'string' },
@@ -118,7 +115,6 @@ function options() {
         ping: { type: 'string', default: '2' },
         reply: { type: 'string', default: '3' },
         'unique-id': { type: 'string' },
-        'flash-miss': { type: 'string', default: '0' },
         fast: { type: 'boolean', default: false },
         help: { type: 'boolean', default: false },
       },
@@ -145,12 +141,9 @@ function main() {
     console.log(USAGE);
     return;
   }
-  if (values.save && !values.flash) fail('--save needs --flash');
   const id = values['unique-id'] ?? '';
   if (id && !/^[0-9a-f]{16}$/i.test(id)) fail('--unique-id takes 16 hexadecimal digits');
-  if (!/^\d{1,4}$/.test(values['flash-miss'])) fail('--flash-miss takes a number of cycles');
   const common = {
-    flash_miss_cycles: Number(values['flash-miss']),
     flash: flashOf(values),
     edges: values.edges ? parsed(parseEdges, values.edges, '--edges') : null,
   };
@@ -159,13 +152,6 @@ function main() {
     wires: values.connect ? wiresOf(values.connect) : [],
     net: values.net ? parsed(parseNet, values.net, '--net') : null,
     ...(id && { unique_id: new Uint8Array(Buffer.from(id, 'hex')) }),
-  });
-  let changed = false;
-  board.onFlashChange = () => {
-    changed = true;
-  };
-  process.on('exit', () => {
-    if (values.save && changed) writeFileSync(values.flash, board.flash);
   });
   for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP']) process.on(signal, () => process.exit(0));
 

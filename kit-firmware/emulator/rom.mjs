@@ -4,8 +4,7 @@
  * Nothing here comes from the real one: it is a lookup table, laid out as pico-sdk's headers
  * (boot/bootrom_constants.h, pico/bootrom/sf_table.h) describe it, whose every function is
  * `bkpt #n; bx lr`; the work is done here when rp2040js reports the breakpoint. A function takes
- * one cycle, whatever it does: erasing flash takes no time. With a flash that misses (xip-cache.mjs)
- * copying and filling memory take about as long as the real ones.
+ * one cycle, whatever it does: erasing flash takes no time.
  */
 
 const ROM_SIZE = 16 * 1024;
@@ -57,10 +56,7 @@ const resultIn = (r) => (compute) => () => {
 
 /** The functions of the two-letter table. */
 function systemFunctions(mcu, r) {
-  const { core } = mcu;
   const result = resultIn(r);
-  // words are moved four at once, bytes one by one
-  const moves = (bytes, address) => core.wait?.(address & 3 ? 8 * bytes : (13 * bytes) >> 4);
   return {
     P3: () => {
       let bits = 0;
@@ -79,20 +75,16 @@ function systemFunctions(mcu, r) {
       r[0] = reversed >>> 0;
     },
     MS: () => {
-      moves(r[2], r[0]);
       for (let i = 0; i < r[2]; i++) mcu.writeUint8(r[0] + i, r[1] & 0xff);
     },
     S4: () => {
-      moves(r[2], 0);
       const word = ((r[1] & 0xff) * 0x01010101) >>> 0;
       for (let i = 0; i < r[2]; i += 4) mcu.writeUint32(r[0] + i, word);
     },
     MC: () => {
-      moves(r[2], r[0] | r[1]);
       for (let i = 0; i < r[2]; i++) mcu.writeUint8(r[0] + i, mcu.readUint8(r[1] + i));
     },
     C4: () => {
-      moves(r[2], 0);
       for (let i = 0; i < r[2]; i += 4) mcu.writeUint32(r[0] + i, mcu.readUint32(r[1] + i));
     },
     UB: () => {
@@ -101,7 +93,7 @@ function systemFunctions(mcu, r) {
     // flash: connect, leave and enter execution in place, flush the cache
     IF: () => {},
     EX: () => {},
-    FC: () => core.cache?.flush(),
+    FC: () => {},
     CX: () => {},
     // erase (offset, count), program (offset, data, count)
     RE: () => {
