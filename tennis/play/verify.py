@@ -349,7 +349,7 @@ class VerifyRequest:
         with contextlib.ExitStack() as stack:
             generator = None
             if self.bench == "virtual":
-                brickwall = stack.enter_context(_closed_after(jumpered_pico()))
+                brickwall = stack.enter_context(contextlib.closing(jumpered_pico()))
             else:
                 port = the_port(self.port)
                 if self.generator_port == port:
@@ -358,10 +358,10 @@ class VerifyRequest:
                         "--generator-port is that of a second Pico"
                     )
                 link = SerialLink(port)
-                brickwall = stack.enter_context(_closed_after(Brickwall(link)))
+                brickwall = stack.enter_context(contextlib.closing(Brickwall(link)))
                 if self.generator_port:
                     second = Brickwall(SerialLink(self.generator_port))
-                    generator = stack.enter_context(_closed_after(second))
+                    generator = stack.enter_context(contextlib.closing(second))
             real = self.bench == "pi" and "://" not in brickwall.link.name
             each = self.balls or (Amount.each if self.bench == "pi" else EMULATED_BALLS)
             verification = verify(
@@ -387,11 +387,3 @@ def jumpered_pico(*arguments: str) -> Brickwall:
     return Brickwall(
         emulated.start(["--connect", ",".join(pins), *arguments]), patience=Patience(reconnect_s=0)
     )
-
-
-@contextlib.contextmanager
-def _closed_after(brickwall: Brickwall) -> Iterator[Brickwall]:
-    try:
-        yield brickwall
-    finally:
-        brickwall.close()

@@ -2,6 +2,7 @@
 
 import tempfile
 import time
+from contextlib import closing
 from pathlib import Path
 
 from tennis.bench.flavours import RACQUETS
@@ -58,11 +59,8 @@ def facts_of(kernel: str) -> snapshot.Snapshot:
     )
     parts = VirtualBench(extras).parts(plan)
     with tempfile.TemporaryDirectory(prefix="tennis-facts-") as folder:
-        machine = Machine(parts, extras, Path(folder), {})
-        try:
+        with closing(Machine(parts, extras, Path(folder), {})) as machine:
             _wait(machine)
-        finally:
-            machine.close()
         lines = (Path(folder) / CONSOLE).read_text(errors="replace").splitlines()
     answers = [line.strip("\r").removeprefix(MARK) for line in lines if line.startswith(MARK)]
     if not answers:

@@ -4,7 +4,7 @@ import json
 import re
 import tempfile
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, Protocol
@@ -141,7 +141,7 @@ class _Boards:
             _refuse_what_is_plugged_in()
         port = the_port(self._request.port)
         self.private.add(port)
-        with self._open(port) as brickwall:
+        with closing(Brickwall(SerialLink(port))) as brickwall:
             try:
                 hello = brickwall.hello(patience_s=MEET_S)
                 return _FoundPico(hello.micropython, hello.board, hello.unique_id)
@@ -162,27 +162,17 @@ class _Boards:
         """Put the firmware there."""
         return flash(self._request.port)
 
-    @contextmanager
-    def _open(self, port: str) -> Iterator[Brickwall]:
-        brickwall = Brickwall(SerialLink(port))
-        try:
-            yield brickwall
-        finally:
-            brickwall.close()
-
-    @contextmanager
-    def jumpered(self) -> Iterator[Brickwall]:
+    def jumpered(self) -> closing[Brickwall]:
         """Open the Brickwall."""
-        with self._open(the_port(self._request.port)) as brickwall:
-            yield brickwall
+        return closing(Brickwall(SerialLink(the_port(self._request.port))))
 
     @contextmanager
     def paired(self) -> Iterator[tuple[Brickwall, Brickwall]]:
         """Open the Brickwall, and the second Pico, which must have the firmware, too."""
         assert self._request.generator_port is not None  # noqa: S101 (left out without one)
         with (
-            self._open(the_port(self._request.port)) as brickwall,
-            self._open(checked(self._request.generator_port)) as second,
+            self.jumpered() as brickwall,
+            closing(Brickwall(SerialLink(checked(self._request.generator_port)))) as second,
         ):
             try:
                 self.private.add(second.hello(patience_s=MEET_SECOND_S).unique_id)
@@ -193,7 +183,7 @@ class _Boards:
     @contextmanager
     def wired(self) -> Iterator[tuple[Brickwall, Count]]:
         """Open the Brickwall, and let the Racquet count; afterwards it is as it was."""
-        with self._open(the_port(self._request.port)) as brickwall, self._racquet() as count:
+        with self.jumpered() as brickwall, self._racquet() as count:
             yield brickwall, count
 
     def _connect(self) -> SshTarget:
@@ -286,14 +276,9 @@ class _Emulation:
         with self.jumpered() as brickwall:
             return brickwall.hello()
 
-    @contextmanager
-    def jumpered(self) -> Iterator[Brickwall]:
+    def jumpered(self) -> closing[Brickwall]:
         """Start it with jumpers."""
-        brickwall = jumpered_pico()
-        try:
-            yield brickwall
-        finally:
-            brickwall.close()
+        return closing(jumpered_pico())
 
     def paired(self) -> Any:
         """Refuse: there is one emulated Pico. Raises UsageError."""
@@ -306,12 +291,9 @@ class _Emulation:
             log = Path(folder) / "pings"
             script = {"kind": "answer", "rise": RISE, "width": WIDTH, "log": str(log)}
             link = emulated.start(["--respond", json.dumps(script), *self._wires])
-            brickwall = Brickwall(link, patience=Patience(reconnect_s=0))
-            try:
+            with closing(Brickwall(link, patience=Patience(reconnect_s=0))) as brickwall:
                 # the script makes the file; none is there before it began
                 yield brickwall, lambda: len(log.read_text().splitlines()) if log.exists() else 0
-            finally:
-                brickwall.close()
 
     def rights(self) -> None:
         """Do nothing: the virtual target is this machine's own."""
