@@ -18,7 +18,7 @@ from tennis.compare.boots import Boot, Values
 from tennis.compare.judgement import Pair, judge, time_change
 from tennis.compare.order import DRIFT, InTime, drift, in_turns
 from tennis.compare.sides import Side
-from tests.support.mixtures import CLEAR, CROSSING, GATE, Change, boots, gate, latencies
+from tests.support.mixtures import CLEAR, CROSSING, GATE, boots, gate, latencies
 
 TARGET_WRONG = 0.05
 IN_A_ROW = 16  # boots of a recorded side
@@ -74,7 +74,10 @@ def gates(count: int) -> Iterator[Row]:
     """Yield a row for each family: nothing changed, and something did."""
     for name, change in GATE.items():
         same, other = (
-            [_gated(change, after, number) for number in range(count)]
+            [
+                gate(change.before, after, change.balls, number, most=change.most)[0].verdict
+                for number in range(count)
+            ]
             for after in (change.before, change.after)
         )
         wrong = same.count("worse")
@@ -94,10 +97,6 @@ def gates(count: int) -> Iterator[Row]:
 
 def _shares(said: list[str], *verdicts: str) -> list[str]:
     return [f"{100 * said.count(one) / len(said):.0f}" for one in verdicts]
-
-
-def _gated(change: Change, after: Change.Make, number: int) -> str:
-    return gate(change.before, after, change.balls, number, most=change.most)[0].verdict
 
 
 def rivals(count: int) -> Iterator[Row]:

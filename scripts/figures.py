@@ -63,11 +63,6 @@ GO_ON = {"demo", "match", "sweep", "compare"}  # these commands go on by themsel
 HEAD = "*The figures of this page: edition "
 
 
-def _without_commit(output: str) -> str:
-    """Return what was printed, with the version alone: each commit has another commit."""
-    return output.replace(__version__, PUBLIC_VERSION)
-
-
 def play(one: Registered, folder: Path, more: Sequence[str] = ()) -> tuple[Played, float]:
     """Execute a play's commands in a folder. Returns what came, and processor seconds.
 
@@ -90,7 +85,8 @@ def play(one: Registered, folder: Path, more: Sequence[str] = ()) -> tuple[Playe
             spent += so_far[number]["seconds"]
             continue
         before = resource.getrusage(resource.RUSAGE_CHILDREN)
-        outputs.append(_without_commit(_executed(one, words, folder, environment, more)))
+        output = _executed(one, words, folder, environment, more)
+        outputs.append(output.replace(__version__, PUBLIC_VERSION))  # each commit has another one
         after = resource.getrusage(resource.RUSAGE_CHILDREN)
         seconds = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
         spent += seconds
@@ -258,7 +254,7 @@ def check() -> list[str]:
         for file, kept in evidence.items()
         if (ROOT / file).exists() and head_of(kept) not in (ROOT / file).read_text()
     ]
-    for file in _pages():
+    for file in sorted({str(path.relative_to(ROOT)) for one in PAGES for path in ROOT.glob(one)}):
         if file in evidence:
             continue
         # what scripts/reference.py writes comes from the code; all else stays at its place
@@ -296,10 +292,6 @@ def _files(one: Registered) -> Iterable[str]:
     for name, sha in record["files"].items():
         if sha256_of(ROOT / name) != sha:
             yield f"{name} is not the file that was made from {one.name}"
-
-
-def _pages() -> list[str]:
-    return sorted({str(path.relative_to(ROOT)) for page in PAGES for path in ROOT.glob(page)})
 
 
 def head_of(kept: Evidence) -> str:

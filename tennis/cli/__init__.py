@@ -301,16 +301,11 @@ def _is_short(error: BaseException) -> bool:
     return limited or isinstance(error, MemoryError)
 
 
-def _instead_of(command: str, option: str) -> str:
-    """Return what to do instead of an option that a command had; empty: it never had it."""
-    return OPTIONS.get(f"{command} {option}") or OPTIONS.get(option, "")
-
-
 def _misused(error: click.UsageError) -> str:
     command = error.ctx.command_path if error.ctx else "tennis"
     if isinstance(error, click.NoSuchOption):
-        instead = _instead_of(command.removeprefix("tennis "), error.option_name)
-        if instead:
+        option = f"{command} {error.option_name}".removeprefix("tennis ")
+        if instead := OPTIONS.get(option) or OPTIONS.get(error.option_name):
             return f"{command} has no {error.option_name} now: {instead}"
     return f"{error.format_message()} ({command} --help)"
 

@@ -127,14 +127,10 @@ def _help(row: Setting) -> str:
         "memory": ", ".join(memory.names()),
     }
     text = row.help.format(**every) if row.name in FILLED else row.help
-    if row.name == "instrument" and (added := _instruments_of_packages()):
+    added = [entry.name for entry in entries.entries("tennis.instruments")]  # none is imported
+    if row.name == "instrument" and added:
         return text.replace(" [default", f" Packages add {', '.join(added)}. [default")
     return text
-
-
-def _instruments_of_packages() -> list[str]:
-    """Return the instruments that are not the kit's; none of them is imported for that."""
-    return [entry.name for entry in entries.entries("tennis.instruments")]
 
 
 def _type(row: Setting) -> Any:

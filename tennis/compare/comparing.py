@@ -171,7 +171,9 @@ def compare_played(
     comparison, BenchError if a boot fails.
     """
     check_folder(out, RECORD, "a comparison")
-    plans = _on_both(_plans(before, after), before, after)
+    both = dict(zip(SIDES, (before, after), strict=True))
+    to_play = {side: one.plans for side, one in both.items() if isinstance(one, ToPlay)}
+    plans = _on_both(to_play, before, after)
     benches = _benches(plans)
     _refuse_short(plans)
     planned = {side: _with_versions(benches, one) for side, one in plans.items()}
@@ -187,9 +189,7 @@ def compare_played(
         record = _read_or_write(out, words, planned, playing.seed, playing.asked.margin_share, once)
         game = _Game(benches, out, planned, seeds, playing)
         recorded = {
-            side: asked.cells
-            for side, asked in zip(SIDES, (before, after), strict=True)
-            if isinstance(asked, Recorded)
+            side: asked.cells for side, asked in both.items() if isinstance(asked, Recorded)
         }
         return _until_decided(game, record, recorded)
 
@@ -405,11 +405,6 @@ class _Game:
 def _is_whole(place: Path) -> bool:
     """Tell whether a boot is sealed and complete: it cannot be continued."""
     return (place / MANIFEST).is_file() and not part_path(place).exists()
-
-
-def _plans(before: SideRequest, after: SideRequest) -> dict[str, Mapping[str, Plan]]:
-    asked = zip(SIDES, (before, after), strict=True)
-    return {side: one.plans for side, one in asked if isinstance(one, ToPlay)}
 
 
 def _on_both(

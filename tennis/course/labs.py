@@ -175,13 +175,13 @@ class LabRally(Settings):
         """
         # a user's Racquet has its own halves, and a program has no halves
         its_own = {"top_half", "bottom_half"} if own is not None else set()
-        values = {
+        # settings that depend on others, as an instruction's time, are named if asked for
+        named = {
             row.name: getattr(self, row.name)
             for row in OF_TARGET
             if row.name not in {"racquet", "program", *its_own}
+            and (row.benches is EVERY_BENCH or getattr(self, row.name) != row.default)
         }
-        # settings that depend on others, as an instruction's time, are named if asked for
-        named = {name: value for name, value in values.items() if self._is_named(name)}
         racquet, program = (own if one else None for one in (self.racquet, self.program))
         return RallyRequest.of({**named, "racquet": racquet, "program": program})
 
@@ -192,10 +192,6 @@ class LabRally(Settings):
         """
         count = self.balls if balls is None else balls
         return serving_of({**self.serving, "balls": count, "seed": seed + self.boot})
-
-    def _is_named(self, name: str) -> bool:
-        row = SETTINGS[name]
-        return row.benches is EVERY_BENCH or getattr(self, name) != row.default
 
     def options(self, seed: int) -> list[str]:
         """Return the command's options that play it, with a student's seed."""

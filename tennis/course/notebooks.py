@@ -96,8 +96,8 @@ def play(lab: Lab, name: str, *, balls: int | None = None) -> Rally:
         raise LabError(f"lab {lab.slug} has no rally {name!r}; it has {known}")
     if Path(name).exists():
         return open_folder(Path(name))
-    own = Path(ANSWERS).is_file()
-    seed = _own_seed(lab) if own else lab.handout_seed
+    own = read_answers(Path(ANSWERS)) if Path(ANSWERS).is_file() else None
+    seed = seed_of(lab, own.student, own.number) if own else lab.handout_seed
     asked = asked.model_copy(update={"balls": balls or asked.balls})
     shown: Any = display(  # type: ignore[no-untyped-call]
         _html(_bar(0, asked.balls, "the target boots")), display_id=True
@@ -145,12 +145,6 @@ def _bar(balls: int, planned: int, words: str) -> str:
         f'<progress value="{balls}" max="{planned}" aria-label="balls"></progress> '
         f"{balls:,} of {planned:,} balls: {escape(words)}"
     )
-
-
-def _own_seed(lab: Lab) -> int:
-    """Return the seed of the student in whose folder this is."""
-    own = read_answers(Path(ANSWERS))
-    return seed_of(lab, own.student, own.number)
 
 
 def sweep(lab: Lab) -> Sweep:

@@ -85,7 +85,7 @@ def way_to_call(lanes: Lanes, home: int) -> Segments:
 
 def way_to_top_half(lanes: Lanes, home: int) -> Segments:
     """Return a ball's wait until its top half ran; ``home``: the processor for pings."""
-    began = {part.processor: _first_own(part) for part in lanes}
+    began = {part.processor: min(_own(part), default=None) for part in lanes}
     runs = min(
         (part for part in lanes if began[part.processor] is not None),
         key=lambda part: part.began[began[part.processor]],
@@ -148,10 +148,6 @@ def _thread_of(part: Segments, node: int) -> int | None:
 
 def _own(part: Segments) -> list[int]:
     return [i for i, what in enumerate(part.whats) if what.kind in ANSWERS]
-
-
-def _first_own(part: Segments) -> int | None:
-    return min(_own(part), default=None)
 
 
 def _last_own(part: Segments) -> int | None:

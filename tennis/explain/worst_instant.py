@@ -96,7 +96,8 @@ class _Playing:
     def more(self, every: Sequence[int]) -> Sequence[int]:
         """Play others, and keep them with all before."""
         assert self.found is not None  # noqa: S101
-        known = self._known_again(self.found.rows)
+        # each boot plays the latest known one again: shots of another machine are never mixed in
+        known = self.found.rows[[np.argmax(self.found.rows[:, 1])]]
         rows = self._shots(sorted({*every, *known[:, 0].tolist()}))
         again = rows[np.isin(rows[:, 0], known[:, 0])]
         if not np.array_equal(again, known):
@@ -116,14 +117,6 @@ class _Playing:
         rows = self._rows[np.argsort(self._rows[:, 0])]
         self.found = Instants(about, rows)
         storage.write(self._rally, self.found)
-
-    def _known_again(self, rows: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return the latest known instant: each boot plays it again, and it must be the same.
-
-        So shots of another machine are never mixed with this one's.
-        """
-        worst = int(np.argmax(rows[:, 1]))
-        return rows[worst : worst + 1]
 
     def _shots(self, every: Sequence[int]) -> NDArray[np.int64]:
         log.info(f"playing {format_count(len(every), 'shot')} in one boot")

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from pydantic import BaseModel
 
 from tennis.bench.fleet import leases, state
-from tennis.bench.fleet.inventory import Fleet, ListedBench, program, read_inventory
+from tennis.bench.fleet.inventory import program, read_inventory
 from tennis.bench.instruments import verifications
 from tennis.kit import environment
 from tennis.kit.checkout import ROOT
@@ -143,7 +143,9 @@ def restore(name: str, holder: str, *, check: bool) -> int:
             place = saved.get("saved") if isinstance(saved, dict) else None
             if place:
                 log.info(f"{name}: what was there is in {plain(str(place), 200)} on it")
-    hosts = ",".join(dict.fromkeys([name, bench.bench_host])) if _is_host(known, bench) else name
+    hosts = name
+    if bench.bench_host in known.hosts:
+        hosts = ",".join(dict.fromkeys([name, bench.bench_host]))
     command = [
         *("timeout", "--foreground", str(RESTORE_S)),
         *(str(program("ansible-playbook")), "-i", str(known.path.resolve())),
@@ -187,7 +189,3 @@ def restore(name: str, holder: str, *, check: bool) -> int:
 def _printable(line: str) -> str:
     """Return a line of Ansible's, which quotes files of the target, without escape codes."""
     return "".join(c if c.isprintable() else " " for c in line.expandtabs()[:2000])
-
-
-def _is_host(fleet: Fleet, bench: ListedBench) -> bool:
-    return bench.bench_host in fleet.hosts

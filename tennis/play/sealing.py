@@ -146,7 +146,9 @@ def _judged(in_play: RallyInPlay, record: RunRecord, outcome: Ending, totals: "_
             text = "the target did not report all of its measurements"
             faults.append(Fault(code="not_told", message=text))
         return _Judged("fault" if faults else "interrupted", faults)
-    missing = "" if faults else _not_closed(record, end_counts)
+    missing = ""
+    if not faults:
+        missing = record.unchecked or ("" if end_counts else "the instrument's own count")
     if missing and outcome.interrupted:
         return _Judged("interrupted", faults)  # between its last ball and its end
     if missing:
@@ -203,12 +205,6 @@ def _manifest(
         tool=Tool(tennis=__version__, versions=plan.versions),
         files={},
     )
-
-
-def _not_closed(record: RunRecord, end_counts: dict[str, Any] | None) -> str:
-    """Name missing records of a rally's end; empty: none."""
-    own = "" if end_counts else "the instrument's own count"
-    return record.unchecked or own
 
 
 def instrument_counts(noted: collections.Counter[str]) -> dict[str, int]:

@@ -185,13 +185,14 @@ class Verifier:
         """Return the worst ball of a kind."""
         worst: tuple[float, float, int] | None = None  # error, known and measured ticks
         wrong = misses = 0
+        wander = 0.0 if self.clocks.generator_hz is None else WANDER
         for pair in self._pairs(setting, played, kind):
             if pair is None:
                 misses += 1
                 continue
             known, measured = pair
             error = measured - known - alike.of(known)
-            wrong += abs(error) > self.clocks.rounding_ticks + self._wander(known)
+            wrong += abs(error) > self.clocks.rounding_ticks + wander * known
             if worst is None or abs(error) > abs(worst[0]):
                 worst = error, known, measured
         which = 0 if kind == "interrupt" else 1
@@ -206,9 +207,6 @@ class Verifier:
             misses=misses,
             thesis_error_us=setting.thesis_us[which] if setting.thesis_us else None,
         )
-
-    def _wander(self, known_ticks: float) -> float:
-        return 0.0 if self.clocks.generator_hz is None else WANDER * known_ticks
 
     def _verdict(self, verification: Verification) -> tuple[Verdict, Cause, str]:
         two = self.clocks.generator_hz is not None

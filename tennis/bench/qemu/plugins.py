@@ -82,7 +82,8 @@ def find_qemu() -> Qemu:
             f"{path} is too old ({text.splitlines()[0]}): QEMU 7.2 or newer is needed",
             next_step="use the one of Debian 12 or newer, or the container (docs/install.md)",
         )
-    missing = _needed_symbols() - _exported_symbols(Path(path))
+    needed = set[str]().union(*map(_externs, sources("instrument")))
+    missing = needed - _exported_symbols(Path(path))
     if missing:
         raise BenchError(
             f"{path} does not export {', '.join(sorted(missing)[:3])}"
@@ -91,10 +92,6 @@ def find_qemu() -> Qemu:
         )
     version = match.group(0).removeprefix("version ")
     return Qemu(Path(path), version)
-
-
-def _needed_symbols() -> set[str]:
-    return set[str]().union(*map(_externs, sources("instrument")))
 
 
 def _externs(path: Path) -> set[str]:

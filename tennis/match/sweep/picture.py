@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from tennis.match.sweep.folder import Sweep
-from tennis.rally import Rally, open_rally
+from tennis.rally import open_rally
 from tennis.report.plots import sweep as plots
 from tennis.report.plots.picture import Picture
 from tennis.report.plots.sweep import Curve
@@ -23,7 +23,8 @@ def rates_of_several(sweeps: Sequence[Sweep]) -> Picture:
 
 def screens(sweep: Sweep) -> Picture:
     """Draw the reply line at the lowest rate, where pairing breaks, and where most are lost."""
-    return plots.screens(_curve(sweep), [_open_at(sweep, rate) for rate in _three(sweep)])
+    places = [sweep.path / sweep.record.at(rate_hz).name for rate_hz in _three(sweep)]
+    return plots.screens(_curve(sweep), [open_rally(place) for place in places])
 
 
 def _curve(sweep: Sweep) -> Curve:
@@ -39,8 +40,3 @@ def _three(sweep: Sweep) -> list[int]:
     lost = [rate for rate, share in sweep.shares.items() if share < LOST]
     some = {min(sweep.rates), sweep.breaking.breaks_hz, min(lost, default=max(sweep.rates))}
     return sorted(rate for rate in some if rate is not None)
-
-
-def _open_at(sweep: Sweep, rate_hz: int) -> Rally:
-    """Open the rally of a rate."""
-    return open_rally(sweep.path / sweep.record.at(rate_hz).name)
