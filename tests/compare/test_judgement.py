@@ -45,16 +45,15 @@ def test_earlier_is_no_worse():
     assert (found.verdict, EXIT_CODES[found.verdict]) == ("no worse", 0)
 
 
-def test_an_improvement_hides_no_late_balls():
-    """Usual balls 15 % sooner, and twice as many that wait: it was "no worse" in 67 of 100."""
-    change = GATE["improvement, late 0.2 %"]
-    said = [gate(change.before, change.after, 3000, number)[0].verdict for number in range(10)]
-    assert said.count("no worse") == 0
-    assert said.count("worse") >= 2
-
-
 @pytest.mark.parametrize(
-    ("family", "least"), [("idle, 12 %", 10), ("slow boots", 4), ("between levels, more", 10)]
+    ("family", "least"),
+    [
+        ("idle, 12 %", 10),
+        ("slow boots", 4),
+        ("between levels, more", 10),
+        # usual balls 15 % sooner, and twice as many that wait: it was "no worse" in 67 of 100
+        ("improvement, late 0.2 %", 2),
+    ],
 )
 def test_what_became_worse_is_found(family, least):
     change = GATE[family]

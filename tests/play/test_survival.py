@@ -12,7 +12,6 @@ from pathlib import Path
 
 import pytest
 
-from tennis.bench.kernels.requirements import virtual_needs
 from tennis.bench.protocol import Session
 from tennis.bench.sloth.bench import SlothBench
 from tennis.kit.errors import BenchError, DiskFullError, RallyError
@@ -21,6 +20,7 @@ from tennis.play.progress import Progress
 from tennis.play.rally import Watch, play, resume
 from tennis.rally import open_rally
 from tennis.rally.plan import Plan
+from tests.support.kernel_trees import kernel_tree
 from tests.support.patience import end_of, wait_until
 from tests.support.plans import plan_of
 from tests.support.shared import made_once
@@ -255,18 +255,8 @@ def test_a_bench_that_changed_is_not_resumed(tmp_path):
 
 def test_a_tree_that_a_folder_names_is_not_built(tmp_path):
     """The rally is somebody else's, and so is the Makefile."""
-    tree, ran = tmp_path / "linux", tmp_path / "ran"
-    configuration = "".join(f"{option}=y\n" for option in virtual_needs().required)
-    for name, text in {
-        "Makefile": f"modules:\n\ttouch {ran}\n\tfalse\n",
-        ".config": configuration,
-        "include/config/auto.conf": configuration,
-        "include/generated/utsrelease.h": '#define UTS_RELEASE "6.12.0"\n',
-        "Module.symvers": "",
-        "arch/arm64/boot/Image": "MZ",
-    }.items():
-        (tree / name).parent.mkdir(parents=True, exist_ok=True)
-        (tree / name).write_text(text)
+    tree, ran = kernel_tree(tmp_path / "linux"), tmp_path / "ran"
+    (tree / "Makefile").write_text(f"modules:\n\ttouch {ran}\n\tfalse\n")
     part = tmp_path / "r.part"
     part.mkdir()
     plan = plan_of().model_copy(update={"kernel": str(tree), "versions": {"tennis": "1"}})
