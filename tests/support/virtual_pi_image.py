@@ -127,16 +127,9 @@ def _build(folder: Path) -> None:
     site = mirror()
     run(
         [
-            # mounts of its own: nothing of them is left if it is stopped
-            *(
-                "unshare",
-                "--mount",
-                "mmdebstrap",
-                "--quiet",
-                "--mode=root",
-                "--architectures=arm64",
-                "--variant=minbase",
-            ),
+            # mounts and processes of its own: nothing of them is left if it is stopped, or we are
+            *("unshare", "--mount-proc", "--pid", "--fork", "--kill-child"),
+            *("mmdebstrap", "--quiet", "--mode=root", "--architectures=arm64", "--variant=minbase"),
             f"--include={','.join(PACKAGES)}",
             *('--aptopt=Acquire::Languages "none"', '--aptopt=Apt::Install-Recommends "false"'),
             "--dpkgopt=force-unsafe-io",
