@@ -17,12 +17,12 @@ readonly TEST_KERNELS=(mainline-6.1 rt-6.1 mainline-7 rt-7)
 # scripts/programs.txt says which programs belong to which
 STAGES=$(
     cat <<'END'
-pico       95 -                                                what the emulated Pico needs (tennis brickwall verify --bench virtual)
+pico       45 -                                                what the emulated Pico needs (tennis brickwall verify --bench virtual)
 lab        165 lab,book                                        what a student's labs need: JupyterLab, checks, the books, SLOTH's compiler
 room       30 room                                             what one server for a class needs: JupyterHub (docs/rooms.md)
-provision  95 provision                                        what provisioning targets needs (docs/provisioning.md)
-cluster    115 cluster                                         what a match on many machines needs (docs/cluster.md)
-dist       105 dist                                            what make dist needs
+provision  45 provision                                        what provisioning targets needs (docs/provisioning.md)
+cluster    65 cluster                                         what a match on many machines needs (docs/cluster.md)
+dist       55 dist                                            what make dist needs
 first      130 first                                           what a first test needs (make unit TESTS=FILE): Python packages alone
 unit       400 first,lab,book,check,provision,cluster,dist what `make unit` needs: no kernels, no emulated Pico, no browser
 test       400 -                                               what `make test` needs; all of the others are part of it
@@ -300,7 +300,7 @@ want() {
 }
 
 main() {
-    local groups=() megabytes=95 plan_only="" missing=() kernels=("${KERNELS[@]}") todo=() stage
+    local groups=() megabytes=45 plan_only="" missing=() kernels=("${KERNELS[@]}") todo=() stage
     while [[ $# -gt 0 ]]; do
         case $1 in
             --plan) plan_only=yes ;;

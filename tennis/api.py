@@ -10,19 +10,18 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import pyarrow as pa
-import pyarrow.compute as pc
-
 from tennis.kit.entries import load
 from tennis.kit.errors import TennisError, UsageError
 from tennis.kit.units import tick_ns
 from tennis.rally import Rally, open_rally
-from tennis.rally.balls import schema
+from tennis.rally.balls import FIELDS, TICK_HZ_KEY
+from tennis.rally.columns import Column, Table
 from tennis.rally.statistics import Summary, summarize
 from tennis.report.pictures import PICTURES
 
 if TYPE_CHECKING:
     import pandas as pd
+    import pyarrow as pa
 
     from tennis.report.plots import Picture
 
@@ -31,7 +30,7 @@ if TYPE_CHECKING:
 class OpenRally(Rally):
     """A sealed rally, all of whose files were checked when it was opened."""
 
-    def arrow(self) -> pa.Table:
+    def arrow(self) -> "pa.Table":
         """Return the balls as an Arrow table: a row for each ball, in the order of the serves.
 
         The columns are ``ball`` (from 0), ``served_ns`` (when the ball was served, on the
@@ -39,13 +38,23 @@ class OpenRally(Rally):
         recorded: ticks of ``tick_hz``, both counted from the serve), ``interrupt_ns`` (ping to
         rise) and ``scheduling_ns`` (rise to fall). An edge that did not come is null, and so is
         each latency that needs it. A row takes about 36 bytes of memory.
+
+        Raises UsageError if pyarrow is not installed.
         """
-        batches = list(self.batches())
-        table = pa.Table.from_batches(batches, None if batches else schema(self.tick_hz))
-        rise, fall = (table[name].cast(pa.float64()) for name in ("rise_ticks", "fall_ticks"))
-        for name, ticks in (("interrupt_ns", rise), ("scheduling_ns", pc.subtract(fall, rise))):
-            table = table.append_column(name, pc.multiply(ticks, tick_ns(self.tick_hz)))
-        return table
+        arrow: Any = _import("pyarrow")
+        every = self._table()
+        columns = {
+            name: arrow.array(one.values, mask=one.missing) for name, one in every.columns.items()
+        }
+        return arrow.table(columns, metadata={TICK_HZ_KEY: str(self.tick_hz)})
+
+    def _table(self) -> Table:
+        every = Table.joined(self.batches(), FIELDS)
+        rise, fall = (every[name] for name in ("rise_ticks", "fall_ticks"))
+        tick = tick_ns(self.tick_hz)
+        between = Column((fall.filled(0) - rise.filled(0)) * tick, rise.flags | fall.flags)
+        latencies = {"interrupt_ns": Column(rise.values * tick, rise.missing)}
+        return Table({**every.columns, **latencies, "scheduling_ns": between})
 
     def pandas(self) -> "pd.DataFrame":
         """Return the table of ``arrow`` as a pandas DataFrame; nulls become NaN.
@@ -53,13 +62,12 @@ class OpenRally(Rally):
         Raises UsageError if pandas is not installed.
         """
         _import("pandas")
-        frame: pd.DataFrame = self.arrow().to_pandas()
-        return frame
+        return self._table().pandas()
 
     def polars(self) -> Any:
         """Return the table of ``arrow`` as a polars DataFrame.
 
-        Raises UsageError if polars is not installed.
+        Raises UsageError if polars or pyarrow is not installed.
         """
         return _import("polars").from_arrow(self.arrow())
 

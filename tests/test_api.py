@@ -15,9 +15,9 @@ from tennis.cli import cli
 from tennis.kit.checkout import ROOT
 from tennis.kit.errors import RallyError, UsageError
 from tennis.rally import part_path, seal
-from tennis.rally.balls import schema
 from tennis.rally.statistics.balls import latencies_ns
 from tests.support.synthetic import make_rally, manifest
+from tests.support.tables import plain, schema
 
 PAGE = ROOT / "docs/python.md"
 TICK_HZ = 125_000_000
@@ -33,7 +33,7 @@ def folder(tmp_path_factory):
     balls = pa.table(
         [range(5), [n * 1_000_000 for n in range(5)], RISE, FALL], schema=schema(TICK_HZ)
     )
-    seal(part_path(out), out, manifest(balls=5, tick_hz=TICK_HZ), balls, [])
+    seal(part_path(out), out, manifest(balls=5, tick_hz=TICK_HZ), plain(balls), [])
     return out
 
 

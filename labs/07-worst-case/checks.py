@@ -129,10 +129,10 @@ def _first_stages(work: Work, plays: Plays | None) -> tuple[int, int]:
         raise Inconclusive(str(error).replace(f"{work.folder}/", "")) from error
     if table is None:
         raise Wrong("nobody recorded its stages: type `tennis explain stages cold`")
-    first = table.slice(0, 1).to_pylist()[0]
-    if not first["fall_ns"]:
+    (stalled_ns, *_), (fall_ns, *_) = (table[name].tolist() for name in ("stalled_ns", "fall_ns"))
+    if not fall_ns:
         raise Inconclusive(f"ball 0 of {COLD} was missed")
-    return first["stalled_ns"], first["fall_ns"]
+    return stalled_ns, fall_ns
 
 
 def _searched(work: Work, plays: Plays | None) -> Played:

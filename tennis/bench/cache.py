@@ -68,7 +68,7 @@ def locked(path: Path, what: str) -> Iterator[None]:
                 log.info(f"waiting for another tennis, which makes or uses {what} of the cache")
                 said = True
             if time.monotonic() > until:
-                # the room loads pyarrow, which setup fetches while it fetches kernels
+                # the room loads NumPy, which setup fetches while it fetches kernels
                 from tennis.rally.text import quoted  # noqa: PLC0415
 
                 raise TennisError(

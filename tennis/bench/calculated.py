@@ -12,7 +12,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, ClassVar
 
-import pyarrow as pa
+import cramjam
 
 from tennis.bench.fitting import Capabilities
 from tennis.bench.protocol import Access, RunRecord
@@ -83,7 +83,7 @@ class CalculatedBench(ABC):
             "tennis": PUBLIC_VERSION,
             KEY: str(EDITION),
             "bench": f"{self.can.name} {self.version}",
-            "pyarrow": pa.__version__,
+            "cramjam": cramjam.__version__,
         }
 
     def start(self, plan: Plan, folder: Path) -> "_CalculatedSession":

@@ -218,12 +218,11 @@ def _whole(value: Any, bits: int) -> int | None:
 def _frames(rally: Rally) -> Iterator[tuple[NDArray[np.void], NDArray[np.int64]]]:
     """Yield the balls of a frame each, and when they were served (ns)."""
     for batch in rally.batches():
-        served_ns = batch["served_ns"].to_numpy()
+        served_ns = batch["served_ns"].values
         balls = np.empty(served_ns.size, RECORD)
         balls["served"] = _ticks(served_ns, rally.tick_hz)
         for column in ("rise", "fall"):
-            ticks = batch[f"{column}_ticks"].fill_null(wire.NONE_TICKS)
-            balls[column] = ticks.to_numpy(zero_copy_only=False)
+            balls[column] = batch[f"{column}_ticks"].filled(wire.NONE_TICKS)
         begin = 0
         while begin < balls.size:
             end = int(np.searchsorted(served_ns, served_ns[begin] + FRAME_NS))

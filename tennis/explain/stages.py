@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-import pyarrow as pa
 from numpy.typing import NDArray
 
 from tennis.explain.between import Interrupt, LockHeld, Moved
@@ -16,6 +15,7 @@ from tennis.explain.story import Story
 from tennis.explain.ways import woken_thread
 from tennis.rally import Rally
 from tennis.rally.beside import StrictAbout, read_table, write_table
+from tennis.rally.columns import Column, Field, Table
 from tennis.rally.folder import STAGES
 from tennis.rally.memory import NONE
 
@@ -29,36 +29,31 @@ _TIMES = {
     "bottom_half_ns": "bottom half begins",
     "fall_ns": "reply falls",
 }
-SCHEMA = pa.schema(
-    [
-        pa.field("ball", pa.uint32(), nullable=False),
-        *(pa.field(name, pa.int64()) for name in _TIMES),
-        pa.field("masked_ns", pa.int64(), nullable=False),
-        pa.field("latency", pa.string(), nullable=False),
-        pa.field("cause", pa.string()),
-        pa.field("cause_ns", pa.int64()),
-        pa.field("answerer", pa.string(), nullable=False),
-    ]
-)
+FIELDS = [
+    Field("ball", "uint32", nullable=False),
+    *(Field(name, "int64") for name in _TIMES),
+    Field("masked_ns", "int64", nullable=False),
+    Field("latency", "string", nullable=False),
+    Field("cause", "string"),
+    Field("cause_ns", "int64"),
+    Field("answerer", "string", nullable=False),
+]
 # with several processors: the processor, the lock's owner, the interrupt and the move
-SEVERAL = pa.schema(
-    [
-        *SCHEMA,
-        pa.field("taken_on", pa.int8(), nullable=False),
-        pa.field("top_half_on", pa.int8()),
-        pa.field("bottom_half_on", pa.int8()),
-        pa.field("held_ns", pa.int64(), nullable=False),
-        pa.field("held_by", pa.string()),
-        pa.field("sent_ns", pa.int64()),
-        pa.field("sent_by", pa.string()),
-        pa.field("moved_ns", pa.int64()),
-        pa.field("moved_by", pa.string()),
-    ]
-)
+SEVERAL = [
+    Field("taken_on", "int8", nullable=False),
+    Field("top_half_on", "int8"),
+    Field("bottom_half_on", "int8"),
+    Field("held_ns", "int64", nullable=False),
+    Field("held_by", "string"),
+    Field("sent_ns", "int64"),
+    Field("sent_by", "string"),
+    Field("moved_ns", "int64"),
+    Field("moved_by", "string"),
+]
 
 
 # of a rally with a memory profile: how long the whole wait was for memory, and for what most of it
-STALLED = (pa.field("stalled_ns", pa.int64(), nullable=False), pa.field("stalled_by", pa.string()))
+STALLED = [Field("stalled_ns", "int64", nullable=False), Field("stalled_by", "string")]
 
 
 @dataclass(frozen=True)
@@ -73,7 +68,7 @@ class _Stage:
 
 
 def row(story: Story, *, with_memory: bool = False) -> tuple[object, ...]:
-    """Return a ball's row, in the order of the schema of its rally.
+    """Return a ball's row, in the order of the columns of its rally.
 
     ``with_memory``: the rally was played with a memory profile, and has columns of ``STALLED``.
     """
@@ -135,9 +130,9 @@ def _between(story: Story) -> tuple[object, ...]:
     )
 
 
-def _schema(rally: Rally) -> pa.Schema:
-    schema = SEVERAL if (rally.manifest.target.processors or 1) > 1 else SCHEMA
-    return pa.schema([*schema, *(STALLED if has_memory(rally) else ())])
+def _fields(rally: Rally) -> list[Field]:
+    several = (rally.manifest.target.processors or 1) > 1
+    return [*FIELDS, *SEVERAL * several, *STALLED * has_memory(rally)]
 
 
 def has_memory(rally: Rally) -> bool:
@@ -147,15 +142,15 @@ def has_memory(rally: Rally) -> bool:
 
 def write(rally: Rally, rows: Sequence[tuple[object, ...]]) -> Path:
     """Write the rows of all balls of a rally into its folder; return the file."""
-    columns, schema = zip(*rows, strict=True), _schema(rally)
-    table = pa.table(
-        [pa.array(values, field.type) for values, field in zip(columns, schema, strict=True)],
-        schema,
-    )
-    return write_table(rally, STAGES, table)
+    fields = _fields(rally)
+    columns = {
+        field.name: Column.of(values, field.kind)
+        for field, values in zip(fields, zip(*rows, strict=True), strict=True)
+    }
+    return write_table(rally, STAGES, Table(columns), fields)
 
 
-def read(rally: Rally) -> pa.Table | None:
+def read(rally: Rally) -> Table | None:
     """Return the stages of a rally's balls; None if nobody recorded them.
 
     Raises RallyError if the file is not this rally's, or not what ``write`` wrote.
@@ -163,15 +158,15 @@ def read(rally: Rally) -> pa.Table | None:
     if not (rally.path / STAGES).exists():
         return None
     rows = range(rally.balls, rally.balls + 1)
-    return read_table(rally, STAGES, _schema(rally), StrictAbout, rows)[0]
+    return read_table(rally, STAGES, _fields(rally), StrictAbout, rows)[0]
 
 
-def stages(table: pa.Table) -> list[_Stage]:
+def stages(table: Table) -> list[_Stage]:
     """Return how long each step took; a step that no ball took is left out."""
-    before: NDArray[np.float64] = np.zeros(table.num_rows)
+    before: NDArray[np.float64] = np.zeros(len(table))
     found = []
     for column, name in _TIMES.items():
-        at = table.column(column).to_numpy().astype(float)
+        at = table[column].filled(np.nan)
         took = (at - before)[~np.isnan(at - before)].astype(np.int64)
         if took.size:
             low, high = np.quantile(took, [0.5, 0.99], method="higher").tolist()
@@ -180,34 +175,36 @@ def stages(table: pa.Table) -> list[_Stage]:
     return found
 
 
-def held(table: pa.Table) -> list[tuple[str, int, int]]:
+def held(table: Table) -> list[tuple[str, int, int]]:
     """Return who held locks that balls waited for: who, balls, ns of the wait; most time first."""
-    if "held_by" not in table.column_names:
+    if "held_by" not in table.columns:
         return []
     sums: dict[str, tuple[int, int]] = {}
-    for entry in table.select(["held_by", "held_ns"]).to_pylist():
-        if who := entry["held_by"]:
+    both = (table[name].tolist() for name in ("held_by", "held_ns"))
+    for who, held_ns in zip(*both, strict=True):
+        if who:
             count, ns = sums.get(who, (0, 0))
-            sums[who] = count + 1, ns + entry["held_ns"]
-    return sorted(((who, *both) for who, both in sums.items()), key=lambda one: -one[2])
+            sums[who] = count + 1, ns + held_ns
+    return sorted(((who, *sum_of) for who, sum_of in sums.items()), key=lambda one: -one[2])
 
 
-def stalled(table: pa.Table) -> tuple[int, int, int] | None:
+def stalled(table: Table) -> tuple[int, int, int] | None:
     """Return how long balls waited for memory: median, 99 %, latest, in ns; None: no profile."""
-    if "stalled_ns" not in table.column_names or not table.num_rows:
+    if "stalled_ns" not in table.columns or not len(table):
         return None
-    times = table.column("stalled_ns").to_numpy()
+    times = table["stalled_ns"].values
     low, high = np.quantile(times, [0.5, 0.99], method="higher").tolist()
     return int(low), int(high), int(times.max())
 
 
-def causes(table: pa.Table, latest: int) -> list[tuple[str, int, int]]:
+def causes(table: Table, latest: int) -> list[tuple[str, int, int]]:
     """Return the causes of the latest balls' waits: function, balls, ns in it; most time first."""
-    falls = table.column("fall_ns").fill_null(np.iinfo(np.int64).max).to_numpy()
+    falls = table["fall_ns"].filled(np.iinfo(np.int64).max)
     chosen = np.argsort(-falls, kind="stable")[:latest]
     sums: dict[str, tuple[int, int]] = {}
-    for entry in table.select(["cause", "cause_ns"]).take(chosen).to_pylist():
-        count, ns = sums.get(entry["cause"] or "unknown", (0, 0))
-        sums[entry["cause"] or "unknown"] = count + 1, ns + (entry["cause_ns"] or 0)
-    found: Iterable[tuple[str, int, int]] = ((name, *both) for name, both in sums.items())
+    both = (table[name][chosen].tolist() for name in ("cause", "cause_ns"))
+    for cause, cause_ns in zip(*both, strict=True):
+        count, ns = sums.get(cause or "unknown", (0, 0))
+        sums[cause or "unknown"] = count + 1, ns + (cause_ns or 0)
+    found: Iterable[tuple[str, int, int]] = ((name, *sum_of) for name, sum_of in sums.items())
     return sorted(found, key=lambda one: -one[2])

@@ -9,20 +9,19 @@ from collections.abc import Iterator, Mapping
 from fractions import Fraction
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.compute as pc
-import pyarrow.csv as pacsv
+from numpy.typing import NDArray
 
 from tennis import __version__
 from tennis.kit.units import NS_PER_S
 from tennis.match.sweep.folder import Sweep
 from tennis.rally import Rally
+from tennis.rally.columns import Column
 from tennis.rally.drills import drill_about
 from tennis.rally.inside import LONGEST, read_inside
 from tennis.rally.text import plain
 
+Octets = NDArray[np.uint8]
 STATISTICS = ("min", "q1", "median", "q3", "p99", "p999", "max")
-_OPTIONS = pacsv.WriteOptions(include_header=False, quoting_style="none")
 
 
 def of_rally(rally: Rally) -> Iterator[bytes]:
@@ -34,9 +33,10 @@ def of_rally(rally: Rally) -> Iterator[bytes]:
         more["missed"] = f"an empty edge came later than {given_up_ns} ns or never"
     yield _heading("rally", rally.label, _about(rally) | more, columns)
     for batch in rally.batches():
-        rise, fall = (batch[name].cast(pa.int64()) for name in ("rise_ticks", "fall_ticks"))
-        spans = [_ns(ticks, rally.tick_hz) for ticks in (rise, fall, pc.subtract(fall, rise))]
-        yield _lines([batch["ball"], batch["served_ns"], *spans])
+        rise, fall = batch["rise_ticks"], batch["fall_ticks"]
+        between = Column(fall.filled(0) - rise.filled(0), rise.flags | fall.flags)
+        spans = [_ns(ticks, rally.tick_hz) for ticks in (rise, fall, between)]
+        yield _lines([_whole(batch["ball"]), _whole(batch["served_ns"]), *spans])
 
 
 def of_drill(rally: Rally) -> Iterator[bytes]:
@@ -53,8 +53,8 @@ def of_drill(rally: Rally) -> Iterator[bytes]:
     yield _heading("drill", rally.label, about, columns)
     last: int | None = None
     for batch in rally.batches():
-        served = batch["served_ns"].to_numpy()
-        first = int(batch["ball"][0].as_py())
+        served = batch["served_ns"].values
+        first = int(batch["ball"].values[0])
         own = slice(first, first + served.size)
         intervals = np.diff(served, prepend=served[0] if last is None else last)
         last = int(served[-1])
@@ -63,14 +63,15 @@ def of_drill(rally: Rally) -> Iterator[bytes]:
         if inside is not None:
             since, took = inside.since_last_ns[own], inside.duration_ns[own]
         cells = [
-            *(batch["ball"], batch["served_ns"]),
-            pa.array(since, mask=none_before | (since == LONGEST)),
-            pa.array(intervals, mask=none_before),
-            pa.array(took, mask=took == LONGEST),
-            _ns(batch["fall_ticks"].cast(pa.int64()), rally.tick_hz),
+            *(_whole(batch["ball"]), _whole(batch["served_ns"])),
+            _whole(Column(since, none_before | (since == LONGEST))),
+            _whole(Column(intervals, none_before)),
+            _whole(Column(took, took == LONGEST)),
+            _ns(batch["fall_ticks"], rally.tick_hz),
         ]
         if sizes:
-            cells.append(pa.array(np.take(sizes, np.arange(own.start, own.stop) % len(sizes))))
+            every = np.take(sizes, np.arange(own.start, own.stop) % len(sizes))
+            cells.append(_whole(Column(every)))
         yield _lines(cells)
 
 
@@ -130,28 +131,49 @@ def _harmless(words: str) -> str:
     return plain("".join(" " if c in ",;|\"'" else c for c in words))
 
 
-def _ns(ticks: pa.Array, tick_hz: int) -> pa.Array:
-    """Return ticks (int64) as nanoseconds: whole ones, or texts with three decimals.
+def _ns(ticks: Column, tick_hz: int) -> Octets:
+    """Return ticks as nanoseconds: whole ones, or with three decimals.
 
     Ticks of any instrument that Tennis knows are exact, or rounded to a thousandth: a tick is not
     shorter than that.
     """
     ratio = Fraction(NS_PER_S, tick_hz)
     over, under = ratio.numerator, ratio.denominator
-    missing = pc.is_null(ticks)
-    numbers = ticks.fill_null(0).to_numpy(zero_copy_only=False)
-    whole, rest = np.divmod(numbers * over, under)
-    mask = missing.to_numpy(zero_copy_only=False)
+    whole, rest = np.divmod(ticks.filled(0) * over, under)
     if under == 1:
-        return pa.array(whole, mask=mask)
+        return _whole(Column(whole, ticks.missing))
     thousandths = (rest * 2000 + under) // (2 * under)
     whole += thousandths // 1000
-    decimals = pc.utf8_lpad(pa.array(thousandths % 1000, mask=mask).cast(pa.string()), 3, "0")
-    return pc.binary_join_element_wise(pa.array(whole, mask=mask).cast(pa.string()), decimals, ".")
+    point = np.full((len(ticks), 1), ord("."), np.uint8)
+    texts = np.hstack([_digits(whole), point, _digits(thousandths % 1000, 3)])
+    texts[ticks.flags] = 0
+    return texts
 
 
-def _lines(columns: list[pa.Array]) -> bytes:
-    batch = pa.record_batch(columns, names=[f"{number}" for number in range(len(columns))])
-    out = pa.BufferOutputStream()
-    pacsv.write_csv(batch, out, _OPTIONS)
-    return bytes(out.getvalue())
+def _whole(numbers: Column) -> Octets:
+    """Return whole numbers, one a row, as text: 0 where there is no character."""
+    values = numbers.filled(0)
+    sign = np.where(values < 0, np.uint8(ord("-")), np.uint8(0))
+    texts = np.hstack([sign[:, None], _digits(np.abs(values))])
+    texts[numbers.flags] = 0
+    return texts
+
+
+def _digits(numbers: NDArray[np.int64], least: int = 1) -> Octets:
+    """Return the digits of numbers from 0 on, at least so many."""
+    size = max(least, len(str(numbers.max(initial=0))))
+    texts = np.zeros((numbers.size, size), np.uint8)
+    for place in range(size):
+        rest = numbers // 10
+        digits = numbers - 10 * rest + ord("0")
+        texts[:, -1 - place] = digits if place < least else np.where(numbers > 0, digits, 0)
+        numbers = rest
+    return texts
+
+
+def _lines(columns: list[Octets]) -> bytes:
+    rows = len(columns[0])
+    ends = [np.full((rows, 1), ord(","), np.uint8)] * (len(columns) - 1)
+    ends.append(np.full((rows, 1), ord("\n"), np.uint8))
+    texts = np.hstack([part for pair in zip(columns, ends, strict=True) for part in pair])
+    return texts[texts > 0].tobytes()

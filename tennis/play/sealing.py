@@ -8,8 +8,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple
 
-import pyarrow as pa
-
 from tennis import __version__
 from tennis.bench.protocol import Bench, RunRecord
 from tennis.kit import wire
@@ -18,6 +16,7 @@ from tennis.kit.units import format_count, ticks_to_ns
 from tennis.play import capture
 from tennis.play.progress import Progress
 from tennis.rally.balls import batches_from_frames, records
+from tennis.rally.columns import Table
 from tennis.rally.folder import CONSOLE, Rally
 from tennis.rally.in_play import RallyInPlay
 from tennis.rally.inside import is_drill_complete
@@ -94,7 +93,7 @@ def seal_played(bench: Bench, in_play: RallyInPlay, outcome: Ending) -> Rally:
     totals = _totals(journal)
     manifest = _manifest(in_play, record, outcome, totals, bench.time_note(plan))
 
-    def balls() -> Iterator[pa.RecordBatch]:
+    def balls() -> Iterator[Table]:
         return batches_from_frames(journal.payloads(wire.BALLS), tick_hz)
 
     words = outcome.umpire

@@ -81,5 +81,5 @@ def _shots(rally: Rally) -> list[tuple[int, int | None, int | None]]:
     return [
         row
         for batch in rally.batches(list(names))
-        for row in zip(*(batch.column(name).to_pylist() for name in names), strict=True)
+        for row in zip(*(batch[name].tolist() for name in names), strict=True)
     ]

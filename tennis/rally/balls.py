@@ -5,20 +5,18 @@
 
 import itertools
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from pathlib import Path
-from typing import Any
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from tennis.kit import wire
 from tennis.kit.errors import RallyError
 from tennis.kit.units import NS_PER_S, ticks_to_ns
-from tennis.rally import footer
+from tennis.rally.columns import KINDS, Column, Field, Table
+from tennis.rally.parquet import Reader, Writer
 
 # as many as an instrument serves in one play: fourteen hours at 2000 balls a second
 MAX_BALLS = 10**8
@@ -27,35 +25,30 @@ GROUP_ROWS = 1 << 18
 # Larger ones than any version wrote are refused, and smaller ones before the last.
 MAX_GROUP_ROWS = 1 << 22
 MIN_GROUP_ROWS = 1 << 16
-# a footer made up to exhaust the memory is refused by the reader
-FOOTER_LIMITS = {"thrift_string_size_limit": 1 << 20, "thrift_container_size_limit": 1 << 18}
 # Rows that are gathered from frames, and that are read at once.
 BATCH_ROWS = 1 << 18
 
-FIELDS = (
-    pa.field("ball", pa.uint32(), nullable=False),
-    pa.field("served_ns", pa.int64(), nullable=False),
-    pa.field("rise_ticks", pa.uint32()),
-    pa.field("fall_ticks", pa.uint32()),
-)
+FIELDS = [
+    Field("ball", "uint32", nullable=False),
+    Field("served_ns", "int64", nullable=False),
+    Field("rise_ticks", "uint32"),
+    Field("fall_ticks", "uint32"),
+]
+COLUMNS = [field.name for field in FIELDS]
 LATENCY_COLUMNS = ["rise_ticks", "fall_ticks"]
 # All encodings that any version wrote. Others (dictionaries, runs) unpack a few bytes into millions
 # of balls.
 ENCODINGS = {"DELTA_BINARY_PACKED", "BYTE_STREAM_SPLIT", "RLE"}  # RLE: the places of nulls
-CODECS = {"ZSTD", "LZ4", "LZ4_RAW"}
-TICK_HZ_KEY = b"tick_hz"
+CODECS = {"ZSTD", "LZ4_RAW"}
+# Statistics read the latencies, so these are stored for speed: their high bytes are all alike and
+# split off, which LZ4 unpacks twice as fast as zstd at nearly the same size; its level 3 finds
+# longer repetitions, which are unpacked faster. Ball and served rise steadily: packed differences,
+# then zstd.
+FORMS = dict.fromkeys(LATENCY_COLUMNS, ("BYTE_STREAM_SPLIT", "LZ4_RAW"))
+TICK_HZ_KEY = "tick_hz"
 
 RECORD = np.dtype([("served", "<u8"), ("rise", "<u4"), ("fall", "<u4")])
 assert RECORD.itemsize == wire.BALL_SIZE  # noqa: S101
-
-
-def schema(tick_hz: int, *, nulls: bool = True) -> pa.Schema:
-    """Return the columns of ``balls.parquet``; the metadata carry the length of a tick.
-
-    Without ``nulls``, the columns say that no ball was missed.
-    """
-    fields = FIELDS if nulls else [field.with_nullable(False) for field in FIELDS]
-    return pa.schema(fields, metadata={TICK_HZ_KEY: str(tick_hz).encode()})
 
 
 def records(payload: bytes) -> NDArray[np.void]:
@@ -72,8 +65,8 @@ def records(payload: bytes) -> NDArray[np.void]:
     return np.frombuffer(payload, RECORD)
 
 
-def _batch(first: int, balls: NDArray[np.void], tick_hz: int) -> pa.RecordBatch:
-    """Return the record batch of some balls; the first one has the number ``first``."""
+def _batch(first: int, balls: NDArray[np.void], tick_hz: int) -> Table:
+    """Return the table of some balls; the first one has the number ``first``."""
     if first + balls.size > MAX_BALLS:
         raise RallyError(
             f"more than {MAX_BALLS} balls", next_step="play several shorter rallies instead"
@@ -86,26 +79,17 @@ def _batch(first: int, balls: NDArray[np.void], tick_hz: int) -> pa.RecordBatch:
         raise RallyError(
             "a reply fell before it rose", next_step="check the instrument with `tennis doctor`"
         )
-    return pa.record_batch(
-        [
-            _column_of(np.arange(first, first + balls.size, dtype=np.uint32)),
-            _column_of(ticks_to_ns(served.astype(np.int64), tick_hz)),
-            _column_of(np.where(no_rise, 0, rise).astype(np.uint32), no_rise),
-            _column_of(np.where(no_fall, 0, fall).astype(np.uint32), no_fall),
-        ],
-        schema=schema(tick_hz),
-    )
+    late = [
+        Column(np.where(none, 0, ticks).astype(np.uint32), none)
+        for ticks, none in ((rise, no_rise), (fall, no_fall))
+    ]
+    number = np.arange(first, first + balls.size, dtype=np.uint32)
+    steady = [Column(number), Column(ticks_to_ns(served.astype(np.int64), tick_hz))]
+    return Table(dict(zip(COLUMNS, [*steady, *late], strict=True)))
 
 
-def _column_of(values: NDArray[Any], missing: NDArray[np.bool_] | None = None) -> pa.Array:
-    """Return a column. ``pa.array`` would import pandas: half a second of each ``tennis rally``."""
-    there = None if missing is None else pa.py_buffer(np.packbits(~missing, bitorder="little"))
-    buffers = [there, pa.py_buffer(np.ascontiguousarray(values))]
-    return pa.Array.from_buffers(pa.from_numpy_dtype(values.dtype), values.size, buffers)
-
-
-def batches_from_frames(payloads: Iterable[bytes], tick_hz: int) -> Iterator[pa.RecordBatch]:
-    """Turn the payloads of BALLS frames, in their order, into record batches, one at a time.
+def batches_from_frames(payloads: Iterable[bytes], tick_hz: int) -> Iterator[Table]:
+    """Turn the payloads of BALLS frames, in their order, into tables, one at a time.
 
     Balls are numbered from 0. Raises RallyError for payloads that cannot be balls.
     """
@@ -129,87 +113,68 @@ class _Written:
     misses: int
 
 
-def write(
-    path: Path, balls: pa.Table | Iterable[pa.RecordBatch | pa.Table], tick_hz: int
-) -> _Written:
+def write(path: Path, balls: Table | Iterable[Table], tick_hz: int) -> _Written:
     """Write ``balls.parquet``; the bytes depend on the balls only, not on how they were batched.
 
-    Raises RallyError for other columns than ``schema``, OSError.
+    Raises RallyError for other columns than ``FIELDS``, OSError.
     """
-    if isinstance(balls, pa.Table | pa.RecordBatch):
-        balls = [balls]
     rows = misses = 0
     # Columns that cannot hold nulls are read faster, and most rallies have no miss: they are
     # written until there is one, then all is written again.
     nulls = False
-    writer = _open_writer(path, schema(tick_hz, nulls=nulls))
+    writer = _open_writer(path, tick_hz, nulls=nulls)
     try:
-        for group in _regroup(balls, schema(tick_hz)):
-            if not nulls and any(group[name].null_count for name in LATENCY_COLUMNS):
+        for group in _regroup([balls] if isinstance(balls, Table) else balls):
+            if not nulls and any(group[name].nulls for name in LATENCY_COLUMNS):
                 nulls = True
                 writer.close()
-                writer = _rewriter(path, group.schema)
-            writer.write_table(group.cast(writer.schema), GROUP_ROWS)
-            rows += group.num_rows
-            misses += group["fall_ticks"].null_count
+                writer = _rewriter(path, tick_hz)
+            writer.write(group)
+            rows += len(group)
+            misses += group["fall_ticks"].nulls
     finally:
         writer.close()
     return _Written(rows, misses)
 
 
-def _open_writer(path: Path, columns: pa.Schema) -> pq.ParquetWriter:
-    """Return what writes a table of balls to ``path``, group by group."""
-    # Statistics read the latencies, so these are stored for speed: their high bytes are all alike
-    # and split off, which LZ4 unpacks twice as fast as zstd at nearly the same size; its level 3
-    # finds longer repetitions, which are unpacked faster. Ball and served rise steadily: packed
-    # differences, then zstd. Statistics of the groups help nobody.
-    steady = ["ball", "served_ns"]
-    return pq.ParquetWriter(
-        path,
-        columns,
-        compression=dict.fromkeys(steady, "zstd") | dict.fromkeys(LATENCY_COLUMNS, "lz4"),
-        compression_level=dict.fromkeys([*steady, *LATENCY_COLUMNS], 3),
-        use_dictionary=False,
-        column_encoding=dict.fromkeys(steady, "DELTA_BINARY_PACKED")
-        | dict.fromkeys(LATENCY_COLUMNS, "BYTE_STREAM_SPLIT"),
-        write_statistics=False,
-        store_schema=True,
-    )
+def _open_writer(path: Path, tick_hz: int, *, nulls: bool) -> Writer:
+    """Return what writes a table of balls to ``path``, group by group.
+
+    Without ``nulls``, the columns say that no ball was missed.
+    """
+    fields = FIELDS if nulls else [replace(field, nullable=False) for field in FIELDS]
+    return Writer(path, fields, {TICK_HZ_KEY: str(tick_hz)}, FORMS)
 
 
-def _rewriter(path: Path, columns: pa.Schema) -> pq.ParquetWriter:
+def _rewriter(path: Path, tick_hz: int) -> Writer:
     """Return a writer that has written again, with other columns, what ``path`` holds."""
     before = path.with_name(path.name + ".before")
     path.replace(before)
-    writer = _open_writer(path, columns)
-    with pq.ParquetFile(before) as file:
-        for group in range(file.num_row_groups):
-            writer.write_table(file.read_row_group(group).cast(columns), GROUP_ROWS)
+    writer = _open_writer(path, tick_hz, nulls=True)
+    with Reader(before) as file:
+        for group in file.batches(GROUP_ROWS):
+            writer.write(group)
     before.unlink()
     return writer
 
 
-def _regroup(
-    batches: Iterable[pa.RecordBatch | pa.Table], columns: pa.Schema
-) -> Iterator[pa.Table]:
-    """Cut batches of any size into tables of GROUP_ROWS contiguous rows (the last is shorter)."""
-    held, rows = list[pa.Table](), 0
+def _regroup(batches: Iterable[Table]) -> Iterator[Table]:
+    """Cut batches of any size into tables of GROUP_ROWS rows (the last is shorter)."""
+    held, rows = list[Table](), 0
     for batch in batches:
-        table = pa.Table.from_batches([batch]) if isinstance(batch, pa.RecordBatch) else batch
-        if [(f.name, f.type) for f in table.schema] != [(f.name, f.type) for f in columns]:
-            raise RallyError(f"balls have the columns {table.schema.names}: not those of a rally")
-        # the same bytes whether a batch says that its columns are nullable or not
-        held.append(pa.Table.from_arrays(table.columns, schema=columns))
-        rows += table.num_rows
+        have = [(name, one.values.dtype) for name, one in batch.columns.items()]
+        if have != [(field.name, np.dtype(KINDS[field.kind])) for field in FIELDS]:
+            raise RallyError(f"balls have the columns {[*batch.columns]}: not those of a rally")
+        held.append(batch)
+        rows += len(batch)
         if rows < GROUP_ROWS:
             continue
-        whole = pa.concat_tables(held)
-        for start in range(0, rows - rows % GROUP_ROWS, GROUP_ROWS):
-            yield whole.slice(start, GROUP_ROWS).combine_chunks()
-        rest = whole.slice(rows - rows % GROUP_ROWS)
-        held, rows = [rest], rest.num_rows
+        whole = Table.joined(held, FIELDS)
+        full = rows - rows % GROUP_ROWS
+        yield from whole.part(0, full).cut(GROUP_ROWS)
+        held, rows = [whole.part(full, rows)], rows - full
     if rows:
-        yield pa.concat_tables(held).combine_chunks()
+        yield Table.joined(held, FIELDS)
 
 
 def check(path: Path, *, balls: int, tick_hz: int) -> list[int]:
@@ -219,15 +184,13 @@ def check(path: Path, *, balls: int, tick_hz: int) -> list[int]:
 
     Raises RallyError unless it has the form that ``write`` gives.
     """
-    with Reading(path):
-        form = footer.Footer.read(path)
-        _check_form(form, balls)
-        with pq.ParquetFile(path, **FOOTER_LIMITS) as file:
-            _check_columns(file.schema_arrow, tick_hz)
-    return list(itertools.accumulate(form.groups, initial=0))
+    with Reading(path), Reader(path) as file:
+        _check_form(file, balls)
+        _check_columns(file, tick_hz)
+    return list(itertools.accumulate(file.groups, initial=0))
 
 
-def _check_form(form: footer.Footer, balls: int) -> None:
+def _check_form(form: Reader, balls: int) -> None:
     """Refuse what ``write`` never writes, before any of it is unpacked. Raises TableError.
 
     Also another number of ``balls``, and row groups of odd sizes.
@@ -256,18 +219,16 @@ def _check_form(form: footer.Footer, balls: int) -> None:
         raise TableError("was not written by tennis (row groups)", "use the original folder")
 
 
-def _check_columns(there: pa.Schema, tick_hz: int) -> None:
-    """Refuse other columns than ``schema``, and those of another clock. Raises TableError."""
-    wanted = schema(tick_hz)
-    have = {field.name: str(field.type) for field in there}
-    need = {field.name: str(field.type) for field in wanted}
-    if have != need or there.names != wanted.names:
-        columns = ", ".join(f"{name} {kind}" for name, kind in list(have.items())[:8])
+def _check_columns(form: Reader, tick_hz: int) -> None:
+    """Refuse other columns than ``FIELDS``, and those of another clock. Raises TableError."""
+    have = [(field.name, field.kind) for field in form.fields]
+    if have != [(field.name, field.kind) for field in FIELDS]:
+        columns = ", ".join(f"{name} {kind}" for name, kind in have[:8])
         raise TableError(f"has the columns {columns!a}, not those of a rally", "play it again")
-    written_hz = (there.metadata or {}).get(TICK_HZ_KEY)
-    if written_hz != str(tick_hz).encode():
+    written_hz = form.metadata.get(TICK_HZ_KEY)
+    if written_hz != str(tick_hz):
         raise TableError(
-            f"counts ticks of {(written_hz or b'unknown')[:20]!r} Hz, the manifest of {tick_hz} "
+            f"counts ticks of {(written_hz or 'unknown')[:20]!a} Hz, the manifest of {tick_hz} "
             "Hz: the files are from different rallies",
             "use the original folder",
         )
@@ -293,17 +254,17 @@ class Reading:
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
         if isinstance(error, TableError):
             raise RallyError(f"{self.path} {error}", next_step=error.next_step) from error
-        if isinstance(error, pa.ArrowException | OSError | ValueError | OverflowError):
+        if isinstance(error, OSError | ValueError):
             raise RallyError(
                 f"{self.path} cannot be read as a table of balls",
                 next_step="copy the folder again from its origin, or play the rally again",
             ) from error
 
 
-def batches(path: Path, columns: list[str] | None = None) -> Iterator[pa.RecordBatch]:
+def batches(path: Path, columns: list[str] | None = None) -> Iterator[Table]:
     """Read the balls, some columns or all, in batches of at most GROUP_ROWS rows.
 
     Raises RallyError.
     """
-    with Reading(path), pq.ParquetFile(path) as file:
-        yield from file.iter_batches(GROUP_ROWS, columns=columns, use_threads=False)
+    with Reading(path), Reader(path) as file:
+        yield from file.batches(GROUP_ROWS, columns)

@@ -3,20 +3,19 @@
 from pathlib import Path
 from typing import TypeVar
 
-import pyarrow as pa
-import pyarrow.compute as pc
-import pyarrow.parquet as pq
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict
 
 from tennis.kit.errors import RallyError
-from tennis.rally import Rally, footer
-from tennis.rally.balls import FOOTER_LIMITS
+from tennis.rally import Rally
+from tennis.rally.balls import GROUP_ROWS
+from tennis.rally.columns import Field, Table
 from tennis.rally.disk import writing
 from tennis.rally.folder import BALLS
 from tennis.rally.opening import check_file
+from tennis.rally.parquet import Reader, Writer
 from tennis.rally.text import plain
 
-_BALLS_KEY, _ABOUT_KEY = b"balls_sha256", b"about"
+_BALLS_KEY, _ABOUT_KEY = "balls_sha256", "about"
 
 
 class StrictAbout(BaseModel):
@@ -28,47 +27,41 @@ class StrictAbout(BaseModel):
 About = TypeVar("About", bound=StrictAbout)
 
 
-def write_table(rally: Rally, name: str, table: pa.Table, about: StrictAbout | None = None) -> Path:
+def write_table(
+    rally: Rally, name: str, table: Table, fields: list[Field], about: StrictAbout | None = None
+) -> Path:
     """Write a table into the folder of a rally; return the file. Raises DiskFullError."""
-    metadata = {_BALLS_KEY: rally.manifest.files[BALLS].encode()}
+    metadata = {_BALLS_KEY: rally.manifest.files[BALLS]}
     if about is not None:
-        metadata[_ABOUT_KEY] = about.model_dump_json().encode()
+        metadata[_ABOUT_KEY] = about.model_dump_json()
     path = rally.path / name
     scratch = path.with_name(f".{name}.part")
     with writing(path):
-        pq.write_table(table.replace_schema_metadata(metadata), scratch, compression="zstd")
+        with Writer(scratch, fields, metadata) as file:
+            for rows in table.cut(GROUP_ROWS):
+                file.write(rows)
         scratch.replace(path)
     return path
 
 
 def read_table(
-    rally: Rally, name: str, schema: pa.Schema, about: type[About], rows: range
-) -> tuple[pa.Table, About]:
+    rally: Rally, name: str, fields: list[Field], about: type[About], rows: range
+) -> tuple[Table, About]:
     """Return a table of a rally, and what it is about; ``rows``: how many it may have.
 
     Raises RallyError if the file is not this rally's, or not what ``write_table`` wrote.
     """
     path = rally.path / name
     check_file(rally.path, name)
-    words = [field.name for field in schema if field.type == pa.string()]
     try:
-        form = footer.Footer.read(path)
-        if form.rows not in rows or sum(form.groups) != form.rows:
-            raise not_of(rally, name)
-        # words stay in their dictionaries: a few bytes could become a long one in each row
-        with pq.ParquetFile(path, read_dictionary=words, **FOOTER_LIMITS) as file:
-            metadata = file.schema_arrow.metadata or {}
-            of_balls = metadata.get(_BALLS_KEY, b"").decode("ascii", "replace")
-            same = file.metadata.schema.to_arrow_schema().remove_metadata().equals(schema)
-            if not same or of_balls != rally.manifest.files[BALLS]:
+        with Reader(path) as file:
+            of_balls = file.metadata.get(_BALLS_KEY)
+            same = file.fields == fields and of_balls == rally.manifest.files[BALLS]
+            if file.rows not in rows or not same:
                 raise not_of(rally, name)
-            table = file.read()
-        for chunk in (chunk for word in words for chunk in table[word].chunks):
-            sizes = pc.binary_length(chunk.dictionary).take(chunk.indices)
-            if (pc.sum(sizes).as_py() or 0) > footer.column_bytes(form.rows):
-                raise not_of(rally, name)
-        return table.cast(schema), about.model_validate_json(metadata.get(_ABOUT_KEY, b"{}"))
-    except (OSError, ValueError, KeyError, ValidationError, pa.ArrowException) as error:
+            table = Table.joined(file.batches(file.rows), fields)
+        return table, about.model_validate_json(file.metadata.get(_ABOUT_KEY, "{}"))
+    except (OSError, ValueError) as error:
         raise RallyError(
             f"{path} is damaged: {plain(str(error), 200)}", next_step="remove it"
         ) from error

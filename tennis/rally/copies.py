@@ -70,7 +70,7 @@ def _gaps_of(rally: Rally) -> str:
         return ""
     served = np.zeros(0, np.int64)
     for batch in rally.batches(["served_ns"]):
-        served = np.concatenate([served, batch["served_ns"].to_numpy()[: GAPS + 1 - served.size]])
+        served = np.concatenate([served, batch["served_ns"].values[: GAPS + 1 - served.size]])
         if served.size > GAPS:
             break
     gaps = np.diff(served)

@@ -38,7 +38,7 @@ def balls_in_whole_cycles(rally: Rally, at_most: int | None = None) -> int:
     first = last = None
     left = balls
     for batch in rally.batches(["served_ns"]):
-        served = batch["served_ns"].to_numpy()[:left]
+        served = batch["served_ns"].values[:left]
         left -= served.size
         if served.size:
             first = int(served[0]) if first is None else first
@@ -48,7 +48,7 @@ def balls_in_whole_cycles(rally: Rally, at_most: int | None = None) -> int:
     end = first + (last - first) // cycle_ns * cycle_ns
     whole = 0
     for batch in rally.batches(["served_ns"]):
-        behind = batch["served_ns"].to_numpy() >= end
+        behind = batch["served_ns"].values >= end
         if behind.any():
             return whole + int(behind.argmax())
         whole += behind.size
@@ -61,8 +61,8 @@ def misses(rally: Rally, balls: int) -> int:
         return rally.misses
     found = 0
     for batch in rally.batches(["fall_ticks"]):
-        found += batch.slice(0, balls)["fall_ticks"].null_count
-        balls = max(0, balls - batch.num_rows)
+        found += batch["fall_ticks"][:balls].nulls
+        balls = max(0, balls - len(batch))
     return found
 
 

@@ -17,11 +17,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
 from pydantic_core import from_json
 
 from tennis.kit.errors import RallyError, UsageError
 from tennis.rally import balls as table
+from tennis.rally.columns import Table
 from tennis.rally.manifest import IN_BAND, THREADED, Manifest
 from tennis.rally.settings import in_brief
 from tennis.rally.shots import SHOTS, are_shots
@@ -108,16 +108,17 @@ class Rally:
         """Return the path of a file that the manifest vouches for; None if it lists none."""
         return self.path / name if name in self.manifest.files else None
 
-    def batches(self, columns: list[str] | None = None) -> Iterator[pa.RecordBatch]:
-        """Read the balls in record batches, all columns or some, a row group at a time.
+    def batches(self, columns: list[str] | None = None) -> Iterator[Table]:
+        """Read the balls in tables, all columns or some, a row group at a time.
+
+        ``batch["rise_ticks"].values`` is an array, and ``.missing`` marks its nulls (None: none).
 
         Raises UsageError for a column that there is not.
         """
-        there = [field.name for field in table.FIELDS]
         for name in columns or ():
-            if name not in there:
+            if name not in table.COLUMNS:
                 raise UsageError(
-                    f"no column {name!r} of balls", next_step=f"use {', '.join(there)}"
+                    f"no column {name!r} of balls", next_step=f"use {', '.join(table.COLUMNS)}"
                 )
         return table.batches(self.path / BALLS, columns)
 
@@ -125,12 +126,11 @@ class Rally:
         """Return a hash of each column of the first balls, in bounded memory."""
         columns = {name: hashlib.sha256() for name in ("served_ns", "rise_ticks", "fall_ticks")}
         for batch in self.batches(list(columns)):
-            part = batch.slice(0, balls)
+            part = batch.part(0, balls)
             for name, digest in columns.items():
                 # no tick is that late: it represents a missing edge
-                values = part[name].cast("int64").fill_null(-1)
-                digest.update(values.to_numpy(zero_copy_only=False).tobytes())
-            balls -= part.num_rows
+                digest.update(part[name].filled(-1).tobytes())
+            balls -= len(part)
             if not balls:
                 break
         return [digest.hexdigest() for digest in columns.values()]

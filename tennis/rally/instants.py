@@ -8,22 +8,19 @@ from pathlib import Path
 from typing import Annotated, Literal
 
 import numpy as np
-import pyarrow as pa
 from numpy.typing import NDArray
 from pydantic import Field
 
-from tennis.rally import Rally
+from tennis.rally import Rally, columns
 from tennis.rally.beside import StrictAbout, not_of, read_table, write_table
 from tennis.rally.coverage import Played
 from tennis.rally.folder import INSTANTS
 
-SCHEMA = pa.schema(
-    [
-        pa.field("at_ns", pa.int64(), nullable=False),  # when the ball was served
-        pa.field("rise_ns", pa.int64(), nullable=False),  # its interrupt latency
-        pa.field("fall_ns", pa.int64(), nullable=False),  # from the ping to the fall
-    ]
-)
+FIELDS = [
+    columns.Field("at_ns", "int64", nullable=False),  # when the ball was served
+    columns.Field("rise_ns", "int64", nullable=False),  # its interrupt latency
+    columns.Field("fall_ns", "int64", nullable=False),  # from the ping to the fall
+]
 ROWS_LIMIT = 1_100_000
 Until = Literal["rise", "fall"]
 Ns = Annotated[int, Field(ge=0, lt=2**62)]
@@ -59,8 +56,9 @@ class Instants:
 
 def write(rally: Rally, instants: Instants) -> Path:
     """Write the played instants into the folder of a rally; return the file."""
-    table = pa.table([pa.array(column) for column in instants.rows.T], SCHEMA)
-    return write_table(rally, INSTANTS, table, instants.about)
+    named = zip(FIELDS, instants.rows.T, strict=True)
+    table = columns.Table({field.name: columns.Column(values) for field, values in named})
+    return write_table(rally, INSTANTS, table, FIELDS, instants.about)
 
 
 def read(rally: Rally) -> Instants | None:
@@ -68,8 +66,8 @@ def read(rally: Rally) -> Instants | None:
     if not (rally.path / INSTANTS).exists():
         return None
     played = range(1, ROWS_LIMIT + 1)
-    table, about = read_table(rally, INSTANTS, SCHEMA, About, played)
-    rows = np.stack([column.to_numpy() for column in table.columns], axis=1)
+    table, about = read_table(rally, INSTANTS, FIELDS, About, played)
+    rows = np.stack([table[field.name].values for field in FIELDS], axis=1)
     at = rows[:, 0]
     inside = about.low_ns <= at[0] and at[-1] < about.high_ns < 2**61
     if not inside or (np.diff(at) <= 0).any() or (rows < 0).any() or (rows[:, 1:] > 2**40).any():

@@ -12,7 +12,6 @@ import numpy as np
 
 from tennis.kit.wire import NONE_TICKS
 from tennis.rally.folder import CONSOLE, Rally
-from tennis.rally.rows import filled
 
 COLUMNS = ("served_ns", "rise_ticks", "fall_ticks")
 # the versions that the checkout decides; the other ones are Debian's, or npm's
@@ -26,7 +25,7 @@ OURS = frozenset(
         *("program", "program_kind", "program_sha256", "program_built_sha256"),
         *("program_command", "program_priority", "program_start_sha256"),
         *("userland_sha256", "program_packages_sha256"),  # Debian's versions are beside them
-        "pyarrow",  # the packing of the table, and not its contents
+        *("cramjam", "pyarrow"),  # the packing of the table, and not its contents
     }
 )
 # of SLOTH the image is built here: its compiler is among the versions
@@ -44,7 +43,7 @@ def digest_of(rally: Rally) -> str:
     columns: list[list[np.ndarray]] = [[], [], []]
     for batch in rally.batches(list(COLUMNS)):
         for parts, name in zip(columns, COLUMNS, strict=True):
-            parts.append(filled(batch.column(name), NONE_TICKS).astype("<i8"))
+            parts.append(batch[name].filled(NONE_TICKS).astype("<i8"))
     hashed = hashlib.sha256()
     for parts in columns:
         for part in parts:

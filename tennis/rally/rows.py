@@ -4,15 +4,15 @@ import itertools
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, NoReturn, TypeVar
+from typing import NoReturn
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from tennis.kit.units import NS_PER_S
-from tennis.rally.balls import BATCH_ROWS, FIELDS, Reading, TableError
+from tennis.rally.balls import BATCH_ROWS, Reading, TableError
+from tennis.rally.columns import Table
+from tennis.rally.parquet import Reader
 from tennis.rally.tally import Counter
 
 NUMBERS = np.arange(BATCH_ROWS, dtype=np.uint32)
@@ -21,7 +21,6 @@ ROUNDING_NS = 1.5
 LONGEST_NS = 2**63 - 1
 
 Ticks = NDArray[np.uint32]
-Number = TypeVar("Number", bound=np.generic)
 
 
 @dataclass(frozen=True)
@@ -67,17 +66,17 @@ def _refuse(what: str) -> NoReturn:
     raise TableError(f"holds {what}: it was damaged or made up", "use the original folder")
 
 
-def _check_rows(rows: pa.RecordBatch, first: int, before: _Span, rules: BallRules) -> _Span:
+def _check_rows(rows: Table, first: int, before: _Span, rules: BallRules) -> _Span:
     """Check rows against each other, the ball before them and the manifest. Raises TableError."""
-    if rows["ball"].null_count or rows["served_ns"].null_count:
+    if rows["ball"].nulls or rows["served_ns"].nulls:
         _refuse("a ball without a number or a time")
-    ball, served = _numbers(rows["ball"], np.uint32), _numbers(rows["served_ns"], np.int64)
+    ball, served = rows["ball"].values, rows["served_ns"].values
     if ball[0] != first or not np.array_equal(ball - ball[0], NUMBERS[: ball.size]):
         _refuse(f"balls that are not numbered one after the other, near ball {first}")
     if served.min() < 0:
         _refuse("a ball that was served before the rally began")
-    rise, no_rise = _plain(rows["rise_ticks"])
-    fall, no_fall = _plain(rows["fall_ticks"])
+    rise, no_rise = rows["rise_ticks"].values, rows["rise_ticks"].missing
+    fall, no_fall = rows["fall_ticks"].values, rows["fall_ticks"].missing
     if no_rise is not None:
         if no_fall is None or np.any(no_rise > no_fall):
             _refuse("a reply that fell and never rose")
@@ -103,9 +102,9 @@ def _check_rows(rows: pa.RecordBatch, first: int, before: _Span, rules: BallRule
     return _Span(int(served[0]), last_ns)
 
 
-def _group(rows: pa.RecordBatch, room: Ticks) -> _RowGroup:
-    rise, no_rise = _plain(rows["rise_ticks"])
-    fall, no_fall = _plain(rows["fall_ticks"])
+def _group(rows: Table, room: Ticks) -> _RowGroup:
+    rise, no_rise = rows["rise_ticks"].values, rows["rise_ticks"].missing
+    fall, no_fall = rows["fall_ticks"].values, rows["fall_ticks"].missing
     interrupt = rise if no_rise is None else rise[~no_rise]
     nulls = [null for null in (no_rise, no_fall) if null is not None]
     if nulls:
@@ -116,39 +115,7 @@ def _group(rows: pa.RecordBatch, room: Ticks) -> _RowGroup:
     large = scheduling.size and max(scheduling.max(), rise.max()) >= 2**31
     if large and np.any(fall < rise):
         raise TableError("holds a reply that fell before it rose", "play the rally again")
-    return _RowGroup(interrupt, scheduling, rows.num_rows, rows["fall_ticks"].null_count)
-
-
-def _numbers(array: pa.Array, kind: type[Number]) -> NDArray[Number]:
-    """Return a column's numbers, any value for a null; to_numpy would import pandas."""
-    end = array.offset + len(array)
-    return np.frombuffer(array.buffers()[1], kind, count=end)[array.offset :]
-
-
-def filled(array: pa.Array, none: int) -> NDArray[np.int64]:
-    """Return the numbers of a column (int64, or uint32), ``none`` for a null; without pandas."""
-    kind: type[Any] = np.int64 if pa.types.is_int64(array.type) else np.uint32
-    if not len(array):
-        return np.zeros(0, np.int64)
-    numbers = _numbers(array, kind).astype(np.int64)
-    if array.null_count:
-        numbers[_missing(array)] = none
-    return numbers
-
-
-def _missing(array: pa.Array) -> NDArray[np.bool_]:
-    start, size = array.offset, len(array)
-    # a byte each, not the index of each: most balls of a rally may be missed
-    octets = np.frombuffer(array.buffers()[0], np.uint8)
-    missing: NDArray[np.bool_] = (
-        np.unpackbits(octets, count=start + size, bitorder="little")[start:] == 0
-    )
-    return missing
-
-
-def _plain(array: pa.Array) -> tuple[Ticks, NDArray[np.bool_] | None]:
-    """Return a column's numbers (any value for a null), and its nulls' mask; None: no nulls."""
-    return _numbers(array, np.uint32), _missing(array) if array.null_count else None
+    return _RowGroup(interrupt, scheduling, len(rows), rows["fall_ticks"].nulls)
 
 
 @dataclass
@@ -169,11 +136,10 @@ def count(path: Path, groups: Iterable[int], begins: list[int], rules: BallRules
     """
     counted = _RowCounts(Counter(), Counter())
     room = np.empty(BATCH_ROWS, np.uint32)
-    names = [column.name for column in FIELDS]
-    with Reading(path), pq.ParquetFile(path) as file:
+    with Reading(path), Reader(path) as file:
         for number in groups:
             first, began, span = begins[number], -1, _Span(0, 0.0)
-            for rows in file.iter_batches(BATCH_ROWS, [number], names, use_threads=False):
+            for rows in file.batches(BATCH_ROWS, groups=[number]):
                 span = _check_rows(rows, first, span, rules)
                 began = span.served_ns if began < 0 else began
                 group = _group(rows, room)

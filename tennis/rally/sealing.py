@@ -9,11 +9,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
-
 from tennis.kit.digests import sha256_of
 from tennis.kit.errors import RallyError, UsageError
 from tennis.rally import balls as table
+from tennis.rally.columns import Table
 from tennis.rally.disk import sync, writing
 from tennis.rally.folder import (
     AFTER,
@@ -36,7 +35,7 @@ def seal(
     part: Path,
     out: Path,
     manifest: Manifest,
-    balls: pa.Table | Iterable[pa.RecordBatch | pa.Table],
+    balls: Table | Iterable[Table],
     events: Iterable[Mapping[str, Any]],
 ) -> Rally:
     """Make the rally in ``part`` the sealed folder ``out``, and return the rally.
@@ -45,7 +44,7 @@ def seal(
     continued rally replaces the one that was sealed at the interruption.
 
     ``manifest.files``, ``counts.balls`` and ``counts.misses`` are filled in here; the rest is the
-    caller's. ``balls`` has the columns of ``balls.schema`` and may be streamed. ``console.log``,
+    caller's. ``balls`` has the columns of ``balls.FIELDS`` and may be streamed. ``console.log``,
     ``capture.sr`` and the target's snapshots are copied. After a failure, or a crash at any moment,
     ``part`` is as it was (plus leftovers that the next ``seal`` replaces), or ``out`` is complete.
 

@@ -10,17 +10,14 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from tennis.kit.errors import RallyError
 
 # Most values are below a limit and counted in an array, the rare ones above it by sorting them.
 DENSE = 1 << 14
-# That many values are looked at together, and gathered before they are counted.
+# That many values are looked at together.
 AT_ONCE = 1 << 18
-GATHERED = 1 << 22
 TAIL_SIZE = 1 << 20
 # Different values that a rally may hold: each tick of 8 ns up to a latency of 16 ms, say. It bounds
 # the memory that somebody else's rally takes.
@@ -95,8 +92,7 @@ class Counter:
     def __init__(self) -> None:
         # how often each value below the limit occurred; the last slot counts all others
         self._dense = np.zeros(DENSE + 1, np.int64)
-        self._gathered = np.empty(GATHERED, np.uint32)  # not counted yet, at most the limit
-        self._size = 0
+        self._low = np.empty(AT_ONCE, np.intp)
         self._high = np.empty(AT_ONCE, np.bool_)
         self._tail: list[NDArray[np.uint32]] = []  # not counted yet, at or above the limit
         self._tail_size = 0
@@ -104,17 +100,15 @@ class Counter:
 
     def add(self, ticks: NDArray[np.uint32]) -> None:
         """Count a batch: a one-dimensional array."""
-        while ticks.size:
-            size = min(ticks.size, AT_ONCE, GATHERED - self._size)
-            self._gather(ticks[:size])
-            ticks = ticks[size:]
-            if self._size == GATHERED or self._tail_size > TAIL_SIZE:
+        for begin in range(0, ticks.size, AT_ONCE):
+            self._count(ticks[begin : begin + AT_ONCE])
+            if self._tail_size > TAIL_SIZE:
                 self.settle()
 
-    def _gather(self, ticks: NDArray[np.uint32]) -> None:
+    def _count(self, ticks: NDArray[np.uint32]) -> None:
         # quicker than to part them: those of the tail stay as the limit, whose slot is ignored
-        np.minimum(ticks, np.uint32(DENSE), out=self._gathered[self._size :][: ticks.size])
-        self._size += ticks.size
+        low = np.minimum(ticks, np.uint32(DENSE), out=self._low[: ticks.size])
+        self._dense += np.bincount(low, minlength=DENSE + 1)
         # the same memory again and again: fresh pages would cost more than the comparison
         high = np.greater_equal(ticks, DENSE, out=self._high[: ticks.size])
         tail = ticks[np.flatnonzero(high)]
@@ -122,16 +116,7 @@ class Counter:
         self._tail_size += tail.size
 
     def settle(self) -> None:
-        """Count the values so far, so that they take no more room than the different ones."""
-        if self._size:
-            # All values with their counts: pyarrow takes half the time of numpy's bincount, which
-            # converts them first, and other threads may run meanwhile. (pa.array and to_numpy
-            # would import pandas.)
-            buffers = [None, pa.py_buffer(self._gathered)]
-            low = pa.Array.from_buffers(pa.uint32(), self._size, buffers)
-            values, counts = map(np.from_dlpack, pc.mode(low, n=DENSE + 1).flatten())
-            self._dense[values] += counts
-            self._size = 0
+        """Count the rare values so far, so that they take no more room than the different ones."""
         if self._tail_size:
             self._counted.append(_packed(np.concatenate(self._tail)))
             # joined when they have doubled, so the work stays in proportion

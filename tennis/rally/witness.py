@@ -199,7 +199,7 @@ def samples(rally: Rally) -> list[Samples]:
 
 def _by_pings(rally: Rally, text: str) -> _ClockOffsets:
     """Tie a board's clock to the instrument's by the pings that its kernel stamped."""
-    served = [batch.column(0).to_numpy() for batch in rally.batches(["served_ns"])]
+    served = [batch["served_ns"].values for batch in rally.batches(["served_ns"])]
     stamps = [int(seconds) * 10**9 + int(micros) * 1000 for seconds, micros in _PING.findall(text)]
     try:
         return _tie(np.array(stamps, np.int64), np.concatenate(served))

@@ -82,7 +82,7 @@ def test_it_serves_by_the_plans_protocol(tmp_path):
     def served(name: str, **asked: object) -> tuple[Rally, np.ndarray]:
         plan = plan_of(kernel="constant", balls=450, **asked)
         rally = play(bench_for(plan), plan, tmp_path / name, Watch())
-        column = [batch["served_ns"].to_numpy() for batch in rally.batches(["served_ns"])]
+        column = [batch["served_ns"].values for batch in rally.batches(["served_ns"])]
         return rally, np.concatenate(column)
 
     rally, served_ns = served("closed", seed=7, settle_s=0.5)

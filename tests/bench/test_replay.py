@@ -78,7 +78,7 @@ def test_faults_are_the_recorded_ones(tmp_path):
 def test_balls_come_when_they_are_due(tmp_path):
     """Live: a second of the recording takes half of one at double speed, with progress."""
     recording = recorded(tmp_path, balls=2_000)
-    served = np.concatenate([b["served_ns"].to_numpy() for b in recording.batches()])
+    served = np.concatenate([b["served_ns"].values for b in recording.batches()])
     seconds = (served[-1] - served[0]) / 1e9
     seen = []
     began = time.monotonic()

@@ -18,6 +18,7 @@ from tests.support.forging import reseal
 from tests.support.hand_ins import make_sweep
 from tests.support.synthetic import TIME_NOTE, make_rally
 from tests.support.synthetic_drill import make_drill
+from tests.support.tables import arrow_of
 
 
 def run(*words: str | Path):
@@ -40,7 +41,7 @@ def test_every_ball_to_the_tick(tick_hz, tmp_path, monkeypatch):
     done = run(rally.path)
     assert done.exit_code == 0, done.output
     _, rows = read(done.stdout)
-    balls = [row for batch in rally.batches() for row in batch.to_pylist()]
+    balls = [row for batch in rally.batches() for row in arrow_of([batch], 1).to_pylist()]
     assert len(rows) == len(balls) == 300
     off = Fraction(0 if 10**9 % tick_hz == 0 or tick_hz == 10**12 else 1, 2000)
     for row, ball in zip(rows, balls, strict=True):

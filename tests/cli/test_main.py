@@ -170,7 +170,7 @@ def test_a_compiled_file_without_an_end_is_named(tmp_path, monkeypatch, damaged)
 
 @pytest.mark.parametrize("error", ["MemoryError", "SystemError", "ImportError", "RuntimeError"])
 def test_a_limit_of_memory_is_no_defect(error):
-    """pyarrow, numpy and Python itself have other words for it: a report ended as a defect."""
+    """Libraries and Python itself have other words for it: a report ended as a defect."""
     script = f"""
 import resource
 from tennis import cli

@@ -15,6 +15,7 @@ from tennis.course.checking.plays import Plays
 from tennis.course.checks import Wrong
 from tennis.rally import balls
 from tests.support.forging import reseal
+from tests.support.tables import plain, schema
 from tests.support.terminal import tennis
 
 LAB = load_lab("11-the-report")
@@ -82,7 +83,7 @@ def test_a_match_is_played_by_the_marker_and_compared(played, monkeypatch, tmp_p
     hz = content["instrument"]["tick_hz"]
     columns = [*table.columns[:-1], pa.array(fall, pa.uint32())]
     assert table.column_names[-1] == "fall_ticks"
-    lowered = pa.table(columns, schema=balls.schema(hz))
+    lowered = plain(pa.table(columns, schema=schema(hz)))
     balls.write(first / "balls.parquet", lowered, hz)
     reseal(first, content)
     whole_match(work.read(forged))

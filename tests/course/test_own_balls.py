@@ -43,6 +43,7 @@ from tennis.rally.statistics import summarize
 from tests.support.forging import reseal
 from tests.support.hand_ins import make_work, played_by_marker, zipped
 from tests.support.synthetic import make_rally
+from tests.support.tables import plain, schema
 
 pytestmark = pytest.mark.xdist_group("own-balls")
 LABS = load_course()[1]
@@ -172,7 +173,7 @@ def test_a_copy_with_another_seed_and_earlier_answers_is_worth_nothing(class_of_
     hz = content_of(path.parent)["instrument"]["tick_hz"]
     sooner = [np.asarray(table[name]) + 300 for name in ("rise_ticks", "fall_ticks")]
     columns = [*table.columns[:2], *(pa.array(one, pa.uint32()) for one in sooner)]
-    balls.write(path, pa.table(columns, schema=balls.schema(hz)), hz)
+    balls.write(path, plain(pa.table(columns, schema=schema(hz))), hz)
     content = content_of(path.parent)
     content["protocol"]["seed"] = work.seed_of(LAB, "max") + ASKED.boot
     reseal(path.parent, content)

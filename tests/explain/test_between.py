@@ -14,6 +14,8 @@ from tennis.rally.phases import GIVES, GOT, MOVES, SENDS, SLEEPING, TAKES, USER,
 from tests.support.phases import made_phase, named, thread_of
 from tests.support.virtual import played
 
+COLUMNS = [one.name for one in (*stages.FIELDS, *stages.SEVERAL)]
+
 FUNCTIONS = named(
     "el1h_64_irq", "racquet_top_half[racquet]", "want_it", "queued_spin_lock_slowpath", "hold_it",
     "cpu_do_idle", "irq_thread", "__irq_wake_thread", "try_to_wake_up", "gic_ipi_send_mask",
@@ -170,7 +172,7 @@ def test_a_thread_that_sleeps_until_another_processor_gives_the_lock():
         "in hold_it, on processor 1."
     ) in story.sentence
     assert dict(story.moments)["the thread has the lock"] == 4400
-    row = dict(zip(stages.SEVERAL.names, stages.row(story), strict=True))
+    row = dict(zip(COLUMNS, stages.row(story), strict=True))
     assert (row["held_ns"], row["held_by"]) == (4000, "dd on processor 0")
 
 
@@ -213,7 +215,7 @@ def test_which_interrupt_woke_whom_and_who_moved_it():
     assert [way.task(int(node)) for node in way.node] == [
         *("dd", "dd", "swapper/1", "swapper/1", "irq/9-racquet", "irq/9-racquet")
     ]
-    row = dict(zip(stages.SEVERAL.names, stages.row(story), strict=True))
+    row = dict(zip(COLUMNS, stages.row(story), strict=True))
     assert (row["taken_on"], row["top_half_on"], row["bottom_half_on"]) == (0, 1, None)
     assert (row["sent_ns"], row["sent_by"]) == (1000, "dd on processor 0")
     assert (row["moved_ns"], row["moved_by"]) == (750, "try_to_wake_up on processor 0")
@@ -242,7 +244,7 @@ def test_what_an_interrupt_interrupts_has_no_part_in_the_answer():
     ]
     story = tell(3, 1000, (1000, 1200), phases, NAMES)
     assert (story.taken, story.masked_ns) == (500, 0)
-    row = dict(zip(stages.SEVERAL.names, stages.row(story), strict=True))
+    row = dict(zip(COLUMNS, stages.row(story), strict=True))
     assert (row["taken_on"], row["top_half_on"], row["bottom_half_on"]) == (0, 0, 0)
     assert any("waited 440 ns for a lock" in str(one.event) for one in story.between())
     assert (row["held_ns"], row["held_by"]) == (0, None)

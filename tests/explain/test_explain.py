@@ -29,6 +29,7 @@ from tennis.rally.phases import USER, Symbol
 from tests.support.phases import made_phase, named
 from tests.support.shared import made_once
 from tests.support.synthetic import make_rally, sealed_again
+from tests.support.tables import plain
 from tests.support.virtual import played, table
 
 pytestmark = pytest.mark.slow
@@ -305,7 +306,7 @@ def test_altered_balls_are_refused(hog, tmp_path):
     rise = balls["rise_ticks"].to_numpy().copy()
     rise[7] += 1
     forged = balls.set_column(2, balls.schema.field(2), pa.array(rise, pa.uint32()))
-    rally = sealed_again(hog, tmp_path / "forged", forged)
+    rally = sealed_again(hog, tmp_path / "forged", plain(forged))
     with pytest.raises(RallyError, match=r"ball 7 has rise \d+ in the rally and \d+ now, with the"):
         explain(open_rally(rally.path), ball=10)
 
@@ -331,6 +332,6 @@ def test_a_rally_is_what_it_claims_to_be(request, made):
 @virtual
 def test_a_rally_that_holds_fewer_balls_than_it_played_is_not_complete(sloth, tmp_path):
     kept = table(sloth).slice(0, sloth.balls - 5)
-    rally = sealed_again(sloth, tmp_path / "short", kept)
+    rally = sealed_again(sloth, tmp_path / "short", plain(kept))
     with pytest.raises(RallyError, match=f"it continues after its {sloth.balls - 5} balls"):
         check_rally(rally.path)

@@ -3,8 +3,6 @@
 import shutil
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 from click.testing import CliRunner
 
@@ -13,6 +11,8 @@ from tennis.compare.folders import read_side
 from tennis.kit.errors import RallyError
 from tennis.match.folder import open_match
 from tennis.rally import balls as rally_balls
+from tennis.rally import parquet
+from tennis.rally.columns import Column, Table
 from tennis.rally.folder import BALLS
 from tests.support.forging import reseal
 from tests.support.synthetic_match import MatchMaker
@@ -60,15 +60,9 @@ def test_the_balls_of_another_rally(maker, packed, monkeypatch):
     copied(maker, "other", seed=2)
     balls = maker.path / "other" / BALLS
     if packed == "another way":
-        table = pq.read_table(balls)
-        before, writer = balls.read_bytes(), pq.ParquetWriter
+        (table,), before = rally_balls.batches(balls), balls.read_bytes()
         with monkeypatch.context() as patch:
-            levels = dict.fromkeys(table.column_names, 9)
-            patch.setattr(
-                pq,
-                "ParquetWriter",
-                lambda *args, **options: writer(*args, **options | {"compression_level": levels}),
-            )
+            patch.setattr(parquet, "BLOCK", 512)
             rally_balls.write(balls, table, 1_000_000_000)
         assert balls.read_bytes() != before
         reseal(maker.path / "other", protocol__seed=2)
@@ -95,11 +89,11 @@ DRAWN = np.random.default_rng(5).integers(900, 4_000, 200)
 
 def shifted(place, seed: int, *, by_ns: int = 0, later_ns: int = 0) -> None:
     """Move all times of a rally, or make all of its answers later, and seal it with a seed."""
-    table = pq.read_table(place / BALLS)
-    served, rise, fall = (table[name].to_numpy() for name in table.column_names[1:])
-    columns = [served + by_ns, (rise + later_ns).astype("u4"), (fall + later_ns).astype("u4")]
-    arrays = [table.column(0), *(pa.array(one) for one in columns)]
-    rally_balls.write(place / BALLS, pa.table(arrays, schema=table.schema), 1_000_000_000)
+    (table,) = rally_balls.batches(place / BALLS)
+    number, served, rise, fall = (one.values for one in table.columns.values())
+    every = [number, served + by_ns, rise + np.uint32(later_ns), fall + np.uint32(later_ns)]
+    columns = {name: Column(one) for name, one in zip(table.columns, every, strict=True)}
+    rally_balls.write(place / BALLS, Table(columns), 1_000_000_000)
     reseal(place, protocol__seed=seed)
 
 
@@ -120,9 +114,9 @@ def test_gaps_tell_where_answers_were_altered_and_answers_where_gaps_were(maker)
     copied(maker, "slower", seed=2)
     shifted(maker.path / "slower", 2, later_ns=50)
     copied(maker, "apart", seed=3)
-    table = pq.read_table(first / BALLS)
-    times = pa.array(table["served_ns"].to_numpy() + np.arange(len(table)))
-    table = table.set_column(1, table.schema.field(1), times)
+    (table,) = rally_balls.batches(first / BALLS)
+    times = Column(table["served_ns"].values + np.arange(len(table)))
+    table = Table({**table.columns, "served_ns": times})
     rally_balls.write(maker.path / "apart" / BALLS, table, 1_000_000_000)
     reseal(maker.path / "apart", protocol__seed=3)
     match = maker.sealed()

@@ -172,7 +172,7 @@ def test_from_when_on_two_runs_are_apart(tmp_path, text, rise, said):
     found = apart(before, after)
     assert found.words.startswith(said)
     assert found.same == sum(one == other for one, other in zip(rise, [5, 6, 7], strict=True))
-    first_ns, *_ = next(before.batches(["served_ns"]))[0].to_pylist()
+    first_ns, *_ = next(before.batches(["served_ns"]))["served_ns"].tolist()
     assert (found.first_ns, found.shots) == (first_ns, 3)
     none = "no instant is the same" in found.words
     assert none == bool(found.at_ns and found.at_ns <= first_ns)

@@ -5,7 +5,6 @@ import time
 from dataclasses import replace
 
 import numpy as np
-import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -14,8 +13,10 @@ from tennis.kit import wire
 from tennis.kit.errors import RallyError
 from tennis.kit.units import ticks_to_ns
 from tennis.rally import balls, rows, tally
+from tennis.rally.columns import Column, Table
 from tennis.rally.tally import Counter, Tally
 from tennis.rally.text import plain
+from tests.support.tables import arrow_of
 
 NONE = wire.NONE_TICKS
 
@@ -25,25 +26,7 @@ def payload(*records):
 
 
 def table_from_frames(payloads, tick_hz):
-    batches = balls.batches_from_frames(payloads, tick_hz)
-    return pa.Table.from_batches(batches, balls.schema(tick_hz))
-
-
-@pytest.mark.parametrize("size", [0, 1, 7, 8, 9, 1000])
-def test_columns_are_those_of_pyarrow(size):
-    """Built from buffers, and read from them: a slice begins in the middle of a byte of flags."""
-    values = np.arange(size, dtype=np.uint32) * 3
-    for missing in (values % 2 == 1, values < 0, values >= 0):
-        theirs = pa.array(values, mask=missing)
-        ours = balls._column_of(values, missing)
-        ours.validate(full=True)
-        assert ours.equals(theirs)
-        assert ours.null_count == missing.sum()
-        for part in (ours, ours.slice(3), ours.slice(5, 11)):
-            expected = [NONE if one is None else one for one in part.to_pylist()]
-            assert rows.filled(part, NONE).tolist() == expected
-    served = balls._column_of(values.astype(np.int64))
-    assert rows.filled(served.slice(1), -1).tolist() == values[1:].tolist()
+    return arrow_of(balls.batches_from_frames(payloads, tick_hz), tick_hz)
 
 
 def test_frames_become_columns():
@@ -65,8 +48,8 @@ def test_many_frames_come_in_batches():
     each = balls.BATCH_ROWS * 2 // 5
     frames = (payload((i, 1, 2)) * each for i in range(9))
     found = list(balls.batches_from_frames(frames, 10**9))
-    assert [batch.num_rows for batch in found] == [3 * each] * 3
-    assert [batch["ball"][0].as_py() for batch in found] == [0, 3 * each, 6 * each]
+    assert [len(batch) for batch in found] == [3 * each] * 3
+    assert [batch["ball"].values[0] for batch in found] == [0, 3 * each, 6 * each]
 
 
 @pytest.mark.parametrize(
@@ -120,7 +103,6 @@ def test_what_several_rallies_missed_adds_up():
 
 def test_counting_settles(monkeypatch):
     monkeypatch.setattr(tally, "TAIL_SIZE", 100)
-    monkeypatch.setattr(tally, "GATHERED", 1000)
     monkeypatch.setattr(tally, "AT_ONCE", 128)
     random = np.random.default_rng(1)
     counter, every = Counter(), []
@@ -145,9 +127,9 @@ def test_a_rally_of_misses_is_counted_as_quickly_as_any(tmp_path):
     number = np.arange(size)
     for name, missed in {"none": False, "every other": number % 2 == 0, "all": True}.items():
         path, null = tmp_path / name, np.zeros(size, np.bool_) | missed
-        ticks = [pa.array(number.astype(np.uint32) % 999 + more, mask=null) for more in (0, 7)]
-        served = [pa.array(number.astype(np.uint32)), pa.array(number * 2000)]
-        table = pa.Table.from_arrays([*served, *ticks], schema=balls.schema(10**9))
+        ticks = [Column(number.astype(np.uint32) % 999 + more, null) for more in (0, 7)]
+        served = [Column(number.astype(np.uint32)), Column(number * 2000)]
+        table = Table(dict(zip(balls.COLUMNS, [*served, *ticks], strict=True)))
         written = balls.write(path, table, 10**9)
         begins = balls.check(path, balls=size, tick_hz=10**9)
         rules = rows.BallRules(10**9, timeout_ns=2000)

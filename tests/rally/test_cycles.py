@@ -40,7 +40,7 @@ def test_repetitions_of_a_drill():
 
 def test_what_came_behind_the_last_whole_cycle(tmp_path):
     rally = make_rally(tmp_path / "r", balls=3000, misses=30, cycle_ns=1_000_000_000)
-    served = np.concatenate([batch["served_ns"].to_numpy() for batch in rally.batches()])
+    served = np.concatenate([batch["served_ns"].values for batch in rally.batches()])
     whole = balls_in_whole_cycles(rally)
     end = (served[-1] - served[0]) // 1_000_000_000 * 1_000_000_000
     assert end >= 2_000_000_000

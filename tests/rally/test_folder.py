@@ -23,6 +23,7 @@ from tennis.rally.opening import SIZE_LIMITS
 from tests.support.forging import reseal
 from tests.support.processes import run_to_end
 from tests.support.synthetic import make_rally, manifest, table
+from tests.support.tables import arrow_of, arrow_writer, schema
 from tests.support.ticks import interrupt_ticks, scheduling_ticks
 
 
@@ -61,7 +62,7 @@ def test_a_sealed_rally_opens_with_its_numbers(tmp_path):
     assert found.interrupt.values.tolist() == [7, 9]
     assert found.interrupt.counts.tolist() == [2, 1]
     assert made.manifest == found.manifest
-    assert sum(batch.num_rows for batch in found.batches()) == 4
+    assert sum(len(batch) for batch in found.batches()) == 4
     assert found.events == [{"at_ns": 0, "what": "load_started"}]
     assert "Booting" in found.console()
     assert found.file("capture.sr") is None
@@ -77,7 +78,7 @@ def test_a_sealed_rally_opens_with_its_numbers(tmp_path):
 def test_bytes_do_not_depend_on_batches(tmp_path):
     rows = table(np.arange(1, 1001), np.full(1000, 3), misses=None, tick_hz=10**9)
     balls.write(tmp_path / "a", rows, 10**9)
-    balls.write(tmp_path / "b", iter(rows.to_batches(max_chunksize=7)), 10**9)
+    balls.write(tmp_path / "b", rows.cut(7), 10**9)
     assert (tmp_path / "a").read_bytes() == (tmp_path / "b").read_bytes()
 
 
@@ -92,7 +93,7 @@ def test_columns_hold_nulls_only_where_a_ball_was_missed(tmp_path):
         found = pq.read_table(tmp_path / name)
         assert found.schema.field("rise_ticks").nullable == bool(missed)
         assert found.schema.field("fall_ticks").nullable == bool(missed)
-        assert found.cast(rows.schema) == rows
+        assert found.cast(schema(10**9)) == arrow_of([rows], 10**9)
         assert pq.read_metadata(tmp_path / name).num_row_groups == 3
     assert sorted(path.name for path in tmp_path.iterdir()) == ["first", "last", "none"]
 
@@ -101,8 +102,7 @@ def test_rallies_whose_columns_may_hold_nulls_but_do_not_open(tmp_path):
     """Earlier versions wrote such."""
     rally = make_rally(tmp_path / "a", balls=500)
     before = rally.interrupt.values.tolist()
-    rows = pq.read_table(rally.path / "balls.parquet").cast(balls.schema(10**9))
-    forge(rally.path, rows)
+    forge(rally.path, pq.read_table(rally.path / "balls.parquet").cast(schema(10**9)))
     assert open_rally(rally.path).interrupt.values.tolist() == before
 
 
@@ -346,8 +346,8 @@ def test_a_fifo_does_not_block(rally, name, listed):
 
 
 def forge(rally, columns, **options):
-    """Replace the balls by another table, in the form that tennis writes, with a true hash."""
-    with balls._open_writer(rally / "balls.parquet", columns.schema) as writer:
+    """Replace the balls by another table, in the form of earlier versions, with a true hash."""
+    with arrow_writer(rally / "balls.parquet", columns.schema) as writer:
         writer.write_table(columns, **options)
     reseal(rally)
 
@@ -355,7 +355,7 @@ def forge(rally, columns, **options):
 def changed(rally, name, change):
     """Return the balls with a column changed: ``change`` gets its numbers, null is 0."""
     found = pq.read_table(rally / "balls.parquet")
-    field = balls.schema(10**9).field(name)
+    field = schema(10**9).field(name)
     numbers = found[name].fill_null(0).to_numpy().copy()
     change(numbers)
     missed = found[name].is_null().to_numpy() if found[name].null_count else None
@@ -404,8 +404,8 @@ def test_encodings_that_tennis_never_writes(rally):
 def test_a_small_file_that_unpacks_to_millions_of_latencies(command, rally, tmp_path):
     """A stranger's 1.4 MB are 12 million different latencies; 1 GB of address space is enough."""
     rows = balls.MAX_GROUP_ROWS
-    columns = balls.schema(10**9, nulls=False)
-    with balls._open_writer(rally / "balls.parquet", columns) as writer:
+    columns = schema(10**9, nulls=False)
+    with arrow_writer(rally / "balls.parquet", columns) as writer:
         for first in range(0, 3 * rows, rows):
             number = np.arange(first, first + rows, dtype=np.int64)
             ticks = [pa.array((k * number).astype(np.uint32)) for k in (1, 2)]
@@ -431,8 +431,8 @@ def test_huge_row_groups_are_refused(rally):
     number = pa.array(np.arange(rows, dtype=np.uint32))
     served = pa.array(np.arange(rows) * 10**8)
     same = pa.array(np.full(rows, 7, np.uint32))
-    schema = balls.schema(10**9, nulls=False)
-    forge(rally, pa.table([number, served, same, same], schema=schema), row_group_size=rows)
+    columns = schema(10**9, nulls=False)
+    forge(rally, pa.table([number, served, same, same], schema=columns), row_group_size=rows)
     reseal(rally, counts__balls=rows, counts__misses=0, protocol__balls=rows)
     refused(rally, "row groups")
 
@@ -451,13 +451,16 @@ def ticks(numbers, missed=()):
             ["columns", "rise_ticks int64"],
         ),
         (
-            lambda found: found.set_column(2, balls.FIELDS[2], ticks(5, missed=[100])),
+            lambda found: found.set_column(2, schema(1).field(2), ticks(5, missed=[100])),
             ["fell and never rose"],
         ),
         *(
             (
                 partial(
-                    pa.Table.set_column, i=3, field_=balls.FIELDS[3], column=ticks(fall, [0, 499])
+                    pa.Table.set_column,
+                    i=3,
+                    field_=schema(1).field(3),
+                    column=ticks(fall, [0, 499]),
                 ),
                 ["fell before it rose"],
             )
@@ -508,7 +511,7 @@ def interrupted(tmp_path):
             planned=50,
             **about,
         )
-        first = pa.Table.from_batches(made.batches()).slice(0, balls)
+        first = next(made.batches()).part(0, balls)
         return lambda: sealing.seal(part, out, made.manifest, first, made.events)
 
     return make

@@ -258,7 +258,7 @@ def test_kernels_are_fetched_beside_pip_by_python_alone(tmp_path):
     program = re.search(r"<<'END' &\n(.*?)\nEND\n", text, re.DOTALL)[1]
     assert "catalogue.fetch(name)" in program
     tried = "".join(
-        f"sys.modules[{name!r}] = None\n" for name in ("pyarrow", "numpy", "pydantic", "click")
+        f"sys.modules[{name!r}] = None\n" for name in ("cramjam", "numpy", "pydantic", "click")
     )
     tried = f"import sys\n{tried}{program.replace('    sys.exit(1)', '    raise')}"
     done = run_to_end(

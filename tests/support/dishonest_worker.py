@@ -4,11 +4,9 @@ import hashlib
 import json
 from pathlib import Path
 
-import pyarrow.compute as pc
-import pyarrow.parquet as pq
-
 from tennis.match.cluster.place import Place
-from tennis.rally.balls import write
+from tennis.rally.balls import batches, write
+from tennis.rally.columns import Column, Table
 from tennis.rally.record_file import seal_of
 
 honest = getattr(Place, "honest", Place.put_rally)  # dask loads this more than once
@@ -18,12 +16,11 @@ Place.honest = honest  # type: ignore[attr-defined]
 def dishonest(self: Place, folder: Path, key: str) -> None:
     """Make each answer of a rally a tick sooner."""
     balls = folder / "balls.parquet"
-    table = pq.read_table(balls)
-    place = table.schema.get_field_index("rise_ticks")
-    field = table.schema.field(place)
-    sooner = pc.subtract(table["rise_ticks"], 1).cast(field.type)
+    (table,) = batches(balls)
+    sooner = Column(table["rise_ticks"].values - 1, table["rise_ticks"].missing)
     manifest = json.loads((folder / "manifest.json").read_text())
-    write(balls, table.set_column(place, field, sooner), manifest["instrument"]["tick_hz"])
+    columns = {**table.columns, "rise_ticks": sooner}
+    write(balls, Table(columns), manifest["instrument"]["tick_hz"])
     manifest["files"]["balls.parquet"] = hashlib.sha256(balls.read_bytes()).hexdigest()
     manifest["seal"] = seal_of(manifest)
     (folder / "manifest.json").write_text(json.dumps(manifest))

@@ -19,6 +19,8 @@ import tempfile
 import zipfile
 from collections.abc import Callable, Iterable
 from pathlib import Path
+from typing import Any
+from unittest.mock import patch
 
 import numpy as np
 
@@ -41,8 +43,8 @@ from tennis.match.folder import MATCH, open_match
 from tennis.match.plan import read_plan
 from tennis.play.commissioning import record as commissioning
 from tennis.play.commissioning.page import page
-from tennis.rally import instants, open_folder, open_rally, program
-from tennis.rally.folder import INSTANTS, JOURNAL, PLAN, STAGES
+from tennis.rally import balls, instants, open_folder, open_rally, parquet, program
+from tennis.rally.folder import BALLS, INSTANTS, JOURNAL, PLAN, STAGES
 from tennis.rally.inside import read_inside
 from tennis.rally.journal import Journal
 from tennis.rally.manifest import Drill
@@ -376,6 +378,32 @@ def recorded_instants(scratch: Path) -> Run:
             instants_words.sentences(found)
 
     return folder_of(rally.path, scratch / "damaged", read, (INSTANTS,))
+
+
+@target("pages")
+def pages_of_balls(scratch: Path) -> Run:
+    """Damage what pages hold before it is packed: the codecs refuse what is damaged later."""
+    rally = make_rally(scratch / "r", balls=300, misses=3)
+    path, whole, page = rally.path / BALLS, next(rally.batches()), parquet._page
+
+    def run(rng: random.Random) -> None:
+        def worse(head: dict[int, Any], data: bytes, codec: str) -> tuple[bytes, int]:
+            about = head[parquet.DATA]
+            match rng.randrange(4):
+                case 0:
+                    data = damaged(data, rng)
+                case 1:
+                    number = rng.choice((-1, 0, 1, 2, 5, 8, 299, 301, 2**31 - 1))
+                    about = {**about, rng.choice([*about]): number}
+            return page({**head, parquet.DATA: about}, data, codec)
+
+        with patch.object(parquet, "_page", worse):
+            balls.write(path, whole, rally.tick_hz)
+        balls.check(path, balls=300, tick_hz=rally.tick_hz)
+        for _ in rally.batches():
+            pass
+
+    return run
 
 
 @target("stages")

@@ -11,12 +11,12 @@ from types import MappingProxyType
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 from numpy.typing import NDArray
 
 from tennis.kit.units import ticks_to_ns
 from tennis.rally import Rally, part_path, seal
-from tennis.rally.balls import schema
+from tennis.rally.balls import COLUMNS
+from tennis.rally.columns import Column, Table
 from tennis.rally.folder import CONSOLE, JOURNAL, PLAN
 from tennis.rally.manifest import (
     SCHEMA_VERSION,
@@ -178,7 +178,7 @@ def table(
     tick_hz: int,
     later_ns: int = 0,
     seed: int = 1,
-) -> pa.Table:
+) -> Table:
     """Return balls from ticks to rise and from rise to fall; ``misses`` marks those unanswered.
 
     The first is served ``later_ns`` later than it would be; ``seed`` draws the gaps.
@@ -189,15 +189,13 @@ def table(
     steps = np.random.default_rng([balls, seed, later_ns]).integers(500_000, 1_500_000, balls)
     steps[1:] = np.maximum(steps[1:], over[:-1] + 10_000)
     served = np.cumsum(steps) + later_ns
-    return pa.table(
-        [
-            pa.array(np.arange(balls, dtype=np.uint32)),
-            pa.array(ticks_to_ns(served.astype(np.int64), tick_hz)),
-            pa.array(rise.astype(np.uint32), mask=misses),
-            pa.array((rise.astype(np.int64) + schedule).astype(np.uint32), mask=misses),
-        ],
-        schema=schema(tick_hz),
-    )
+    columns = [
+        Column(np.arange(balls, dtype=np.uint32)),
+        Column(ticks_to_ns(served.astype(np.int64), tick_hz)),
+        Column(rise.astype(np.uint32), misses),
+        Column((rise.astype(np.int64) + schedule).astype(np.uint32), misses),
+    ]
+    return Table(dict(zip(COLUMNS, columns, strict=True)))
 
 
 def make_rally(

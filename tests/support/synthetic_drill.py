@@ -7,11 +7,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 from numpy.typing import NDArray
 
 from tennis.rally import Rally
-from tennis.rally.balls import schema
+from tennis.rally.balls import COLUMNS
+from tennis.rally.columns import Column, Table
 from tennis.rally.inside import FACT, HEADER, MARK, REPETITION, VERSION
 from tennis.rally.manifest import Drill, Protocol
 from tests.support.synthetic import manifest, sealed
@@ -69,13 +69,11 @@ def make_drill(
         tick_hz=TICK_HZ,
         **about,
     )
-    table = pa.table(
-        [
-            pa.array(np.arange(served.size, dtype=np.uint32)),
-            pa.array(served),
-            pa.array(np.zeros(served.size, np.uint32)),
-            pa.array(np.maximum(seen, 0).astype(np.uint32), mask=seen < 0),
-        ],
-        schema=schema(TICK_HZ),
-    )
+    columns = [
+        Column(np.arange(served.size, dtype=np.uint32)),
+        Column(served),
+        Column(np.zeros(served.size, np.uint32)),
+        Column(np.maximum(seen, 0).astype(np.uint32), seen < 0),
+    ]
+    table = Table(dict(zip(COLUMNS, columns, strict=True)))
     return sealed(out, made, table, console=told(since_last, duration).encode())

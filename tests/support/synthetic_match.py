@@ -7,15 +7,13 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.compute as pc
-import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from tennis.match.folder import MatchFolder, MatchRecord, open_match
 from tennis.match.plan import KernelAxis, LoadAxis, MatchPlan, NotPlayed, ScheduledRally, Setting
 from tennis.rally import Rally
-from tennis.rally.balls import write
+from tennis.rally.balls import batches, write
+from tennis.rally.columns import Column, Table
 from tennis.rally.command_line import file_name
 from tennis.rally.folder import BALLS, MANIFEST
 from tennis.rally.manifest import BottomHalf, Drill, Priorities, TopHalf, Witness
@@ -173,10 +171,10 @@ class MatchMaker:
             folder = self.path / f"{name}-r{number}"
             shutil.copytree(self.path / first.name, folder)
             manifest = _read_manifest(folder)
-            balls = pq.read_table(folder / BALLS)
+            (balls,) = batches(folder / BALLS)
             if first.plan.drill:
-                served = pc.add(balls["served_ns"], number - 1)
-                balls = balls.set_column(1, balls.schema.field("served_ns"), served)
+                served = Column(balls["served_ns"].values + number - 1)
+                balls = Table({**balls.columns, "served_ns": served})
             else:
                 balls = another_boot(balls, len(self.scheduled), manifest.instrument.tick_hz)
             write(folder / BALLS, balls, manifest.instrument.tick_hz)
@@ -223,13 +221,10 @@ class MatchMaker:
         return open_match(self.path)
 
 
-def another_boot(balls: pa.Table, number: int, tick_hz: int) -> pa.Table:
+def another_boot(balls: Table, number: int, tick_hz: int) -> Table:
     """Return the balls of a match's boot: at other times, and one of them a tick later."""
-    missed = balls["rise_ticks"].is_null().to_numpy()
-    rise, fall = (
-        balls[name].fill_null(0).to_numpy().astype(np.int64)
-        for name in ("rise_ticks", "fall_ticks")
-    )
+    missed = balls["rise_ticks"].flags
+    rise, fall = (balls[name].filled(0) for name in ("rise_ticks", "fall_ticks"))
     schedule = fall - rise
     schedule[number % schedule.size] += 1
     return table(rise, schedule, misses=missed, tick_hz=tick_hz, seed=number, later_ns=1)

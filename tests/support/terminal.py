@@ -20,7 +20,7 @@ TENNIS = str(Path(sys.executable).with_name("tennis"))
 MESSAGE_MAX = 1 << 17
 LIMIT_S = 900.0  # of the wall, for a command that would never end
 # what commands import while they run
-MORE = ("matplotlib.backends.backend_agg", "pandas", "pyarrow.parquet", "scipy.stats", "tennis.api")
+MORE = ("matplotlib.backends.backend_agg", "pandas", "scipy.stats", "tennis.api")
 PREPARED = f"""
 import atexit, contextlib, gc, importlib, json, os, socket, sys, threading
 from tennis.cli import _command_of, _names, main

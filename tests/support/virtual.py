@@ -18,6 +18,7 @@ from tennis.bench.virtual.bench import Extras, VirtualBench
 from tennis.play.rally import Watch, play
 from tennis.rally import Rally
 from tests.support.plans import plan_of
+from tests.support.tables import arrow_of
 
 GUEST = Path(__file__).parent / "guest"
 
@@ -60,4 +61,4 @@ def script(text: str) -> bytes:
 
 def table(rally: Rally) -> pa.Table:
     """Return all balls."""
-    return pa.Table.from_batches(list(rally.batches()))
+    return arrow_of(rally.batches(), rally.tick_hz)

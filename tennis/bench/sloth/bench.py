@@ -9,7 +9,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any, ClassVar
 
-import pyarrow as pa
+import cramjam
 
 from tennis.bench import flavours
 from tennis.bench.commands import run
@@ -104,7 +104,7 @@ class SlothBench:
             "racquet": built.name,
             "racquet_sha256": sha256_of(built.elf),
             "compiler": compiler_version(),
-            "pyarrow": pa.__version__,
+            "cramjam": cramjam.__version__,
         }
 
     def start(self, plan: Plan, folder: Path) -> Session:

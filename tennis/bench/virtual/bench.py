@@ -6,7 +6,7 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any, ClassVar, cast
 
-import pyarrow as pa
+import cramjam
 
 from tennis.bench import flavours, witnesses
 from tennis.bench import loads as load_folder
@@ -121,7 +121,7 @@ class VirtualBench:
             **_network_versions(parts),
             **_memory_versions(plan),
             "compiler": modules.compiler_version(),
-            "pyarrow": pa.__version__,
+            "cramjam": cramjam.__version__,
             **witnesses.versions(plan.witness),
             "userland_sha256": initramfs.sha256_of_places(initramfs.programs(packages)),
             **initramfs.package_versions(packages),

@@ -7,7 +7,6 @@ from numpy.typing import NDArray
 
 from tennis.kit.units import tick_ns
 from tennis.rally import Rally
-from tennis.rally.rows import filled
 
 
 def ball_table(rally: Rally, none: int = -1) -> NDArray[np.int64]:
@@ -17,7 +16,7 @@ def ball_table(rally: Rally, none: int = -1) -> NDArray[np.int64]:
     """
     names = ["served_ns", "rise_ticks", "fall_ticks"]
     rows = [
-        np.stack([filled(batch.column(name), none) for name in names], axis=1)
+        np.stack([batch[name].filled(none) for name in names], axis=1)
         for batch in rally.batches(names)
     ]
     return np.concatenate([np.zeros((0, 3), np.int64), *rows])
@@ -42,7 +41,7 @@ def latencies_ns(rally: Rally, name: Literal["interrupt", "scheduling"]) -> NDAr
     columns = ["rise_ticks", "fall_ticks"]
     series = [np.zeros(0)]
     for batch in rally.batches(columns):
-        rise, fall = (batch[c].to_numpy(zero_copy_only=False).astype(np.float64) for c in columns)
+        rise, fall = (batch[name].filled(np.nan) for name in columns)
         ticks = rise if name == "interrupt" else fall - rise
         series.append(np.where(np.isnan(ticks), np.inf, ticks * tick_ns(rally.tick_hz)))
     return np.concatenate(series)

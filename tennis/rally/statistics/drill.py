@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 from numpy.typing import NDArray
 
 from tennis.kit.units import ticks_to_ns
@@ -144,8 +143,8 @@ def spans_of(rally: Rally) -> _Spanned:
     inside = None if rally.manifest.target.program else read_inside(rally)
     rises, widths = [], []
     for batch in rally.batches(["served_ns", "fall_ticks"]):
-        rises.append(batch.column("served_ns").to_numpy())
-        widths.append(batch.column("fall_ticks").cast(pa.int64()).fill_null(-1).to_numpy())
+        rises.append(batch["served_ns"].values)
+        widths.append(batch["fall_ticks"].filled(-1))
     rise = np.concatenate(rises) if rises else np.zeros(0, np.int64)
     width = np.concatenate(widths) if widths else np.zeros(0, np.int64)
     outside = np.where(width < 0, np.inf, ticks_to_ns(width, rally.tick_hz))

@@ -273,13 +273,12 @@ def _envelopes(rally: Rally) -> tuple[dict[str, _Envelope], dict[str, NDArray[np
     first = 0
     tick = 1e9 / rally.tick_hz
     for batch in rally.batches(["served_ns", "rise_ticks", "fall_ticks"]):
-        served = batch["served_ns"].to_numpy(zero_copy_only=False)
-        rise = batch["rise_ticks"].to_numpy(zero_copy_only=False).astype(np.float64)
-        fall = batch["fall_ticks"].to_numpy(zero_copy_only=False).astype(np.float64)
+        served = batch["served_ns"].values
+        rise, fall = (batch[f"{edge}_ticks"].filled(np.nan) for edge in ("rise", "fall"))
         for name, ticks in (("interrupt", rise), ("scheduling", fall - rise)):
             envelopes[name].add(first, served, ticks * tick)
             missed[name].append(served[np.isnan(ticks)].astype(np.float64))
-        first += batch.num_rows
+        first += len(batch)
     return envelopes, {name: np.concatenate(parts) for name, parts in missed.items()}
 
 

@@ -100,7 +100,7 @@ def test_a_rally_that_was_interrupted_by_force_goes_on_with_what_is_missing(fake
     assert pairs(rally) == made_up(4000)
     assert (rally.manifest.ended, rally.manifest.suspect) == ("complete", False)
     assert "stop" in fake.said  # the play that was left
-    served = [ns for batch in rally.batches(["served_ns"]) for ns in batch[0].to_pylist()]
+    served = [ns for batch in rally.batches(["served_ns"]) for ns in batch["served_ns"].tolist()]
     assert served == sorted(set(served))
 
 

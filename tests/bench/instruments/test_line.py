@@ -111,7 +111,7 @@ def test_an_instrument_that_loses_its_power(tmp_path):
     assert [fault.code for fault in manifest.faults] == ["instrument_restarted"]
     assert (manifest.ended, manifest.suspect) == ("complete", True)
     assert manifest.line.restarts == 1
-    served = [ns for batch in played.batches(["served_ns"]) for ns in batch[0].to_pylist()]
+    served = [ns for batch in played.batches(["served_ns"]) for ns in batch["served_ns"].tolist()]
     assert served == sorted(set(served))
 
 

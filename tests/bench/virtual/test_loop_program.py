@@ -87,7 +87,7 @@ def test_a_loop_that_is_late_by_a_known_time(tmp_path):
     assert (summary.repetitions, summary.overruns, summary.page_faults) == (400, 8, 0)
     assert abs(summary.drift_ns) < 100
     assert summary.duration_ns.inside is None
-    served = np.concatenate([batch["served_ns"].to_numpy() for batch in rally.batches()])
+    served = np.concatenate([batch["served_ns"].values for batch in rally.batches()])
     # a late one is followed by one in time: 300 us later, and 300 us earlier than a period
     off = np.diff(served) - PERIOD_NS * np.rint(np.diff(served) / PERIOD_NS)
     assert np.count_nonzero(off > 250_000) in {19, 20}

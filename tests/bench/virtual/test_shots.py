@@ -42,8 +42,10 @@ def bytes_of(rally):
 
 def rows(rally):
     columns = ("served_ns", "rise_ticks", "fall_ticks")
-    kept = [batch.to_pydict() for batch in rally.batches(list(columns))]
-    return [row for one in kept for row in zip(*(one[name] for name in columns), strict=True)]
+    kept = rally.batches(list(columns))
+    return [
+        row for one in kept for row in zip(*(one[name].tolist() for name in columns), strict=True)
+    ]
 
 
 def test_instants_are_uniform_whole_instructions_in_their_order():

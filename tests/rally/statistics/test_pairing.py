@@ -129,7 +129,7 @@ def test_no_pair_is_a_wrong_one(off, answer_after):
 def test_a_rally_is_read_with_the_edges_of_nobody(tmp_path):
     """Balls 1 ms apart; ball 2 is not answered in time: its reply is a stray of the next one's."""
     rally = make_rally(tmp_path / "r", rise=[100] * 6, schedule=[50] * 6, rate_hz=1000.0)
-    served = next(batch.column("served_ns").to_pylist() for batch in rally.batches())
+    served = next(batch["served_ns"].tolist() for batch in rally.batches())
     assert pairing(rally).paired == 5
     extra = [{"what": "double", "at_ns": served[2] + 500, "value": 1}]
     two = make_rally(

@@ -65,7 +65,7 @@ def test_every_picture_of_every_rally(rallies, kind, key):
 
 def test_coverage_shows_each_shot_and_what_was_searched(rallies):
     rally = rallies["idle"]
-    served = [ns for batch in rally.batches(["served_ns"]) for ns in batch[0].to_pylist()]
+    served = [ns for batch in rally.batches(["served_ns"]) for ns in batch["served_ns"].tolist()]
     found = np.array([[served[7], 1], [served[7] + 2, 123_000]])
     picture = coverage(rally, found)
     axes = picture.axes[0]

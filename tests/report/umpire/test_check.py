@@ -5,12 +5,11 @@ import re
 from dataclasses import replace
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.compute as pc
 import pytest
 
 from tennis.rally import Rally, part_path, seal
-from tennis.rally.balls import schema
+from tennis.rally.balls import FIELDS
+from tennis.rally.columns import Column, Table
 from tennis.report.pages.rally import _report
 from tennis.report.umpire import Check, open_capture
 from tennis.report.umpire.agreement.check import check_capture
@@ -55,10 +54,7 @@ def open_loop(out, balls=1000, rate_hz=1000, spread=True, seed=1) -> Rally:
     table = next(iter(made.batches()))
     served = 10**9 + np.arange(balls, dtype=np.int64) * (10**9 // rate_hz)
 
-    rows = pa.table(
-        [table["ball"], pa.array(served), table["rise_ticks"], table["fall_ticks"]],
-        schema=schema(10**9),
-    )
+    rows = Table({**table.columns, "served_ns": Column(served)})
     return sealed_again(made, out, rows, protocol=protocol)
 
 
@@ -72,15 +68,14 @@ def test_the_spread_is_that_of_the_samples(rally, tmp_path, rate_hz):
     assert found.clock.sd_ns == pytest.approx(sample / np.sqrt(12), rel=0.15)
 
 
-def with_ticks(rally: Rally, out, tick_hz: int, **changed) -> Rally:
+def with_ticks(rally: Rally, out, tick_hz: int) -> Rally:
     """Return a rally's balls as a Brickwall of another clock would have had them."""
-    table = pa.Table.from_batches(rally.batches())
-    columns = {name: table[name].combine_chunks() for name in table.column_names} | changed
+    columns = {**Table.joined(rally.batches(), FIELDS).columns}
     for name in ("rise_ticks", "fall_ticks"):
-        columns[name] = pc.cast(pc.divide(columns[name], 10**9 // tick_hz), pa.uint32())
+        ticks = columns[name]
+        columns[name] = Column(ticks.values // np.uint32(10**9 // tick_hz), ticks.missing)
     instrument = rally.manifest.instrument.model_copy(update={"tick_hz": tick_hz})
-    rows = pa.table(list(columns.values()), schema=schema(tick_hz))
-    return sealed_again(rally, out, rows, instrument=instrument)
+    return sealed_again(rally, out, Table(columns), instrument=instrument)
 
 
 @pytest.mark.parametrize("bias_ns", [16.0, -16.0])
@@ -148,12 +143,12 @@ def truth(tmp_path_factory):
 )
 def test_a_single_ball_shifted_by_3_us_is_named(truth, tmp_path, analyser, what, ball):
     """The truth is what the analyser saw; the rally says something else of one ball."""
-    table = pa.Table.from_batches(truth.batches())
-    columns = {name: table[name].to_numpy().astype(np.int64) for name in table.column_names}
+    table = Table.joined(truth.batches(), FIELDS)
+    columns = {name: one.filled(0) for name, one in table.columns.items()}
     for name, shift in zip(("rise_ticks", "fall_ticks", "served_ns"), SHIFTS[what], strict=True):
         columns[name][ball] += shift
-    arrays = [pa.array(columns[name]).cast(table.schema.field(name).type) for name in columns]
-    rally = sealed_again(truth, tmp_path / "r", pa.table(arrays, schema=schema(10**9)))
+    rows = {name: Column(one.astype(table[name].values.dtype)) for name, one in columns.items()}
+    rally = sealed_again(truth, tmp_path / "r", Table(rows))
     found = check_capture(rally, open_capture(truth.path.parent / f"{analyser}.sr"))
     assert found.verdict == "fail", found.reason
     assert list(found.odd) == [ball]
@@ -274,8 +269,7 @@ def test_a_faulty_brickwall_is_not_excused(rally, tmp_path):
     """Balls that it made up, or lost, or timed wrongly now and then: with a good capture."""
     truth = tmp_path / "capture.sr"
     table = next(iter(rally.batches()))
-    rise = table["rise_ticks"].to_numpy(zero_copy_only=False)
-    fall = table["fall_ticks"].to_numpy(zero_copy_only=False)
+    rise, fall = (table[name].filled(np.nan) for name in ("rise_ticks", "fall_ticks"))
     wrong = np.where(np.arange(1000) % 100 == 50, 20_000, 0)
     keep = ~np.isnan(fall)
     other = make_rally(

@@ -4,11 +4,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from tennis.rally import Rally
+from tennis.rally.columns import Table
 
 NONE = -1
 MOST = 4_000_000  # balls that are compared; each takes some hundred bytes
@@ -53,18 +52,15 @@ def balls_of(rally: Rally) -> RallyBalls:
     return plain_balls(rally.batches(["served_ns", "rise_ticks", "fall_ticks"]))
 
 
-def plain_balls(batches: Iterable[pa.RecordBatch]) -> RallyBalls:
-    """Turn record batches with the columns of ``balls.parquet`` into arrays: the first ``MOST``."""
+def plain_balls(batches: Iterable[Table]) -> RallyBalls:
+    """Turn tables with the columns of ``balls.parquet`` into arrays: the first ``MOST``."""
     parts, count = [], 0
     for batch in batches:
-        rows = batch.slice(0, MOST - count)
-        rise, fall = (
-            pc.fill_null(rows[name].cast("int64"), NONE).to_numpy(zero_copy_only=False)
-            for name in ("rise_ticks", "fall_ticks")
-        )
-        served = rows["served_ns"].to_numpy(zero_copy_only=False)
-        parts.append(RallyBalls(np.arange(count, count + rows.num_rows), served, rise, fall))
-        count += rows.num_rows
+        rows = batch.part(0, MOST - count)
+        rise, fall = (rows[name].filled(NONE) for name in ("rise_ticks", "fall_ticks"))
+        number = np.arange(count, count + len(rows))
+        parts.append(RallyBalls(number, rows["served_ns"].values, rise, fall))
+        count += len(rows)
         if count == MOST:
             break
     return RallyBalls.joined(parts)
