@@ -8,7 +8,7 @@ NEAR_NS = 5.0  # 5,000 balls at 24 MHz show it to a nanosecond
 NEAR_PPM = 1.0
 
 
-@check(question="bias", needs=["check_answered[bias]", "check_rally[watched]"])
+@check(question="bias")
 def check_bias(work: Work) -> None:
     """The bias is the planted one, within 5 ns and with its sign.
 
@@ -23,7 +23,7 @@ def check_bias(work: Work) -> None:
     expect(abs(value - right) <= NEAR_NS, f"{value:g} ns is not what was planted")
 
 
-@check(question="clock", needs=["check_answered[clock]", "check_rally[watched]"])
+@check(question="clock")
 def check_clock(work: Work) -> None:
     """The clock's error is the planted one, within 1 part in a million.
 

@@ -10,11 +10,9 @@ from tennis.course.checks import (
     Note,
     NotHere,
     Wrong,
+    agrees,
     check,
-    expect,
-    figure_ns,
-    near,
-    number,
+    figures_ns,
 )
 from tennis.course.work import Work
 from tennis.kit.errors import TennisError
@@ -23,7 +21,7 @@ SOURCE = "racquet.c"
 KERNELS = ("mainline", "rt")
 
 
-@check(question="builds", needs=["check_answered[builds]"])
+@check(question="builds")
 def check_builds(work: Work) -> None:
     """It builds for both kernels, and the compiler has nothing to say.
 
@@ -106,7 +104,5 @@ def check_ratio(work: Work) -> None:
 
     Hint: `tennis stats` shows both quantiles in the row 99 %, column scheduling. Divide.
     """
-    names = ("tasklet", "own")
-    tasklet, own = (figure_ns(work.rallies[name], "scheduling", "p99") for name in names)
-    value = number(work, "ratio")
-    expect(near(value, tasklet / own, 10), f"{value:g} times: your rallies say otherwise")
+    tasklet, own = figures_ns(work, "ratio", "scheduling", "p99")
+    agrees(work, "ratio", tasklet / own, 10)

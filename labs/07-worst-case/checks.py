@@ -7,11 +7,11 @@ from tennis.course.checks import (
     Inconclusive,
     NotRun,
     Wrong,
+    agrees,
     check,
     expect,
     figure_ns,
     level_ns,
-    near,
     number,
 )
 from tennis.course.work import Work
@@ -27,20 +27,17 @@ BOOTS = ("boot-1", "boot-2", "boot-3", "boot-4")
 CLOSED, COLD = "closed", "cold"
 
 
-@check(
-    question="level", needs=["check_answered[level]", *(f"check_rally[{name}]" for name in BOOTS)]
-)
+@check(question="level")
 def check_level(work: Work) -> None:
     """The 99.9 % quantile is that of your own four boots together, within 5 percent.
 
     Hint: put the balls of all boots into one list. Do not average the boots' quantiles.
     """
     right_us = level_ns((work.rallies[name] for name in BOOTS), 1000) / 1000
-    value = number(work, "level")
-    expect(near(value, right_us, 5), f"{value:g} µs: your rallies say otherwise")
+    agrees(work, "level", right_us, 5)
 
 
-@check(question="late", needs=["check_answered[late]", "check_rally[open]"])
+@check(question="late")
 def check_late(work: Work) -> None:
     """The share is that of your own rally, within 2 percent; missed balls are late.
 
@@ -48,33 +45,30 @@ def check_late(work: Work) -> None:
     """
     limit_ns = 1000 * float(str(work.lab.parameters["limit_us"]))
     late = latencies_ns(work.rallies["open"], "interrupt") > limit_ns  # a missed one is infinite
-    value = number(work, "late")
-    expect(near(value, 100 * float(late.mean()), 2), f"{value:g} %: your rally says otherwise")
+    agrees(work, "late", 100 * float(late.mean()), 2, "your rally says otherwise")
 
 
-@check(question="latest", needs=["check_answered[latest]", "check_rally[closed]"])
+@check(question="latest")
 def check_latest(work: Work) -> None:
     """The latency is that of your own rally, within 1 percent.
 
     Hint: `tennis stats closed`, the row maximum, the column interrupt. In µs.
     """
-    right = figure_ns(work.rallies[CLOSED], "interrupt", "max")
-    value = number(work, "latest")
-    expect(near(1000 * value, right, 1), f"{value:g} µs: not the latest ball of your rally")
+    right_us = figure_ns(work.rallies[CLOSED], "interrupt", "max") / 1000
+    agrees(work, "latest", right_us, 1, "not the latest ball of your rally")
 
 
-@check(question="worst-instant", needs=["check_answered[worst-instant]", "check_rally[closed]"])
+@check(question="worst-instant")
 def check_worst_instant(work: Work, plays: Plays | None) -> None:
     """The latency is that of the worst instant of your own rally's machine, within 1 percent.
 
     Hint: the first line that `tennis explain shots closed` prints. In µs.
     """
-    value = number(work, "worst-instant")
-    right_ns = _searched(work, plays).worst_ns
-    expect(near(1000 * value, right_ns, 1), f"{value:g} µs: not the worst instant of your rally")
+    right_us = _searched(work, plays).worst_ns / 1000
+    agrees(work, "worst-instant", right_us, 1, "not the worst instant of your rally")
 
 
-@check(question="not-ruled-out", needs=["check_answered[not-ruled-out]", "check_rally[closed]"])
+@check(question="not-ruled-out")
 def check_not_ruled_out(work: Work, plays: Plays | None) -> None:
     """The share is that of your own search: within one in a hundred.
 
@@ -85,7 +79,7 @@ def check_not_ruled_out(work: Work, plays: Plays | None) -> None:
     expect(abs(value - right) <= 1, f"{value:g} %: the instants of your rally say otherwise")
 
 
-@check(question="first-ball", needs=["check_answered[first-ball]", "check_rally[cold]"])
+@check(question="first-ball")
 def check_first_ball(work: Work) -> None:
     """The factor is that of your own rally, within 2 percent.
 
@@ -95,12 +89,11 @@ def check_first_ball(work: Work) -> None:
     median_ns = figure_ns(work.rallies[COLD], "interrupt", "median")
     if not np.isfinite(latency_ns[0]):
         raise Inconclusive(f"ball 0 of {COLD} was missed")
-    value = number(work, "first-ball")
     right = float(latency_ns[0]) / median_ns
-    expect(near(value, right, 2), f"{value:g} times: your rally says otherwise")
+    agrees(work, "first-ball", right, 2, "your rally says otherwise")
 
 
-@check(question="waiting", needs=["check_answered[waiting]", "check_rally[cold]"])
+@check(question="waiting")
 def check_waiting(work: Work, plays: Plays | None) -> None:
     """The share is that of your own rally's ball 0: within one in a hundred.
 

@@ -2,27 +2,23 @@
 
 import numpy as np
 
-from tennis.course.checks import check, expect, near, number
+from tennis.course.checks import agrees, check, expect, number
 from tennis.course.work import Work
 from tennis.rally import Rally
 from tennis.rally.statistics.drill import spans_of
 
 
-@check(
-    question="apart",
-    needs=["check_answered[apart]", "check_rally[beat-user]", "check_rally[beat-user-rt]"],
-)
+@check(question="apart")
 def check_apart(work: Work) -> None:
     """The factor is that of your own drills, within 5 percent.
 
     Hint: `tennis stats beat-user` has a line *off the period*; take the column *outside*.
     """
     user, user_rt = (_off_ns(work.rallies[name]) for name in ("beat-user", "beat-user-rt"))
-    value = number(work, "apart")
-    expect(near(value, user / user_rt, 5), f"{value:g} times: your drills say otherwise")
+    agrees(work, "apart", user / user_rt, 5, "your drills say otherwise")
 
 
-@check(question="late-inside", needs=["check_answered[late-inside]", "check_rally[switch]"])
+@check(question="late-inside")
 def check_late_inside(work: Work) -> None:
     """The count is that of the target's own clock.
 
@@ -31,7 +27,7 @@ def check_late_inside(work: Work) -> None:
     _count(work, "late-inside", 0)
 
 
-@check(question="late-outside", needs=["check_answered[late-outside]", "check_rally[switch]"])
+@check(question="late-outside")
 def check_late_outside(work: Work) -> None:
     """The count is that of the instrument's clock.
 

@@ -2,7 +2,7 @@
 
 from tennis.course.checking.plays import Plays
 from tennis.course.checking.sweep_work import compare_sweep, sweep_here, whole_sweep
-from tennis.course.checks import Note, NotRun, check, expect, near, number
+from tennis.course.checks import Note, NotRun, agrees, check
 from tennis.course.work import Work
 from tennis.rally.statistics.balls import latencies_ns
 from tennis.rally.statistics.pairing import pairing
@@ -35,24 +35,22 @@ def check_breaks(work: Work, plays: Plays | None, *, boards: bool) -> None:
     Hint: `tennis stats rates` says between which two rates pairing breaks: the upper one. In Hz.
     """
     right = sweep_here(work, plays, boards=boards).breaking.breaks_hz
-    value = number(work, "breaks")
     if right is None:
         raise NotRun("pairing holds at all rates of this sweep")
-    expect(near(value, right, 0.1), f"{value:g} Hz: your sweep says otherwise")
+    agrees(work, "breaks", right, 0.1, "your sweep says otherwise")
 
 
-@check(question="unpaired", needs=["check_answered[unpaired]", "check_rally[open]"])
+@check(question="unpaired")
 def check_unpaired(work: Work) -> None:
     """The share is that of your own rally, within 5 percent.
 
     Hint: the notebook judges every ping; the last one is not judged.
     """
     right = 100 * (1 - pairing(work.rallies["open"]).share)
-    value = number(work, "unpaired")
-    expect(near(value, right, 5), f"{value:g} %: your rally says otherwise")
+    agrees(work, "unpaired", right, 5, "your rally says otherwise")
 
 
-@check(question="closed-share", needs=["check_answered[closed-share]", "check_rally[closed]"])
+@check(question="closed-share")
 def check_closed_share(work: Work) -> None:
     """The share is that of your own rally, within 5 percent.
 
@@ -61,5 +59,4 @@ def check_closed_share(work: Work) -> None:
     rally = work.rallies["closed"]
     limit_us = float(str(work.lab.parameters["limit_us"]))
     right = 100 * float((latencies_ns(rally, "interrupt") > 1000 * limit_us).mean())
-    value = number(work, "closed-share")
-    expect(near(value, right, 5), f"{value:g} %: your rally says otherwise")
+    agrees(work, "closed-share", right, 5, "your rally says otherwise")

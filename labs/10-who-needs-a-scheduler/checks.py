@@ -11,7 +11,7 @@ from tennis.bench.registry import bench_for
 from tennis.bench.sloth.image import CORES, own_image
 from tennis.course.checking.plays import Plays, draw_for
 from tennis.course.checking.sloth_watch import LOWER, WAITED_NS, complaint, watched
-from tennis.course.checks import Inconclusive, Note, Wrong, check, expect, figure_ns, near, number
+from tennis.course.checks import Inconclusive, Note, Wrong, agrees, check, expect, figure_ns
 from tennis.course.work import Work
 from tennis.kit.errors import BenchError, TennisError
 from tennis.kit.units import format_ns
@@ -27,7 +27,7 @@ HOLD_US, PERIOD_US, BALLS = (60, 140), (650, 1150), (200, 300)  # from which eac
 AT_ONCE_NS = 1000  # an edge that waits for nobody
 
 
-@check(question="builds", needs=["check_answered[builds]"])
+@check(question="builds")
 def check_builds(work: Work) -> None:
     """It builds for three processors, and the compiler has nothing to say.
 
@@ -142,7 +142,7 @@ def _judge_order(drawn: _Drawn) -> None:
     expect(not wrong, f"{drawn}: {wrong}")
 
 
-@check(question="waited", needs=["check_answered[waited]", "check_rally[own]"])
+@check(question="waited")
 def check_waited(work: Work) -> None:
     """The share is that of your own rally, within 5 percent.
 
@@ -151,16 +151,14 @@ def check_waited(work: Work) -> None:
     width_ns = latencies_ns(work.rallies["own"], "scheduling")
     limit_ns = 1000 * float(str(work.lab.parameters["limit_us"]))
     right = 100 * float((width_ns > limit_ns).mean())
-    value = number(work, "waited")
-    expect(near(value, right, 5), f"{value:g} %: your rally says otherwise")
+    agrees(work, "waited", right, 5, "your rally says otherwise")
 
 
-@check(question="latest", needs=["check_answered[latest]", "check_rally[mainline]"])
+@check(question="latest")
 def check_latest(work: Work) -> None:
     """The latency is that of your own rally, within 2 percent.
 
     Hint: `tennis stats mainline`, the row maximum, the column interrupt. In µs.
     """
-    right = figure_ns(work.rallies["mainline"], "interrupt", "max")
-    value = number(work, "latest")
-    expect(near(1000 * value, right, 2), f"{value:g} µs: not in your rally")
+    right_us = figure_ns(work.rallies["mainline"], "interrupt", "max") / 1000
+    agrees(work, "latest", right_us, 2, "not in your rally")

@@ -7,12 +7,11 @@ from tennis.course.checks import (
     Note,
     NotRun,
     Wrong,
+    agrees,
     check,
     choice,
     expect,
     level_ns,
-    near,
-    number,
 )
 from tennis.course.work import Work
 from tennis.match.folder import MatchFolder
@@ -84,8 +83,7 @@ def check_factor(work: Work, plays: Plays | None, *, boards: bool) -> None:
     """
     match = match_here(work, plays, boards=boards)
     right = _level_ns(match, "mainline") / _level_ns(match, "rt")
-    value = number(work, "factor")
-    expect(near(value, right, 10), f"{value:g} times: your match says otherwise")
+    agrees(work, "factor", right, 10, "your match says otherwise")
 
 
 def _level_ns(match: MatchFolder, kernel: str) -> float:

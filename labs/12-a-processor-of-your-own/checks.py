@@ -2,13 +2,13 @@
 
 from math import isfinite
 
-from tennis.course.checks import Inconclusive, NotRun, check, expect, figure_ns, near, number
+from tennis.course.checks import Inconclusive, NotRun, agrees, check, figures_ns
 from tennis.course.work import Work
 from tennis.rally import Rally
 from tennis.rally.statistics.balls import latencies_ns
 
 
-@check(question="crowd", needs=["check_answered[crowd]", "check_rally[moved]"])
+@check(question="crowd")
 def check_crowd(work: Work) -> None:
     """The share is that of your own rally, within 5 percent.
 
@@ -18,33 +18,27 @@ def check_crowd(work: Work) -> None:
     busy = next((one.busy for one in counts.where if one.processor == 1), None)
     if busy is None:
         raise NotRun("not counted: a board does not say what its processors do")
-    value = number(work, "crowd")
-    expect(near(value, 100 * busy / counts.balls, 5), f"{value:g} %: your rally says otherwise")
+    agrees(work, "crowd", 100 * busy / counts.balls, 5, "your rally says otherwise")
 
 
-@check(question="worth", needs=["check_answered[worth]", "check_rally[shared]", "check_rally[own]"])
+@check(question="worth")
 def check_worth(work: Work) -> None:
     """The factor is that of your own two rallies, within 10 percent.
 
     Hint: the row maximum, column interrupt; mind ms and µs.
     """
-    shared, own = (figure_ns(work.rallies[name], "interrupt", "max") for name in ("shared", "own"))
-    value = number(work, "worth")
-    expect(near(value, shared / own, 10), f"{value:g} times: your rallies say otherwise")
+    shared, own = figures_ns(work, "worth", "interrupt", "max")
+    agrees(work, "worth", shared / own, 10)
 
 
-@check(
-    question="saved",
-    needs=["check_answered[saved]", "check_rally[beside]", "check_rally[rt-beside]"],
-)
+@check(question="saved")
 def check_saved(work: Work) -> None:
     """The factor is that of your own two rallies, within 10 percent.
 
     Hint: the notebook adds both latencies of each ball.
     """
     mainline, rt = (_latest_ns(work.rallies[name]) for name in ("beside", "rt-beside"))
-    value = number(work, "saved")
-    expect(near(value, mainline / rt, 10), f"{value:g} times: your rallies say otherwise")
+    agrees(work, "saved", mainline / rt, 10)
 
 
 def _latest_ns(rally: Rally) -> float:

@@ -12,7 +12,7 @@ from tennis.bench.targets.console import LIMIT_BYTES
 from tennis.course.checking.evidence import own_rally
 from tennis.course.checking.plays import FOLDER, Plays, draw_for, plan_of_rally
 from tennis.course.checking.program_work import complaint, looks_in, script
-from tennis.course.checks import Inconclusive, InDoubt, Note, check, expect, figure_ns, near, number
+from tennis.course.checks import Inconclusive, InDoubt, Note, agrees, check, expect, figures_ns
 from tennis.course.work import Work
 from tennis.kit.checkout import cache_folder
 from tennis.kit.units import format_count, format_ns
@@ -74,17 +74,11 @@ def _expect_in_time(work: Work, rally: Rally, which: str) -> None:
     )
 
 
-@check(
-    question="factor",
-    needs=["check_answered[factor]", "check_rally[before]", "check_rally[answer]"],
-)
+@check(question="factor")
 def check_factor(work: Work) -> None:
     """The factor is that of your own two rallies, within 10 percent.
 
     Hint: `tennis stats` shows both quantiles in the row 99 %, column interrupt. Divide.
     """
-    before, own = (
-        figure_ns(work.rallies[name], "interrupt", "p99") for name in ("before", "answer")
-    )
-    value = number(work, "factor")
-    expect(near(value, before / own, 10), f"{value:g} times: your rallies say otherwise")
+    before, own = figures_ns(work, "factor", "interrupt", "p99")
+    agrees(work, "factor", before / own, 10)

@@ -3,7 +3,7 @@
 A check is a function ``check_...`` in ``labs/NN-slug/checks.py``, which pytest runs. Its docstring
 says why it is asked; a paragraph that begins with ``Hint:`` helps a student who fails it::
 
-    @check(question="bound", needs=["check_rally[rt-idle]"])
+    @check(question="bound")
     def check_bound(work):
         \"\"\"Three in N: the rule that the handout derives.
 
@@ -69,12 +69,14 @@ class NotHere(NotRun):
 def check(
     *,
     question: str | None = None,
-    needs: Sequence[str] = (),
+    needs: Sequence[str] | None = None,
     kinds: Sequence[str] = (),
     recorded: bool = True,
     rallies: bool = False,
 ) -> Callable[[Function], Function]:
     """Say which question a check judges, and which checks must have passed before.
+
+    If nothing else is said: the question is answered, and the rallies that it is about are there.
 
     A check with the argument ``question`` is asked for each question, or for those of some
     ``kinds`` whose answer is not computed, or for those that need ``rallies``; one with the
@@ -83,7 +85,7 @@ def check(
     """
     mark = pytest.mark.check(
         question=question,
-        needs=tuple(needs),
+        needs=None if needs is None else tuple(needs),
         kinds=tuple(kinds),
         recorded=recorded,
         rallies=rallies,
@@ -159,6 +161,14 @@ def figure_ns(rally: Rally, latency: Literal["interrupt", "scheduling"], name: s
     return value
 
 
+def figures_ns(
+    work: Work, question: str, latency: Literal["interrupt", "scheduling"], name: str
+) -> list[float]:
+    """Return that figure of each rally that a question is about. Raises Inconclusive."""
+    rallies = work.lab.question(question).rallies
+    return [figure_ns(work.rallies[rally], latency, name) for rally in rallies]
+
+
 def level_ns(rallies: Iterable[Rally], one_in: int) -> float:
     """Return the interrupt latency that 1 ball in ``one_in`` of some rallies exceeds; ns.
 
@@ -179,3 +189,15 @@ def level_ns(rallies: Iterable[Rally], one_in: int) -> float:
 def near(value: float, right: float, tolerance_percent: float) -> bool:
     """Tell whether a value is within ``tolerance_percent`` of the right one."""
     return abs(value - right) <= abs(right) * tolerance_percent / 100
+
+
+def agrees(
+    work: Work,
+    question: str,
+    right: float,
+    percent: float,
+    otherwise: str = "your rallies say otherwise",
+) -> None:
+    """Raise Wrong unless an answer is within ``percent`` of what was computed; NotRun."""
+    value, unit = number(work, question), work.lab.question(question).unit
+    expect(near(value, right, percent), f"{value:g} {unit}: {otherwise}")

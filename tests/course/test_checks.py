@@ -250,6 +250,13 @@ def test_a_board_has_a_place_of_its_own_and_a_class_may_have_boards(tmp_path, ab
     assert found.in_doubt is not boards
 
 
+def test_a_computed_answer_waits_for_the_rallies_that_its_question_names(tmp_path):
+    rallies = {"mainline-stress": None}
+    found = results(make_work(tmp_path / "w", load_lab("04-under-load"), "zoe", rallies=rallies))
+    said = found["check_growth"].verdict, found["check_growth"].message
+    assert said == ("not run", "check_rally[mainline-stress] did not pass")
+
+
 def test_recorded_rallies_are_nobodys_work(tmp_path):
     """No seed, no honesty and no equal balls of what is the same for all."""
     lab = load_lab("06-out-of-band")

@@ -8,7 +8,7 @@ import hashlib
 import json
 import re
 import resource
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
@@ -130,7 +130,17 @@ def boards(pytestconfig: pytest.Config) -> bool:
 
 def _mark(item: Any) -> dict[str, Any]:
     found = item.get_closest_marker("check")
-    return dict(found.kwargs) if found else {"question": None, "needs": (), "kinds": ()}
+    return dict(found.kwargs) if found else {"question": None, "needs": None, "kinds": ()}
+
+
+def _needs(item: pytest.Item) -> Sequence[str]:
+    """Return the checks that must have passed before one."""
+    mark = _mark(item)
+    name = mark["question"]
+    if name is None or mark["needs"] is not None:
+        return mark["needs"] or ()
+    asked = item.config.stash[WORK].lab.question(name)
+    return [f"check_answered[{name}]", *(f"check_rally[{one}]" for one in asked.rallies)]
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
@@ -161,7 +171,7 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
     """Leave out a check whose needs did not pass."""
     verdicts = item.config.stash[VERDICTS]
     parameter = item.name[item.name.find("[") :] if "[" in item.name else ""
-    for need in _mark(item)["needs"]:
+    for need in _needs(item):
         name = need.replace("[*]", parameter)
         # a star if the check itself has no parameter: all of them
         names = (
