@@ -149,12 +149,6 @@ exam: docs ## print the exam's paper and its answers as PDF (students' trees hav
 	@for page in exam/_build/html/paper.html exam/_build/html/answers.html; do \
 		$(BIN)/weasyprint --quiet "$$page" "$${page%.html}.pdf" && echo "exam: $${page%.html}.pdf" || exit 1; done
 
-TERM_OUT := ../tennis-term
-
-.PHONY: term
-term: setup-lab ## play a made-up class of ten, and mark it, in TERM_OUT (students' trees have none)
-	@$(BIN)/python scripts/term.py $(TERM_OUT)
-
 LAB := 01-first-serve
 FOLDER := .
 

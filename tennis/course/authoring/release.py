@@ -18,7 +18,7 @@ Audience = Literal["student", "instructor"]
 # answers, and the tests and examples that contain them
 ANSWERS = (
     *("labs/*/solution.toml", "labs/*/wrong.toml", "exam/*"),
-    *("tests/*", ".ci/*", "benchmarks/*", "scripts/term.*"),
+    *("tests/*", ".ci/*", "benchmarks/*"),
 )
 STARTERS = re.compile(r"labs/[^/]+/\w+\.[ch]")  # files that students complete
 # of a tree that is no checkout: folders that were built or fetched there
