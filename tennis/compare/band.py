@@ -59,7 +59,8 @@ def most_share(count: int, of: int, tail: float) -> float:
 def times_as_many(of: Values, to: Values, tail: float) -> tuple[Values, Values]:
     """Return the least and the largest ratio of the means of two counts that is not excluded."""
     low = np.where(of > 0, beta_odds(np.where(of > 0, of, 1.0), to + 1, tail), 0.0)
-    high = np.where(to > 0, 1 / beta_odds(np.where(to > 0, to, 1.0), of + 1, tail), np.inf)
+    with np.errstate(divide="ignore"):  # odds of 0: no end
+        high = np.where(to > 0, 1 / beta_odds(np.where(to > 0, to, 1.0), of + 1, tail), np.inf)
     return low, high
 
 
